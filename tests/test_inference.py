@@ -130,6 +130,23 @@ def test_points_of_a_curve_have_the_density_of_their_covariance() -> None:
     assert likelihood.log_likelihood(y, emulated, np.array([0.2]), data)[0] == pytest.approx(wanted)
 
 
+def test_a_whole_curve_has_a_part_without_correlation_too() -> None:
+    from scipy.stats import multivariate_normal
+
+    n = likelihood.ROUGH_POINTS
+    rng = np.random.default_rng(2)
+    sizes, times, emulated = np.linspace(0, 7, n), rng.normal(size=n), np.diag(rng.uniform(0.01, 0.1, size=n))
+    data = Data(curves=[MeasuredCurve(range(n), list(times), [0.03] * n, list(sizes)), replace(CURVE.curves[0], group=1)], groups=2)
+    assert (data.rough, data.deviations) == ((0,), 3)
+    sigma = np.array([[0.2, 0.1, 0.05], [0.01, 0.1, 0.3], [0.1, 0.1, 0.0]])
+    y = rng.normal(size=(3, n))
+    whole = [emulated + 0.03**2 * np.eye(n) + s**2 * likelihood.correlation(sizes) + t**2 * np.eye(n) for s, _, t in sigma]
+    wanted = [multivariate_normal(row, c).logpdf(times) for row, c in zip(y, whole, strict=True)]
+    assert likelihood.Likelihood(data, emulated).terms(y, sigma)[:, 0] == pytest.approx(wanted)
+    y[1, 3] = np.nan
+    assert likelihood.Likelihood(data, emulated)(y, sigma)[1] == -np.inf
+
+
 def test_a_run_that_did_not_complete_is_impossible() -> None:
     assert likelihood.log_likelihood(np.full((1, 6), np.nan), np.zeros(6), np.array([0.1]), CURVE)[0] == -np.inf
 

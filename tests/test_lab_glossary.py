@@ -11,7 +11,7 @@ from retrompi.labs import glossary, work
 from retrompi.labs import lab as _lab
 from retrompi.labs import text as _text
 from retrompi.labs.student import draw
-from retrompi.studio.lab_page import step_view
+from retrompi.studio.lab_page import Mine, step_view
 from retrompi.studio.lab_text import steps
 
 TRANSLATED = ("01", "02", "03")
@@ -58,7 +58,7 @@ def test_a_step_has_an_entry_for_every_link_of_its_text(name: str) -> None:
     for number, step in enumerate(found):
         here = [n for p in step.pieces for n in re.findall(r"\]\(#term-([a-z-]+)\)", p.text)]
         assert here == [t.name for t in sorted(step.terms, key=lambda t: here.index(t.name))]
-        shown = str(step_view(lab, begun, found, number, None))
+        shown = str(step_view(lab, begun, found, number, Mine()))
         assert all(f"id='term-{n}'" in shown for n in here)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from refusals import refused
 
 from retrompi.base.errors import RetrompiError
-from retrompi.labs import answers, start, student, work
+from retrompi.labs import answers, start, student, text, work
 from retrompi.labs import lab as _lab
 from retrompi.labs.bench import Bench
 from retrompi.labs.shelf import FolderShelf, pack, read_folder, unpack
@@ -150,3 +151,24 @@ def test_a_folder_s_answers_are_read_as_written(tmp_path: Path) -> None:
     opened = shelf.open(ONE)
     assert opened.answers["p-half"] == 4096
     assert opened.lines["p-half"] == answers.line_of(sheet.read_text(), "p-half")
+
+
+def test_a_form_s_last_result_is_kept_beside_the_work(tmp_path: Path) -> None:
+    one, shelf = _lab.lab("1"), FolderShelf(tmp_path, "Ann")
+    before = shelf.open(one)
+    told = {"lines": ["done"], "tables": [], "figures": {}, "cautions": [], "chart": "<p>", "files": {"trace.ti": "00"}}
+    for value in ("1", "2"):
+        shelf.keep(one, work.Ran("3", "retrompi pingpong", {"reps": value}, told))
+    (kept,) = shelf.ran(one).values()
+    assert (kept.key, kept.values, kept.told) == ("3", {"reps": "2"}, {k: v for k, v in told.items() if k != "files"})
+    assert shelf.open(one) == before, "it is no part of the work, nor of what is handed in"
+    large = work.Ran("4", "x", {}, {**told, "chart": os.urandom(2 << 20).hex()})
+    assert "chart" not in work.Ran.unpacked(large.packed()).told, "a timeline that is too large is left out"
+    (next(shelf.place(one).glob(".result-3"))).write_bytes(b"damaged")
+    assert shelf.ran(one) == {}
+
+
+def test_a_sentence_for_the_browser_is_another_in_a_terminal() -> None:
+    said = "[[Run `it`.|Press *Run*.]] Then[[ check|]], and go on."
+    assert text.placed(said, browser=False) == "Run `it`. Then check, and go on."
+    assert text.placed(said, browser=True) == "Press *Run*. Then, and go on."

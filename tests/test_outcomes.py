@@ -161,7 +161,10 @@ def test_wrong_placements_are_refused(model: str) -> None:
     ("line", "says"),
     [
         ("wait 0 1 3", "no request is outstanding on rank 0"),
-        ("sendInit 1 0 8 6; start 0 1 9", "no persistent request of this key"),
+        ("sendInit 1 0 8 6; start 0 1 9", "no inactive persistent request of this key"),
+        ("recvInit 1 0 8 6; startall; start 1 0 0", "no inactive persistent request of this key"),
+        ("recvInit 1 0 8 6 req=1; start req=1; test req=1; start req=1", "request 1 is started already"),
+        ("recvInit 1 0 8 6 req=1; start req=1; test req=1; startall reqs=1", "request 1 is started already"),
         ("requestFree 0 1 0", "no request of this key"),
     ],
 )

@@ -232,7 +232,7 @@ def test_every_shipped_posterior(file: Path) -> None:
     member = next(m for m in of.members if m.name == about["member"])
     assert member.file == file
     priors = {p.path: p for i in member.parts for p in of.parts[i].priors}
-    assert list(columns) == ["discrepancy", *sorted(priors)]
+    assert list(columns) == ["discrepancy", *sorted(priors), *(["rough"] if about.get("rough") else [])]
     assert about["priors"] == {path: [p.low, p.high, p.log, p.unit] for path, p in priors.items()}
     assert all(len(values) == posterior.DRAWS and np.isfinite(values).all() for values in columns.values())
     for path, p in priors.items():
@@ -273,5 +273,5 @@ def test_the_files_of_a_group_agree() -> None:
                 assert its[key] == about[key], (file, key)
             # A variant whose runs are those of its base has its base's draws.
             assert [m.split(":")[0] for m in its["members"]] == [m.split(":")[0] for m in about["members"]]
-            for name in first.keys() & other.keys() - {"discrepancy"}:
+            for name in first.keys() & other.keys() - {"discrepancy", "rough"}:
                 assert np.array_equal(first[name], other[name]), (file, name)

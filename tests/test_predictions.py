@@ -15,6 +15,7 @@ import pytest
 from cases import for_each
 from refusals import agrees, refused
 
+from retrompi.base import toml
 from retrompi.base.errors import UsageError
 from retrompi.papers import predictions
 from retrompi.sim.resolved import Resolved
@@ -91,13 +92,18 @@ def test_a_shipped_curve_is_what_the_code_gives(name: str) -> None:
 
 
 def test_a_later_prediction_stands_beside_the_first() -> None:
-    later = predictions.folder() / predictions.LATER
-    names = [f"{f.parent.name}/{f.stem}" for f in later.glob("*/*.toml")]
-    assert names
-    for name in names:
-        first, second = predictions.shipped()[name], predictions.in_force(name)
-        assert second["date"] > first["date"]
-        assert second["commit"] != first["commit"]
+    stamps: dict[str, list[tuple[str, str]]] = {}
+    for later in reversed(predictions.LATER):
+        names = [f"{f.parent.name}/{f.stem}" for f in (predictions.folder() / later).glob("*/*.toml")]
+        assert names
+        for name in names:
+            told = toml.read(predictions.file_of(name, predictions.folder() / later), "prediction")[1]
+            first = predictions.shipped()[name]
+            stamps.setdefault(name, [(first["date"], first["commit"])]).append((told["date"], told["commit"]))
+    for name, found in stamps.items():
+        assert [date for date, _ in found] == sorted({date for date, _ in found})
+        assert len({commit for _, commit in found}) == len(found)
+        assert predictions.in_force(name)["date"] == found[-1][0]
 
 
 def test_there_is_a_file_for_every_curve_and_no_other() -> None:

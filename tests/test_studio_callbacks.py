@@ -14,7 +14,7 @@ from studio_room import app, draw, every, room
 
 from retrompi.labs import lab as _lab
 from retrompi.labs import work
-from retrompi.studio import lab_page
+from retrompi.studio import lab_page, lab_text
 from retrompi.studio.app import page_content
 from retrompi.studio.lab_room import Desk
 from retrompi.studio.page import pages
@@ -116,8 +116,12 @@ def test_every_input_has_a_maker(app: Any, shown: dict[str, list[Id]], callbacks
     """What appears only after something was pressed is made here by the function that makes it then."""
     lab = _lab.lab("1")
     told = {"lines": [], "cautions": [], "tables": [], "figures": {"time": {"data": [], "layout": {}}}}
+    begun = sealed(lab)
+    steps = lab_text.steps(lab, begun)
+    ran = {p.key: work.Ran(p.key, p.form.line, {}, told) for s in steps for p in s.pieces if p.form is not None}
     with app.server.test_request_context("/labs"):
-        later: Iterable[Any] = [*lab_page.hint_parts(lab, sealed(lab), lab.task("startup"), ask=True), *lab_page.shown(told)]
+        later: Iterable[Any] = [*lab_page.hint_parts(lab, sealed(lab), lab.task("startup"), ask=True), *lab_page.shown(told),
+                                *lab_page.step_view(lab, begun, steps, 0, lab_page.Mine(None, ran))]  # fmt: skip
         made = [*{json.dumps(i, sort_keys=True): i for there in shown.values() for i in there}.values(), *ids(list(later))]
     unmade = {str(i) for c in callbacks for i in (*c.inputs, *c.states) if not any(bound(i, m) is not None for m in made)}
     assert unmade == set()

@@ -29,7 +29,7 @@ WHO = "Ann"
 QUICK = ("03-proxy", "12-critical-path")
 """One has an order of seven dropdowns, the other a trace to edit and a critical path."""
 LABS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.exhaustive) for name in _lab.lab_names()]
-OTHERS = ("labs-go", "labs-turn", "labs-check", "labs-report", "labs-pack", "labs-place")
+OTHERS = ("labs-go", "labs-turn", "labs-check", "labs-report", "labs-pack", "labs-place", "labs-open")
 """Types of buttons that are pressed on the way, or more than once."""
 
 
@@ -166,6 +166,18 @@ class Student:
             assert given.value.suggested_filename.endswith(suffix)
         self.finished = True
 
+    def kept(self, ran: int) -> None:
+        """The results of the steps before stand in "My results", and one of them opens."""
+        kept = self.view.locator(".lab-found > li")
+        assert kept.count() == ran
+        if not ran:
+            return
+        self.keys.act(self.view.locator(".lab-mine > summary", has_text="My results"))
+        self.keys.act(kept.first.locator("button").first)
+        until(self.page, "document.querySelector('.lab-found [id*=labs-opened]').childElementCount > 0")
+        self.keys.act(kept.first.locator("button").first)
+        until(self.page, "document.querySelector('.lab-found [id*=labs-opened]').childElementCount === 0")
+
     def pressed(self, asked: list[_lab.Task]) -> None:
         """No button of the step is of a kind that this test does not press."""
         known = {*OTHERS, "labs-run", *(["labs-hint"] if any(t.hints for t in asked) else [])}
@@ -173,7 +185,7 @@ class Student:
         assert {json.loads(i)["type"] for i in named} <= known
 
     def shown(self) -> list[_lab.Task]:
-        names = self.view.locator(".lab-task").evaluate_all("found => found.map((e) => e.ariaLabel)")
+        names = self.view.locator(".lab-task").evaluate_all("found => found.map((e) => e.id.replace('labs-task-', ''))")
         return [self.lab.task(name) for name in names]
 
     def title(self) -> str:
@@ -222,8 +234,12 @@ def test_a_lab_is_done_to_full_points_by_keyboard_and_every_hint_is_taken(name: 
     assert me.onward()
     assert me.onward("Back")
     assert me.title() == first
+    ran = 0
     while me.onward():
+        me.kept(ran)
+        forms = me.view.locator(".lab-form")
         me.step()
+        ran += forms.count()
     assert me.finished
     assert seen.errors == []
 

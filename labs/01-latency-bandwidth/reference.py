@@ -75,7 +75,12 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
     probe = p["probe"]
     return {
         "startup": {"plain-machine": bench.curve("wmpi", "shared", [0])[0], "two-machines": network[0]},
-        "loop": {"one-way": p["reps"] * curve[probe], "one-trip": 2 * curve[probe], "four": 4 * p["reps"] * curve[probe]},
+        "loop": {
+            "one-message": curve[probe],
+            "one-way": p["reps"] * curve[probe],
+            "one-trip": 2 * curve[probe],
+            "four": 4 * p["reps"] * curve[probe],
+        },
         "rate": {"round-trip": curve.rate(probe) / 2},
         "line-rate": {"one-point": curve.rate(p["large"]), "small-point": curve.rate(p["small"])},
         "half": {"half-of-large": p["large"] / 2, "from-point": t0 * curve.rate(p["large"]), "double": 2 * half},
@@ -86,6 +91,7 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
         },
         "net-half": {
             "one-machine": half,
+            "measured-start": network[0] * _line(network, p)[1],
             "no-daemon": _line(_network(p, bench), p)[2],
         },
     }

@@ -27,8 +27,8 @@ def own(p: Parameters) -> dict[str, str]:
 
 
 def derive(p: Parameters) -> dict[str, str]:
-    """The overrides as options of a command, and twice the size."""
-    return {"sets": options(own(p)), "double": f"{2 * p['size'] // 1024} KiB"}
+    """The overrides as options of a command, twice the size, and the bytes of a packet's header."""
+    return {"sets": options(own(p)), "double": f"{2 * p['size'] // 1024} KiB", "header": f"{int(p['packet']) - _payload(p)} B"}
 
 
 def _curve(p: Parameters, bench: Bench, mode: str = "distributed", **more: str) -> Curve:

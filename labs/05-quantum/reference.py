@@ -34,8 +34,8 @@ def _wmpi(bench: Bench, sets: dict[str, str]) -> float:
     return bench.curve("wmpi", "shared", [512 * KIB], sets=sets, reps=20)[512 * KIB]
 
 
-def _rival(bench: Bench, sets: dict[str, str]) -> float:
-    return bench.curve("hpvm:delayed-ack", "distributed", [0, KIB], sets=sets, reps=REPS)[KIB]
+def _rival(bench: Bench, sets: dict[str, str], mode: str = "distributed") -> float:
+    return bench.curve("hpvm:delayed-ack", mode, [0, KIB], sets=sets, reps=REPS)[KIB]
 
 
 def expected(p: Parameters, bench: Bench) -> dict[str, Any]:
@@ -73,12 +73,13 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
         "formula": {"two-windows": 2 * p["window"] / p["quantum"], "papers-window": 64 * KIB / p["quantum"]},
         "two": {"one": curve[small], "empty": two[0]},
         "yield": {"block": gains["block"], "two-processors": curve[small] / two[small]},
-        "block": {"yield": gains["spin_yield"]},
+        "block": {"yield": gains["spin_yield"], "empty": curve[0] / _curve(p, bench, {"hpvm.receive": "block"})[0]},
         "wmpi": {"the-papers": _wmpi(bench, {}), "two-processors": _wmpi(bench, quantum | TWO)},
         "wmpi-yield": {"papers-quantum": _wmpi(bench, {}) / yields},
         "rival": {
             "quantum-model": bench.curve("hpvm", "distributed", [0, KIB], reps=REPS)[KIB],
             "nts-delay": _rival(bench, {}),
+            "one-machine": _rival(bench, {"platform.host.delayed_ack": p.text("ack")}, "shared"),
         },
     }
 

@@ -105,7 +105,7 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
     """Where the usual mistakes lead."""
     m, size, each = measured(p, bench), p["size"], p["each"]
     return {
-        "frames": {"kilo": frames(size / 1024 * 1000), "mtu": math.ceil(size / 1500)},
+        "frames": {"floor": size // PAYLOAD, "kilo": frames(size / 1024 * 1000), "mtu": math.ceil(size / 1500)},
         "wire": {"no-headers": size * 8 / RATE, "bytes": wire(size) / 8},
         "share": {"one": wire(size), "machines": 2 * p["pairs"] * wire(size)},
         "hub": {"switch": m["switch"]},
@@ -129,7 +129,7 @@ def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
         "a switch makes your {pairs} pairs so much faster": m["hub"] > 1.8 * m["switch"],
         "Even if every frame were sent twice, that would only double the time on the wire.": m["incast-drop"] > 2.5 * m["incast"],
         "By fair shares of the receiver's port: how long does it take at least?": 1 <= m["incast"] / right["incast-wire"] < 1.2,
-        "see a network that is overloaded for a tenth of a second stand still for seconds": (
+        "So a short overload becomes a long silence.": (
             run["outcome"] == "completed" and m["incast-drop"] - m["incast"] > 1 and m["incast"] > 0.1
         ),
         "by its time-out, which lasts far longer than the whole transfer": m["incast-drop"] - m["incast"] > 2 * m["incast"],

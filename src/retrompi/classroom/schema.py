@@ -26,7 +26,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 __all__ = ["REVISION", "VERSION_TABLE", "AskedCheck", "Base", "Check", "CheckResult", "Course", "CourseLab", "Device", "Id", "Link", "Mark",
-           "Member", "Usage", "Utc", "Work", "WorkFile", "of_member"]  # fmt: skip
+           "Member", "Usage", "Utc", "Work", "WorkFile", "WorkResult",
+           "of_member"]  # fmt: skip
 
 REVISION = "0001"
 """The version of the tables that this code works with."""
@@ -170,6 +171,16 @@ class WorkFile(Base):
 
     work_id: Mapped[int] = mapped_column(Id, ForeignKey("works.id", ondelete="CASCADE"), primary_key=True)
     name: Mapped[str] = mapped_column(String(120), primary_key=True)
+    content: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class WorkResult(Base):
+    """The last result of a form of a lab (`retrompi.labs.work.Ran`)."""
+
+    __tablename__ = "work_results"
+
+    work_id: Mapped[int] = mapped_column(Id, ForeignKey("works.id", ondelete="CASCADE"), primary_key=True)
+    key: Mapped[str] = mapped_column(String(16), primary_key=True)
     content: Mapped[bytes] = mapped_column(LargeBinary)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -19,12 +20,12 @@ from retrompi.classroom.database import Database
 from retrompi.classroom.page import when
 from retrompi.classroom.schema import Member as Person
 from retrompi.classroom.schema import Work as Row
-from retrompi.classroom.schema import WorkFile
+from retrompi.classroom.schema import WorkFile, WorkResult
 from retrompi.classroom.shown_marks import with_marks
 from retrompi.classroom.states import state_of, told_state
 from retrompi.labs import student as _student
 from retrompi.labs.student import normal_id
-from retrompi.labs.work import Asked, Conflict, Last, Work, begin
+from retrompi.labs.work import Asked, Conflict, Last, Ran, Work, begin
 from retrompi.studio.room import Member
 
 if TYPE_CHECKING:
@@ -144,6 +145,28 @@ class DatabaseShelf:
         """What the newest of the member's checks of a lab said, with the marks that are shown."""
         found = asked_checks.last(self.db, self.member.id, lab)
         return replace(found, row=with_marks(self.db, self.member.id, lab, found.row)) if found.row else found
+
+    def ran(self, lab: Lab) -> dict[str, Ran]:
+        """The last results of the lab's forms, by the forms' keys; a damaged one is left out."""
+        mine = sa.select(WorkResult.content).join(Row, Row.id == WorkResult.work_id)
+        with self.db.reading() as connection:
+            rows = connection.scalars(mine.where(Row.member_id == self.member.id, Row.lab == lab.name)).all()
+        out = {}
+        for content in rows:
+            with suppress(InputError):  # it can be run again
+                found = Ran.unpacked(content)
+                out[found.key] = found
+        return out
+
+    def keep(self, lab: Lab, ran: Ran) -> None:
+        """Keeps a form's result in the place of its last one; of a work that is gone it keeps nothing."""
+        content = ran.packed()
+        with self.db.transaction() as connection:
+            work = connection.scalar(sa.select(Row.id).where(Row.member_id == self.member.id, Row.lab == lab.name))
+            if work is None:
+                return
+            connection.execute(sa.delete(WorkResult).where(WorkResult.work_id == work, WorkResult.key == ran.key))
+            connection.execute(sa.insert(WorkResult), [{"work_id": work, "key": ran.key, "content": content}])
 
 
 def bring(db: Database, member: Member, work: Work) -> Work:

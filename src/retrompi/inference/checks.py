@@ -183,7 +183,7 @@ def check(
 def _row(problem: Problem, data: str, found: ranks.Ranks, seed: int) -> Checked:
     every, seen = found.judged(range(found.dims)), found.judged(found.seen)
     informed = [i for i in found.seen if found.left[i] < INFORMED]
-    sigma = found.judged(range(found.dims, found.dims + found.groups))
+    sigma = found.judged(range(found.dims, found.dims + found.deviations))
     return Checked(
         problem.of, data, problem.parts[0].name if data == "standard curve" else problem.platform or problem.of, len(found.ranks),
         found.skipped, found.dims, len(found.seen), len(informed), _r(every.coverage), _r(seen.coverage),

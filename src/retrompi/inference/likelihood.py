@@ -1,4 +1,5 @@
-"""The likelihood of published numbers: statements censored to an interval, and curves with a discrepancy that is a Gaussian process.
+"""The likelihood of published numbers: statements censored to an interval, and curves with a discrepancy in two parts: a Gaussian process,
+which is smooth in the size, and one without correlation between sizes.
 
 An *observable* is one simulated number: a time, a rate, a ratio. Arrays hold its natural logarithm where its datum is on the logarithmic
 scale, the number itself otherwise. The rules and their reasons are in docs/uncertainty.md.
@@ -23,6 +24,8 @@ __all__ = ["Array", "Data", "Likelihood", "MeasuredCurve", "Replicas", "Statemen
 Array = NDArray[Any]
 LEAST = 1e-3
 """The least relative error of a curve's point and the least deviation of a statement: clocks, digits of a file."""
+ROUGH_POINTS = 20
+"""Points from which a curve tells the part of its discrepancy without correlation from the smooth one (docs/uncertainty/decided.md)."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,24 @@ class MeasuredCurve:
 
 @dataclass(frozen=True)
 class Data:
-    """What was published about the observables; ``groups``: number of models with a discrepancy of their own."""
+    """What was published about the observables; ``groups``: number of models with a discrepancy of their own.
+
+    Its standard deviations are the columns of every ``sigma``: the smooth part's of each group, then those of `rough`.
+    """
 
     statements: Sequence[Statement] = ()
     curves: Sequence[MeasuredCurve] = ()
     groups: int = 1
+
+    @cached_property
+    def rough(self) -> tuple[int, ...]:
+        """The groups whose discrepancy has a part without correlation between sizes: those with a curve of `ROUGH_POINTS`."""
+        return tuple(sorted({c.group for c in self.curves if len(c.indices) >= ROUGH_POINTS}))
+
+    @property
+    def deviations(self) -> int:
+        """The number of standard deviations of discrepancies."""
+        return self.groups + len(self.rough)
 
     @property
     def indices(self) -> list[int]:
@@ -104,6 +120,47 @@ class Replicas:
         return len(self.limits)
 
 
+class _Smooth:
+    """A measured curve whose differences from what is simulated have the covariance C + s² K: errors C, discrepancy of deviation s."""
+
+    def __init__(self, c: MeasuredCurve, errors: Array, group: int) -> None:
+        self.points = np.asarray(c.indices, dtype=int)
+        self.log_time = np.asarray(c.log_time, dtype=float)
+        self._group = group
+        # One decomposition serves every standard deviation of the discrepancy: K v = w C v, so that (C + s² K) is diagonal.
+        w, self._turn = eigh(correlation(c.log10_size), errors)
+        self._w = np.maximum(w, 0.0)
+        self._constant = -0.5 * (np.linalg.slogdet(errors)[1] + len(self.points) * np.log(2 * np.pi))
+
+    def log_density(self, away: Array, sigma: Array) -> Array:
+        """Logarithm of the density [m] of differences ``away`` [m, points]; nan where one is not a number."""
+        spread = 1.0 + sigma[:, self._group, None] ** 2 * self._w
+        return np.asarray(self._constant - 0.5 * ((away @ self._turn) ** 2 / spread + np.log(spread)).sum(axis=1))
+
+
+class _Rough:
+    """The same with a part of deviation t without correlation between sizes: C + s² K + t² I."""
+
+    def __init__(self, c: MeasuredCurve, errors: Array, group: int, rough: int) -> None:
+        self.points = np.asarray(c.indices, dtype=int)
+        self.log_time = np.asarray(c.log_time, dtype=float)
+        self._errors, self._smooth, self._columns = errors, correlation(c.log10_size), (group, rough)
+
+    def log_density(self, away: Array, sigma: Array) -> Array:
+        """As `_Smooth.log_density`."""
+        s, t = (sigma[:, i, None, None] ** 2 for i in self._columns)
+        lower = np.linalg.cholesky(self._errors + s * self._smooth + t * np.eye(len(self.points)))
+        z = np.linalg.solve(lower, away[:, :, None])[:, :, 0]
+        logs = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+        return np.asarray(-0.5 * ((z**2).sum(axis=1) + len(self.points) * np.log(2 * np.pi)) - logs)
+
+
+def _measured(c: MeasuredCurve, covariance: Array, data: Data) -> _Smooth | _Rough:
+    at = np.asarray(c.indices, dtype=int)
+    errors = np.diag(np.maximum(np.asarray(c.error, dtype=float), LEAST) ** 2) + covariance[np.ix_(at, at)]
+    return _Rough(c, errors, c.group, data.groups + data.rough.index(c.group)) if c.group in data.rough else _Smooth(c, errors, c.group)
+
+
 class Likelihood:
     """The likelihood of ``data`` where the observables are known up to ``error``: deviations [k], or a covariance [k, k].
 
@@ -123,18 +180,11 @@ class Likelihood:
         """The observables that statements are about, in the order of `terms`."""
         self._readings = [np.flatnonzero(self._index == i) for i in self.numbers]
         self._error = np.sqrt(np.diag(covariance))[self._index] if len(said) else np.zeros(0)
-        self._curves = []
-        for c in data.curves:
-            at = np.asarray(c.indices, dtype=int)
-            known = np.diag(np.maximum(np.asarray(c.error, dtype=float), LEAST) ** 2) + covariance[np.ix_(at, at)]
-            # One decomposition serves every standard deviation of the discrepancy: K v = w C v, so that (C + s² K) is diagonal.
-            w, v = eigh(correlation(c.log10_size), known)
-            constant = -0.5 * (np.linalg.slogdet(known)[1] + len(at) * np.log(2 * np.pi))
-            self._curves.append((at, np.asarray(c.log_time, dtype=float), v, np.maximum(w, 0.0), constant, c.group))
+        self._curves = [_measured(c, covariance, data) for c in data.curves]
 
     def terms(self, y: Array, sigma: Array, which: Array | None = None) -> Array:
         """Logarithms of the likelihood of each of `numbers`, then of every curve: [m, numbers + curves] for ``y`` [m, k], ``sigma``
-        [m, groups]; -inf where an observable is not a number (the run did not complete). ``which`` [m]: the replica of every row."""
+        [m, deviations]; -inf where an observable is not a number (the run did not complete). ``which`` [m]: the replica of every row."""
         n = len(self.numbers)
         out = np.zeros((len(y), n + len(self._curves)))
         if n:
@@ -146,11 +196,9 @@ class Likelihood:
             for j, readings in enumerate(self._readings):
                 first = told[:, readings[0]]
                 out[:, j] = first if len(readings) == 1 else logsumexp(told[:, readings], axis=1) - np.log(len(readings))
-        for j, (points, log_time, v, w, constant, group) in enumerate(self._curves):
-            told = log_time if self.replicas is None else self.replicas.log_times[j][which]
-            away = (told - y[:, points]) @ v
-            spread = 1.0 + sigma[:, group, None] ** 2 * w
-            out[:, n + j] = constant - 0.5 * (away**2 / spread + np.log(spread)).sum(axis=1)
+        for j, curve in enumerate(self._curves):
+            told = curve.log_time if self.replicas is None else self.replicas.log_times[j][which]
+            out[:, n + j] = curve.log_density(told - y[:, curve.points], sigma)
         return np.where(np.isnan(out), -np.inf, out)
 
     def __call__(self, y: Array, sigma: Array, which: Array | None = None) -> Array:
@@ -160,6 +208,6 @@ class Likelihood:
 
 def log_likelihood(y: Array, y_error: Array, sigma: Array, data: Data) -> Array:
     """Logarithm of the likelihood [m] of observables ``y`` [m, k] known up to ``y_error`` ([k] or [k, k]); ``sigma``: [m] or
-    [m, groups]."""
+    [m, deviations]."""
     s = np.asarray(sigma, dtype=float)
     return Likelihood(data, y_error)(np.asarray(y, dtype=float), s[:, None] if s.ndim == 1 else s)

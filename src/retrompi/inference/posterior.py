@@ -45,7 +45,8 @@ def converged(diagnostics: Mapping[str, float]) -> bool:
 
 @dataclass(frozen=True)
 class Posterior:
-    """The draws of a problem: shares ``u`` [draws, dims] of the priors, ``sigma`` [draws, models], and what is told beside them."""
+    """The draws of a problem: shares ``u`` [draws, dims] of the priors, ``sigma`` [draws, deviations] of the discrepancies, and what is
+    told beside them."""
 
     problem: Problem
     seed: int
@@ -88,8 +89,10 @@ class Posterior:
     def _write(self, member: Member, values: Array, group: str) -> Path:
         used = {path for i in member.parts for path in self.problem.parts[i].paths}
         mine = [i for i, p in enumerate(self.problem.priors) if p.path in used]
-        sigma = self.sigma[:, self.problem.models.index(member.model)]
-        columns = {posteriors.DISCREPANCY: sigma, **{self.problem.priors[i].path: values[i] for i in mine}}
+        data, model = self.problem.data, self.problem.models.index(member.model)
+        columns = {posteriors.DISCREPANCY: self.sigma[:, model], **{self.problem.priors[i].path: values[i] for i in mine}}
+        if model in data.rough:
+            columns[posteriors.ROUGH] = self.sigma[:, data.groups + data.rough.index(model)]
         try:
             posteriors.write(member.file, columns, {**self._about(member, group), **_stamps()})
         except OSError as error:
@@ -107,7 +110,8 @@ class Posterior:
         }
         return {
             "of": member.name if problem.platform else problem.of, "platform": problem.platform, "member": member.name,
-            "models": [member.model], "group": group, "members": [m.name for m in problem.members], "fitted": list(member.fitted),
+            "models": [member.model], "rough": problem.models.index(member.model) in problem.data.rough, "group": group,
+            "members": [m.name for m in problem.members], "fitted": list(member.fitted),
             "seed": self.seed, **everything,
             "own_claims": list(member.claims), "own_curves": list(member.curves), "model_hash": _hashes(parts),
             "priors": {k: [p.low, p.high, p.log, p.unit] for k, p in sorted(priors.items())},
@@ -265,7 +269,7 @@ def _trained_on(problem: Problem, seed: int, waves: tuple[int, int], runs: _Runs
 def _drawn(trained: _Trained, seed: int, draws: int) -> tuple[Array, sampling.Sample]:
     """Points of the problem's cube [draws, dims] from the posterior: the parameters that nothing seen depends on have their prior."""
     problem = trained.problem
-    dims = len(trained.seen) + len(problem.models)
+    dims = len(trained.seen) + problem.data.deviations
     told = sampling.sample(trained.log_density, dims, seed, draws=draws, evidence=draws == DRAWS)
     u = np.empty((draws, len(problem.priors)))
     for i, p in enumerate(problem.priors):

@@ -37,7 +37,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Ranks:
-    """``ranks`` [truths, dims + groups], 0..``draws``: of the parameters, then of each discrepancy's standard deviation.
+    """``ranks`` [truths, dims + deviations], 0..``draws``: of the parameters, then of each discrepancy's standard deviation.
 
     ``seen``: the dimensions that the data depend on; the others have the prior's draws. ``skipped``: truths whose run did not complete.
     ``error`` [k]: the emulator's stated error, ``actual`` [k] that at the truths. ``r_hat`` and ``ess``: medians over the posteriors,
@@ -46,7 +46,7 @@ class Ranks:
 
     ranks: Array
     draws: int
-    groups: int
+    deviations: int
     seen: tuple[int, ...]
     skipped: int
     error: Array
@@ -58,7 +58,7 @@ class Ranks:
     @property
     def dims(self) -> int:
         """Number of parameters."""
-        return int(self.ranks.shape[1]) - self.groups
+        return int(self.ranks.shape[1]) - self.deviations
 
     def judged(self, dims: Sequence[int]) -> Judged:
         """Coverage and uniformity of these columns together."""
@@ -93,7 +93,7 @@ def judge(ranks: Array, draws: int) -> Judged:
 
 
 def published_like(y: Array, sigma: Array, data: Data, rng: np.random.Generator) -> tuple[Data, Replicas]:
-    """Data of the published kind about true observables ``y`` [n, k], with discrepancies ``sigma`` [n, groups].
+    """Data of the published kind about true observables ``y`` [n, k], with discrepancies ``sigma`` [n, deviations].
 
     A number is rounded as the published one: to the cell of a grid as wide as its interval, or to the side of its limit. Of several
     readings of one number only the first is kept.
@@ -119,6 +119,8 @@ def published_like(y: Array, sigma: Array, data: Data, rng: np.random.Generator)
         at = np.asarray(c.indices, dtype=int)
         smooth = np.linalg.cholesky(correlation(c.log10_size) + 1e-9 * np.eye(len(at)))
         discrepancy = sigma[:, c.group, None] * (rng.standard_normal((n, len(at))) @ smooth.T)
+        if c.group in data.rough:
+            discrepancy += sigma[:, data.groups + data.rough.index(c.group), None] * rng.standard_normal((n, len(at)))
         times.append(y[:, at] + discrepancy + np.maximum(np.asarray(c.error), LEAST) * rng.standard_normal((n, len(at))))
     return Data(tuple(said), data.curves, data.groups), Replicas(limits, times)
 
@@ -142,7 +144,7 @@ def check(u: Array, y: Array, data: Data, *, blocks: Sequence[Block] = (), truth
     complete = np.isfinite(y[own][:, used]).all(axis=1)
     true_u, true_y = u[own][complete], y[own][complete]
     n = len(true_u)
-    sigma = sigma_of(rng.uniform(size=(n, data.groups)))
+    sigma = sigma_of(rng.uniform(size=(n, data.deviations)))
     likely, replicas = published_like(true_y, sigma, data, rng)
     likelihood = Likelihood(likely, covariance, replicas)
     seen = sorted({b.dims[i] for b, f in zip(parts, fits, strict=True) for c, column in enumerate(b.columns) if column in used
@@ -159,8 +161,8 @@ def check(u: Array, y: Array, data: Data, *, blocks: Sequence[Block] = (), truth
     def judged(predicted: Array, x: Array, which: Array) -> Array:
         return likelihood(predicted, sigma_of(x[:, len(seen) :]), which)
 
-    found: list[Sample] = sample_each(predict, judged, len(seen) + data.groups, n, seed, DRAWS)
-    ranks = np.empty((n, d + data.groups), dtype=int)
+    found: list[Sample] = sample_each(predict, judged, len(seen) + data.deviations, n, seed, DRAWS)
+    ranks = np.empty((n, d + data.deviations), dtype=int)
     left = np.ones((n, d))
     for i, one in enumerate(found):
         drawn = rng.uniform(size=(DRAWS, d))
@@ -170,5 +172,5 @@ def check(u: Array, y: Array, data: Data, *, blocks: Sequence[Block] = (), truth
         left[i] = drawn.var(axis=0) * 12
     predicted = predict(true_u[:, seen])
     actual = np.sqrt(np.nanmean((predicted - true_y) ** 2, axis=0))
-    return Ranks(ranks, DRAWS, data.groups, tuple(seen), truths - n, np.sqrt(np.diag(covariance)), actual,
+    return Ranks(ranks, DRAWS, data.deviations, tuple(seen), truths - n, np.sqrt(np.diag(covariance)), actual,
                  float(np.median([s.r_hat for s in found])), float(np.median([s.ess for s in found])), left.mean(axis=0))  # fmt: skip

@@ -132,6 +132,8 @@ def _number(task: Task, raw: Any) -> float:
     text = str(raw).strip().replace(" ", " ").replace("×10^", "e").replace("*10^", "e").replace("−", "-")
     if re.fullmatch(r"[+-]?\d+,\d+(\s*\S+)?", text):
         raise Problem(_("'{text}' has a decimal comma; write a point").format(text=text[:40]))
+    if base == "1":  # a factor, as it is said
+        text = _TIMES.sub("", text)
     try:
         return units.parse(text, task.unit)
     except UsageError as error:
@@ -150,6 +152,7 @@ def _number(task: Task, raw: Any) -> float:
         raise Problem(_("not a number that can be computed with")) from None
 
 
+_TIMES = re.compile(r"(?<=[\d.])\s*(x|×|times|mal|fois)$", re.IGNORECASE)
 _WHAT = {"s": lazy("a time"), "B": lazy("a size"), "B/s": lazy("a rate (size over time)"), "Hz": lazy("a frequency"),
          "flop/s": lazy("a rate of computing"), "s/B": lazy("a time for each byte")}  # fmt: skip
 

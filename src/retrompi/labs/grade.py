@@ -250,7 +250,7 @@ def diagnose(task: Task, value: Any, expected: Any, mistakes: Mapping[str, Any],
     if found:
         return _(min(found)[2])
     return _("not within the tolerance, and none of the usual mistakes leads to it: go through your steps again") + (
-        _(", or 'retrompi lab hint . {id}' (it costs points)").format(id=task.id) if task.hints else ""
+        _(", or take a hint (it costs points)") if task.hints else ""
     )
 
 

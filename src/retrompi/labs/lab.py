@@ -22,6 +22,7 @@
     id = "latency"
     kind = "number"                                # prediction, number, choice, order, text, file
     question = "... {library} ..."
+    title = "Start-up latency"                     # what a page calls it, in a few words; a prediction has that of its task
     unit = "s"                                     # of a number or of a predicted number
     tolerance = 0.03                               # relative; or absolute = "2 us"
     points = 2
@@ -49,7 +50,7 @@ import re
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
@@ -146,6 +147,8 @@ class Task:
     criteria: tuple[Criterion, ...] = ()
     model: str = field(default="", repr=False)
     """A model answer to an open question, for teachers only."""
+    title: str = ""
+    """What a page calls it, in a few words: its own title, that of the task which a prediction is compared with, else its id."""
     names: Mapping[str, str] = field(default_factory=dict, compare=False)
     """How a choice is shown in the lab's language; an answer is kept as ``choices`` has it."""
 
@@ -355,6 +358,8 @@ class _Reader:
         tasks = tuple(self.task(t) for t in row["task"])
         _once([p.name for p in parameters], "parameter", self)
         _once([t.id for t in tasks], "task", self)
+        titles = {t.id: t.title for t in tasks}
+        tasks = tuple(replace(t, title=t.title or titles.get(t.of) or t.id) for t in tasks)
         ids = {t.id: t for t in tasks}
         for task in tasks:
             for other in task.after:
@@ -428,7 +433,7 @@ class _Reader:
     def task(self, given: Any) -> Task:
         """Reads a ``[[task]]``."""
         known = ("id", "kind", "question", "points", "unit", "tolerance", "absolute", "after", "hints", "mistake", "choices", "words", "of",
-                 "file", "criterion", "model", "names")  # fmt: skip
+                 "file", "criterion", "model", "title", "names")  # fmt: skip
         row = self.keys(given, "a task", known, ("id", "kind", "question"), "[[task]]")
         name, kind = str(row["id"]), row["kind"]
         what = f"task '{name}'"
@@ -458,7 +463,7 @@ class _Reader:
             name, kind, str(row["question"]).strip(), points, unit, float(row.get("tolerance", 0.03)), absolute,
             self.texts(row, "after", what), self.texts(row, "hints", what), mistakes, choices, int(row.get("words", 15)),
             str(row.get("of", "")), str(row.get("file", "")), self.criteria(row, points, what), str(row.get("model", "")).strip(),
-            dict(row.get("names", {})),
+            str(row.get("title", "")).strip(), dict(row.get("names", {})),
         )  # fmt: skip
 
     def criteria(self, task: Mapping[str, Any], points: float, what: str) -> tuple[Criterion, ...]:

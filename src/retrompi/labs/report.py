@@ -153,7 +153,7 @@ def _body(lab: Lab, p: Parameters, who: str, results: dict[str, Result]) -> str:
     known = _text.names(lab, p, who)
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     out = []
-    for piece in re.split(r"(^\[task [a-z0-9_-]+\]$)", lab.text, flags=re.MULTILINE):
+    for piece in re.split(r"(^\[task [a-z0-9_-]+\]$)", _text.placed(lab.text, browser=False), flags=re.MULTILINE):
         found = re.fullmatch(r"\[task ([a-z0-9_-]+)\]", piece)
         if found is None:
             # The page has its own heading.

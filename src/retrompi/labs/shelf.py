@@ -9,7 +9,7 @@ import os
 import zipfile
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -20,13 +20,17 @@ from retrompi.base.scratch import folder as temporary
 from retrompi.labs import answers as _answers
 from retrompi.labs import grade, submissions
 from retrompi.labs.student import ANSWERS, STATE, folder_name, normal_id, read_state, read_text, state_text
-from retrompi.labs.work import LARGEST_FILE, LARGEST_FILES, MOST_FILES, OWN, Asked, Conflict, Last, Work, begin, sheet, written
+from retrompi.labs.work import LARGEST_FILE, LARGEST_FILES, MOST_FILES, OWN, Asked, Conflict, Last, Ran, Work, begin, sheet, written
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
     from retrompi.labs.lab import Lab
 
 __all__ = ["FolderShelf", "Remembered", "pack", "read_folder", "unpack", "write_folder"]
+
+
+_RESULT = ".result-"
+"""Begin of the names of kept results."""
 
 
 def read_folder(folder: Path, lab: Lab | None = None) -> tuple[Lab, Work]:
@@ -191,6 +195,20 @@ class FolderShelf:
     def last(self, lab: str) -> Last:
         """What the last check said, as long as the program runs."""
         return self._last.get(lab, self.student)
+
+    def ran(self, lab: Lab) -> dict[str, Ran]:
+        """The last results of the lab's forms: hidden files of the folder, which are no part of the work."""
+        out = {}
+        for file in sorted(self.place(lab).glob(f"{_RESULT}*")):
+            with suppress(InputError, OSError):  # it can be run again
+                found = Ran.unpacked(file.read_bytes())
+                out[found.key] = found
+        return out
+
+    def keep(self, lab: Lab, ran: Ran) -> None:
+        """Keeps a form's result in the place of its last one."""
+        if ran.key.isalnum():
+            write_folder(self.place(lab), {f"{_RESULT}{ran.key}": ran.packed()})
 
     @contextmanager
     def _held(self, place: Path) -> Iterator[None]:

@@ -1,6 +1,7 @@
 """A lab's text with a student's parameters: ``{size}`` is the parameter for reading, ``{size:arg}`` in command-line syntax.
 
-In text.md a line ``[task ID]`` is replaced by the task's question, and every name in braces must be known. In files for the
+In text.md ``[[in a terminal|in the browser]]`` is what a reader is told in one place and in the other; a side may be empty. There a line
+``[task ID]`` is replaced by the task's question, and every name in braces must be known. In files for the
 student only known names are replaced, so that C and TOML may contain braces.
 """
 
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from retrompi.labs.lab import Lab, Task
     from retrompi.labs.student import Parameters
 
-__all__ = ["fill", "names", "rendered", "rendered_file", "task_text"]
+__all__ = ["fill", "names", "placed", "rendered", "rendered_file", "task_text"]
 
 KINDS_TOLD = {"prediction": lazy("prediction"), "text": lazy("in your own words"), "file": lazy("file"), "number": lazy("number"),
               "choice": lazy("choice"), "order": lazy("order")}  # fmt: skip
 """Kind of a task -> how it is called in the text."""
+_PLACES = re.compile(r"\[\[(.*?)\|(.*?)\]\]", re.DOTALL)
 _BRACES = re.compile(r"\{([a-z][a-z0-9_]*)(:arg)?\}")
 _TASK = re.compile(r"^\[task ([a-z][a-z0-9_-]*)\]$", re.MULTILINE)
 
@@ -38,6 +40,11 @@ def names(lab: Lab, p: Parameters, student: str) -> dict[str, str]:
             text = units.format_bytes(p[parameter.name])
         found[parameter.name] = text
     return {**found, "student": student, "lab": lab.key, "points": f"{lab.points:g}", "minutes": str(lab.minutes)}
+
+
+def placed(text: str, *, browser: bool) -> str:
+    """``text`` for readers in the browser, or for those in a terminal."""
+    return _PLACES.sub(lambda found: found[2 if browser else 1], text)
 
 
 def fill(text: str, known: Mapping[str, str], strict: bool = True, where: Any = None) -> str:
@@ -73,15 +80,15 @@ def rendered(lab: Lab, p: Parameters, student: str) -> str:
     """The student's README.md. Raises InputError (text.md, line) for an unknown name, and for a missing or duplicate task."""
     known = names(lab, p, student)
     where = lab.folder / "text.md"
-    placed = _TASK.findall(lab.text)
+    there = _TASK.findall(lab.text)
     for task in lab.tasks:
-        if placed.count(task.id) != 1:
-            said = f"task '{task.id}' stands {placed.count(task.id)} times in the text; a line [task {task.id}] puts it there"
+        if there.count(task.id) != 1:
+            said = f"task '{task.id}' stands {there.count(task.id)} times in the text; a line [task {task.id}] puts it there"
             raise InputError(said, where)
-    other = next((t for t in placed if t not in {task.id for task in lab.tasks}), None)
+    other = next((t for t in there if t not in {task.id for task in lab.tasks}), None)
     if other is not None:
         raise InputError(f"lab.toml has no task '{other}'{nearest(other, [t.id for t in lab.tasks], 20)}", where, code="unknown-task")
-    filled = fill(lab.text, known, where=where)
+    filled = fill(placed(lab.text, browser=False), known, where=where)
     used = glossary.linked(lab.text, glossary.terms(lab.language), set())[1]
     terms = f"\n{glossary.section(used, _('Terms'))}" if used else ""
     return _TASK.sub(lambda found: task_text(lab.task(found[1]), known), filled).rstrip("\n") + "\n" + terms

@@ -11,6 +11,7 @@
     "half the library work" = "..."                # how a choice is shown; an answer may be given in either language
 
     [task.startup]
+    title = "..."
     question = "..."
     hints = ["...", "..."]
     model = "..."
@@ -40,7 +41,7 @@ __all__ = ["FILE", "english", "fingerprints", "given", "languages_of", "merged",
 
 FILE = re.compile(r"(lab|text)\.([a-z]{2,3})\.(toml|md)")
 """The files of a lab in another language; a student does not get them."""
-_TASK_TEXTS = ("question", "model")
+_TASK_TEXTS = ("title", "question", "model")
 _CRITERION_TEXTS = ("name", "says", "levels")
 
 

@@ -6,7 +6,9 @@ folders that ``retrompi lab start`` makes. A class's server keeps the same field
 
 from __future__ import annotations
 
+import json
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.base.translate import _
 from retrompi.labs import answers as _answers
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
     from retrompi.labs.lab import Lab, Task
 
-__all__ = ["LARGEST_FILE", "LARGEST_FILES", "MOST_FILES", "OWN", "Asked", "Conflict", "Last", "Shelf", "Work", "answer", "begin",
+__all__ = ["LARGEST_FILE", "LARGEST_FILES", "MOST_FILES", "OWN", "Asked", "Conflict", "Last", "Ran", "Shelf", "Work", "answer", "begin",
            "change", "check", "graded", "hint", "hints", "lacking", "model_answer", "put", "resealed", "seal", "sheet",
            "written"]  # fmt: skip
 
@@ -37,6 +39,9 @@ LARGEST_FILE, LARGEST_FILES, MOST_FILES = 4 << 20, 16 << 20, 40
 """Limits of a work's files: bytes of one, bytes of all, their number."""
 OWN = ("README.md", ANSWERS, STATE, "report.html")
 """Names that a work's files cannot have: they are written from the rest of it."""
+LARGEST_RESULT = 1 << 20
+"""Bytes of a kept result, compressed; of a larger one the timeline is left out."""
+_LARGEST_UNPACKED = 32 << 20
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TRIES = 6
 
@@ -89,6 +94,40 @@ class Last:
     error: str = ""
 
 
+@dataclass(frozen=True)
+class Ran:
+    """The last result of one command of a lab's text, as its form was run.
+
+    ``key``: the form's number in the text; ``line``: the command as the text has it; ``values``: what its fields had; ``at``: when (UTC);
+    ``told``: what is shown of it (`retrompi.studio.lab_commands.run`).
+    """
+
+    key: str
+    line: str
+    values: Mapping[str, str]
+    told: Mapping[str, Any] = field(repr=False)
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def packed(self) -> bytes:
+        """For a shelf, at most `LARGEST_RESULT` bytes; UsageError for a result that is larger without its timeline, too."""
+        told = {k: v for k, v in self.told.items() if k != "files"}  # these are files of the work
+        for kept in (told, {k: v for k, v in told.items() if k != "chart"}):
+            row = {"key": self.key, "line": self.line, "values": dict(self.values), "at": self.at.isoformat(), "told": kept}
+            out = zlib.compress(json.dumps(row, ensure_ascii=False).encode())
+            if len(out) <= LARGEST_RESULT:
+                return out
+        raise UsageError(f"the result has {len(out)} B; at most {LARGEST_RESULT >> 20} MiB are kept", code="too-large")
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Ran:
+        """What `packed` made. InputError for anything else."""
+        try:
+            row = json.loads(zlib.decompressobj().decompress(data, _LARGEST_UNPACKED))
+            return cls(row["key"], row["line"], row["values"], row["told"], datetime.fromisoformat(row["at"]))
+        except (zlib.error, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"a kept result is damaged: {error}", code="damaged-file") from None
+
+
 class Shelf(Protocol):
     """Where the works of one student are kept."""
 
@@ -122,6 +161,14 @@ class Shelf(Protocol):
 
     def last(self, lab: str) -> Last:
         """What the newest of the student's checks of a lab said."""
+        ...
+
+    def ran(self, lab: Lab) -> dict[str, Ran]:
+        """The last results of the lab's forms, by the forms' keys; a damaged one is left out."""
+        ...
+
+    def keep(self, lab: Lab, ran: Ran) -> None:
+        """Keeps a form's result in the place of its last one."""
         ...
 
 

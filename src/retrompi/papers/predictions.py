@@ -42,8 +42,8 @@ WARM_UP = 5
 """Exchanges before each size that are not timed: connections are open, buffers known."""
 PLAN_KEYS = ("name", "title", "machine", "model", "platform", "placement", "sizes", "repetitions", "use", "note")
 TIMES = ("nominal", "low", "median", "high", "parameters_low", "parameters_high")
-LATER = "second"
-"""The folder of predictions that a changed model wrote beside those that had been compared with what is published."""
+LATER = ("third", "second")
+"""Folders of predictions that changed models wrote beside those that had been compared with what is published; the newest comes first."""
 DRAWN = "# What was drawn: its nominal value, its range, and where its draws come from."
 STAMPS = ("date", "commit", "code")
 """The lines of a file that differ when it is made again from the same models and machines."""
@@ -209,7 +209,7 @@ def made(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
     asked = plan(name)
     middle = nominal(asked)
     at = list(middle)
-    resolved, spec = Resolved.of(asked.question(at=at)), Spec(LEVEL, asked.draws, asked.seed)
+    resolved, spec = Resolved.of(asked.question(at=at)), Spec(LEVEL, asked.draws, asked.seed, population=True)
     drawn = drawn_of(resolved, spec)
     told: list[list[float] | None] = []
     with ThreadPoolExecutor(max_workers=workers) as pool:
@@ -287,9 +287,14 @@ def _origin(of: Posterior | None) -> str:
     return "prior" if of is None else f"posterior of {', '.join(of.about.get('members', [of.of]))}"
 
 
+def _from(prior: Prior, drawn: Drawn) -> str:
+    among = drawn.population(prior)
+    return _origin(drawn.applied.paths.get(prior.path)) if among is None else f"prior of {len(among.means)} other machines"
+
+
 def _row(prior: Prior, drawn: Drawn) -> dict[str, str]:
     return {"key": prior.path, "value": units.format_quantity(prior.base, prior.unit), "low": prior.text(0.0), "high": prior.text(1.0),
-            "source": prior.source, "from": _origin(drawn.applied.paths.get(prior.path))}  # fmt: skip
+            "source": prior.source, "from": _from(prior, drawn)}  # fmt: skip
 
 
 def same(one: str, other: str) -> bool:
@@ -318,9 +323,9 @@ def shipped() -> dict[str, dict[str, Any]]:
 
 
 def in_force(name: str) -> dict[str, Any]:
-    """The tables of the newest file of a curve: the one that a changed model wrote beside the first (in the folder ``second``), or that."""
-    later = file_of(name, folder() / LATER)
-    told = toml_text.read(later if later.is_file() else file_of(name), "prediction")[1]
+    """The tables of the newest file of a curve: the last that a changed model wrote beside the first (in a folder of `LATER`), or that."""
+    files = (*(file_of(name, folder() / later) for later in LATER), file_of(name))
+    told = toml_text.read(next((f for f in files if f.is_file()), files[-1]), "prediction")[1]
     return {**told, "value": [_value_of(row) for row in told["value"]]}
 
 

@@ -33,8 +33,8 @@ from retrompi.papers import curves, predictions
 from retrompi.papers.curve_points import Point, Source, points
 from retrompi.papers.paper import all_papers
 
-__all__ = ["Compared", "Group", "Miss", "Score", "Scored", "compared", "groups", "interval_score", "misses", "numbers", "published_points",
-           "score_of", "scores"]  # fmt: skip
+__all__ = ["Again", "Compared", "Group", "Miss", "Score", "Scored", "again", "compared", "groups", "interval_score", "misses", "numbers",
+           "published_points", "score_of", "scores"]  # fmt: skip
 
 OUTSIDE = 2 / (1 - predictions.LEVEL)
 """The price of a unit of log(time) outside the interval."""
@@ -112,6 +112,17 @@ class Compared:
 
     def row(self) -> dict[str, Any]:
         return {**asdict(self), "inside": self.inside}
+
+
+@dataclass(frozen=True)
+class Again:
+    """A scored curve and what a changed model wrote of it later, on ``date``: the ``width`` of its intervals and, of an opened curve, which
+    is no blind prediction any more, its score."""
+
+    first: Score
+    date: str
+    width: float
+    later: Score | None
 
 
 @dataclass(frozen=True)
@@ -195,7 +206,7 @@ def score_of(curve: str, prediction: str, told: Mapping[str, Any], published: Se
     return Score(
         curve=curve, prediction=prediction, runtime=told["model"], machine=told["platform"], opened=True, points=len(found),
         median_error=median(map(abs, errors)), raw_error=median(raw), bias=median(errors), inside=sum(p.inside for p in found) / len(found),
-        width=median(v["high_s"] / v["low_s"] for v in told["value"]), worst=worst.error, worst_size=worst.size,
+        width=_width(told), worst=worst.error, worst_size=worst.size,
         interval_score=interval_score(found), compared=found,
     )  # fmt: skip
 
@@ -220,6 +231,22 @@ def scores() -> tuple[Score, ...]:
         found.append(Score(row["curve"], row["prediction"], told["model"], told["platform"], False, int(row["points"]), middle, raw, bias,
                            inside, float(row["interval_high_over_low"])))  # fmt: skip
     return tuple(found)
+
+
+def again() -> tuple[Again, ...]:
+    """The scored curves that were predicted again, in the order of `scores`."""
+    found = []
+    for first in scores():
+        told = predictions.in_force(first.prediction)
+        if told["date"] != predictions.shipped()[first.prediction]["date"]:
+            later = score_of(first.curve, first.prediction, told, published_points(first.curve)) if first.opened else None
+            found.append(Again(first, str(told["date"]), _width(told), later))
+    return tuple(found)
+
+
+def _width(told: Mapping[str, Any]) -> float:
+    """The median over its sizes of high over low."""
+    return float(median(v["high_s"] / v["low_s"] for v in told["value"]))
 
 
 def groups(of: Sequence[Score], by: str) -> list[Group]:

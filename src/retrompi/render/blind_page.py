@@ -12,7 +12,7 @@ from retrompi.base.units import format_bytes
 from retrompi.papers import predictions, scores
 from retrompi.papers.curves import by_name, of
 from retrompi.papers.paper import all_papers
-from retrompi.papers.scores import Group, Score
+from retrompi.papers.scores import Again, Group, Score
 from retrompi.render import bands
 from retrompi.render.figures import PALETTE, layout, name_of, place, size_axis, value_axis
 from retrompi.render.html import Content, boxes, document, number, percent, row, table
@@ -28,22 +28,27 @@ COARSEST = 0.25
 _PREDICTED, _PUBLISHED, _RAW = PALETTE[0], PALETTE[1], "#555555"
 _HEAD = ("curve", "points", "error", "raw layer's error", "bias", "worst", "inside 90 %", "width", "interval score")
 _GROUP = ("", "curves", "points", "error", "raw layer's error", "inside 90 %", "interval score")
+_AGAIN = ("curve", "again on", "error", "error again", "inside 90 %", "inside again", "width", "width again", "interval score",
+          "score again")  # fmt: skip
 _STATES = {"adopted": "explained, in the model", "explained": "explained", "open": "not explained"}
 
 
 def summary(found: Sequence[Score]) -> list[tuple[str, str, str]]:
     """(what, its number, a remark) of all curves together."""
-    whole = scores.groups([*found], "opened")
-    points = sum(g.points for g in whole)
-    inside = sum(g.points * g.inside for g in whole) / points
+    points = sum(s.points for s in found)
     opened = sum(s.opened for s in found)
     single = [n.inside for n in scores.numbers() if n.inside is not None]
     return [
         ("Median error of a prediction", f"{100 * median(s.median_error for s in found):.1f} %", f"median over {len(found)} curves"),
         ("The raw layer alone", f"{100 * median(s.raw_error for s in found):.1f} %", "of “the library costs nothing”, on the same points"),
-        ("Inside the 90 % intervals", f"{100 * inside:.0f} %", f"of {points:,} points; {opened} curves open, {len(found) - opened} closed"),
+        ("Inside the 90 % intervals", f"{100 * _inside(found):.0f} %",
+         f"of {points:,} points; {opened} curves open, {len(found) - opened} closed"),
         ("Single numbers inside", f"{sum(single)} of {len(single)}", "strictly: without a tolerance for their rounding"),
     ]  # fmt: skip
+
+
+def _inside(found: Sequence[Score]) -> float:
+    return sum(s.points * s.inside for s in found) / sum(s.points for s in found)
 
 
 def figure(score: Score) -> go.Figure:
@@ -98,6 +103,23 @@ def _row(score: Score, pages: Collection[str]) -> str:
     return row(_HEAD, cells, f"score-{score.prediction.replace('/', '-')}")
 
 
+def _again(found: Sequence[Again], pages: Collection[str]) -> str:
+    rows = []
+    for a in found:
+        s, late = a.first, a.later
+        closed = '<span class="soft">closed</span>'
+        cells: list[Content] = [
+            _link(s.prediction, pages), escape(a.date.partition(" ")[0]),
+            (f"{100 * s.median_error:.1f} %", "n"), (closed if late is None else f"{100 * late.median_error:.1f} %", "n"),
+            (f"{100 * s.inside:.0f} %", "n"), (closed if late is None else f"{100 * late.inside:.0f} %", "n"),
+            (f"× {s.width:.2f}", "n"), (f"× {a.width:.2f}", "n"),
+            ("" if s.interval_score is None else f"{s.interval_score:.2f}", "n"),
+            ("" if late is None or late.interval_score is None else f"{late.interval_score:.2f}", "n"),
+        ]  # fmt: skip
+        rows.append(row(_AGAIN, cells, f"again-{s.prediction.replace('/', '-')}"))
+    return sortable(_AGAIN, rows)
+
+
 def _groups(found: Sequence[Group], *, runtimes: bool) -> str:
     rows = []
     for g in found:
@@ -140,7 +162,7 @@ def _misses(pages: Collection[str]) -> str:
 
 def blind_page(pages: Collection[str], home: str = "index.html") -> str:
     """The page as HTML text; it loads no external resource. ``pages``: the papers that have a page beside it."""
-    found = scores.scores()
+    found, later = scores.scores(), scores.again()
     opened, closed = ([s for s in found if s.opened is is_open] for is_open in (True, False))
     figures = {f"blind-{s.prediction.replace('/', '-')}": figure(s) for s in opened}
     drawn = "".join(figure_html(f, n) for n, f in figures.items())
@@ -153,7 +175,8 @@ source code and from machines that were fitted to the layers below message passi
 laid over published ones, of which nobody at the project had seen a point. {len(opened)} are open now; {len(closed)} stay closed, and judge
 what is changed because of the open ones. The predictions are as they were written.</p>
 <nav><a href="{escape(home)}">All papers</a> <a href="#curves">Curves</a> <a href="#scores">Scores</a>
-<a href="#groups">Runtimes and machines</a> <a href="#numbers">Single numbers</a> <a href="#misses">What was missed</a></nav></header>
+<a href="#again">Predicted again</a> <a href="#groups">Runtimes and machines</a> <a href="#numbers">Single numbers</a>
+<a href="#misses">What was missed</a></nav></header>
 {boxes(summary(found))}
 <h2 id="curves">Predicted and published</h2>
 <p class="soft">Lines: nominal values. Bands: 90 % intervals. Circles: published. Dotted: the published curve of the raw layer below.</p>
@@ -164,6 +187,13 @@ nothing. Bias: the same with its sign (negative: too fast). Points that the draw
 over low. Interval score: width in log(time) plus 20 times the distance of what lies outside; smaller is better.</p>
 {sortable(_HEAD, [_row(s, pages) for s in opened])}
 <h3>Closed: only these scores are known here</h3>{sortable(_HEAD, [_row(s, pages) for s in closed])}
+<h2 id="again">Predicted again</h2>
+<p>What the models of today say of {len(later)} of these curves, in files beside the first ones. Closed curves are predicted blind once
+more: of them the width alone is known. Of an opened curve it is no prediction, but shows what the changes did. The median width was
+× {median(a.first.width for a in later):.2f} and is × {median(a.width for a in later):.2f}; of the points of opened curves
+{100 * _inside([a.first for a in later if a.later]):.0f} % were inside, and
+{100 * _inside([a.later for a in later if a.later]):.0f} % are.</p>
+{_again(later, pages)}
 <h2 id="groups">By runtime and by machine</h2>
 <div class="beside"><div>{_groups(scores.groups(found, "runtime"), runtimes=True)}</div>
 <div>{_groups(scores.groups(found, "machine"), runtimes=False)}</div></div>

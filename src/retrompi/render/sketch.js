@@ -98,7 +98,9 @@
     if (!data.length) return false;
     const known = data.filter((t) => ["scatter", "scattergl", "bar", "heatmap", undefined].includes(t.type));
     if (!known.length || data.some((t) => t.xaxis && t.xaxis !== "x")) return false; /* several panels: left to Plotly */
+    const held = box.appendChild(document.createElement("i")); /* an empty box is hidden, and has no width */
     const wide = box.clientWidth || 600, tall = box.clientHeight || 400;
+    held.remove();
     const size = Math.max(11, Math.min(parseFloat(getComputedStyle(box).fontSize) * 0.86, 22));
     const legend = legendOf(known, layout, box);
     const height = Math.max(140, tall - (legend ? legend.offsetHeight + 4 : 0));

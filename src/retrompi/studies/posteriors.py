@@ -1,7 +1,8 @@
 """The files of posteriors that ship with models and papers (``posterior*.npz``), and which of them a run draws from.
 
 A file has three arrays: ``names`` [columns], ``draws`` [columns, draws] (float32) and ``about``, a JSON text. The column ``discrepancy`` is
-a standard deviation of the logarithm, and there is one for each parameter by its canonical path, in base units. Files with the same
+a standard deviation of the logarithm, ``rough`` that of its part without correlation between sizes (of posteriors of whole curves), and
+there is one for each parameter by its canonical path, in base units. Files with the same
 ``group`` are one joint posterior: their draws belong together by number.
 """
 
@@ -28,9 +29,9 @@ from retrompi.studies.priors import Prior
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DISCREPANCY", "Applied", "Posterior", "applied", "at_hand", "files", "read", "word", "write"]
+__all__ = ["DISCREPANCY", "ROUGH", "Applied", "Posterior", "applied", "at_hand", "files", "read", "word", "write"]
 
-DISCREPANCY = "discrepancy"
+DISCREPANCY, ROUGH = "discrepancy", "rough"
 _NO_POSTERIOR = (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
 _CLOSE = 1e-6
 DETERMINED, NOT_DETERMINED = 0.3, 0.8
@@ -71,6 +72,11 @@ class Posterior:
     def models(self) -> frozenset[str]:
         """The models whose discrepancy it has."""
         return frozenset(self.about.get("models", [self.of]))
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether its discrepancy has a part without correlation between sizes: the column `ROUGH`."""
+        return bool(self.about.get("rough", False))
 
     def column(self, name: str) -> NDArray[np.float64]:
         """The draws [rows] of a path, in base units, or of `DISCREPANCY`. InputError if the file cannot be read."""

@@ -32,6 +32,7 @@ from retrompi.store.identity import specification
 from retrompi.store.kept import Outbox
 from retrompi.store.lookup import answer
 from retrompi.studies import posteriors
+from retrompi.studies.population import Population, population
 from retrompi.studies.priors import Prior, priors_of, runnable, sets_at
 from retrompi.traces import generate
 
@@ -61,13 +62,14 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Spec:
-    """What is asked: the ``level`` of central intervals (0..1), the number of ``draws``, their ``seed``, and whether times have the
-    model's ``discrepancy``."""
+    """What is asked: the ``level`` of central intervals (0..1), the number of ``draws``, their ``seed``, whether times have the model's
+    ``discrepancy``, and whether a machine without measurement has the priors of its `population`."""
 
     level: float = LEVEL
     draws: int = DRAWS
     seed: int = 1
     discrepancy: bool = True
+    population: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,9 +138,16 @@ class Drawn:
         """The share in 0..1 of the prior at which a number is in this draw."""
         found = self.applied.paths.get(prior.path)
         if found is None:
-            return float(_hypercube(self.spec.seed, prior.path, draw // _HYPERCUBE)[draw % _HYPERCUBE])
+            u = float(_hypercube(self.spec.seed, prior.path, draw // _HYPERCUBE)[draw % _HYPERCUBE])
+            return u if (among := self.population(prior)) is None else among.share(u)
         column = found.column(prior.path)
         return prior.share(float(column[self._row(found, len(column), draw)]))
+
+    def population(self, prior: Prior) -> Population | None:
+        """The measured machines that a number without a posterior has its prior from; None if the range alone says it."""
+        if not self.spec.population or prior.path in self.applied.paths:
+            return None
+        return population(prior.path, posteriors.files(self.asked.model))
 
     def _row(self, of: posteriors.Posterior, rows: int, draw: int) -> int:
         return int(_order(self.spec.seed, of.group, rows)[draw % rows])
@@ -160,8 +169,17 @@ class Drawn:
             return np.zeros(draws)
         if of is None:
             return np.asarray(DISCREPANCY_SCALE * np.abs(_normal(draws, 1, "discrepancy", self.spec.seed, self.asked.model.name)[:, 0]))
-        column = of.column(posteriors.DISCREPANCY)
-        return np.array([column[self._row(of, len(column), i)] for i in range(draws)])
+        return self._column(of, posteriors.DISCREPANCY)
+
+    def _column(self, of: posteriors.Posterior, name: str) -> NDArray[np.float64]:
+        column = of.column(name)
+        return np.array([column[self._row(of, len(column), i)] for i in range(self.spec.draws)])
+
+    @cached_property
+    def rough(self) -> NDArray[np.float64] | None:
+        """The standard deviation [draws] of the discrepancy's part without correlation between sizes; None where it has none."""
+        of = self.applied.discrepancy
+        return self._column(of, posteriors.ROUGH) if self.spec.discrepancy and of is not None and of.is_rough else None
 
 
 _PRIORS: WeakKeyDictionary[Resolved, tuple[tuple[Prior, ...], posteriors.Applied]] = WeakKeyDictionary()
@@ -242,14 +260,18 @@ def log_discrepancy(asked: Resolved, sizes: Sequence[int], spec: Spec) -> NDArra
     """The logarithm of (real time / simulated time) of a message [draws, sizes], a random function of the size (B).
 
     A Gaussian process in log10(1 + size) of length one decade; its standard deviation in each draw is that of the posterior, or the
-    half-normal prior's. It depends on the seed, the model and whether all ranks are on one host, so it is the same for all what-ifs of
-    a model in one placement.
+    half-normal prior's. A posterior of a whole curve adds a part without correlation between sizes. It depends on the seed, the model and
+    whether all ranks are on one host, so it is the same for all what-ifs of a model in one placement.
     """
     drawn = drawn_of(asked, spec)
     at, weights = _knots()
     normal = _normal(spec.draws, len(at), "discrepancy of size", spec.seed, asked.model.name, _where(asked))
     x = np.log10(1.0 + np.asarray(sizes, dtype=float))
-    return np.asarray(drawn.sigma[:, None] * (normal @ (kernel(x, at) @ weights).T))
+    found = drawn.sigma[:, None] * (normal @ (kernel(x, at) @ weights).T)
+    if drawn.rough is not None:
+        own = [_normal(spec.draws, 1, "discrepancy of one size", spec.seed, asked.model.name, _where(asked), size)[:, 0] for size in sizes]
+        found += drawn.rough[:, None] * np.array(own).T
+    return np.asarray(found)
 
 
 def log_job(asked: Resolved, spec: Spec) -> NDArray[np.float64]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dash import MATCH, ClientsideFunction, Dash, Input, Output, State, dcc, html
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from dash.development.base_component import Component
 
     from retrompi.labs.lab import Lab, Task
-    from retrompi.labs.work import Work
+    from retrompi.labs.work import Ran, Work
     from retrompi.studio.lab_commands import Field, Form
     from retrompi.studio.lab_text import Step
 
-__all__ = ["FILE_WRONG", "WRONG", "Saved", "at", "hint_parts", "register", "result_parts", "saved", "shown", "step_view"]
+__all__ = ["FILE_WRONG", "WRONG", "Mine", "Saved", "at", "changed", "compared", "hint_parts", "register", "result_parts", "saved", "shown",
+           "step_view"]  # fmt: skip
 
 WRONG, FILE_WRONG = "labs-wrong", "labs-file-wrong"
 """Types of the stores of what is wrong with an entry (`retrompi.studio.entries`): of a task's answer, of a file."""
@@ -42,6 +43,26 @@ class Saved:
 
     line: str = ""
     wrong: str = ""
+
+
+@dataclass(frozen=True)
+class Mine:
+    """What a student has found so far: ``graded`` is the row of the last check's grading, ``ran`` the last result of each form by its key,
+    ``show`` makes the components of one."""
+
+    graded: Mapping[str, Any] | None = None
+    ran: Mapping[str, Ran] = field(default_factory=dict)
+    show: Callable[[Mapping[str, Any]], list[Component]] = lambda told: shown(told)
+
+    @property
+    def results(self) -> dict[str, Mapping[str, Any]]:
+        """Task -> what the last check said of it."""
+        return {r["task"]: r for r in (self.graded or {}).get("tasks", [])}
+
+    def of(self, form: Form, key: str) -> Ran | None:
+        """The form's last result; None after a change of the text that put another form in its place."""
+        found = self.ran.get(key)
+        return found if found is not None and found.line == form.line else None
 
 
 def saved(lab: Lab, work: Work, name: str) -> Saved:
@@ -85,10 +106,9 @@ def _points(value: float) -> str:
     return ngettext("{n} point", "{n} points", int(value) if value == 1 else 2).format(n=f"{value:g}")
 
 
-def step_view(lab: Lab, work: Work, all_: Sequence[Step], number: int, graded: Mapping[str, Any] | None) -> list[Component]:
-    """One step with the way to the others. ``graded``: the row of the last check's grading."""
-    step = all_[number]
-    results = {r["task"]: r for r in (graded or {}).get("tasks", [])}
+def step_view(lab: Lab, work: Work, all_: Sequence[Step], number: int, mine: Mine) -> list[Component]:
+    """One step with the way to the others, and what the student has found and written on all of them."""
+    step, results = all_[number], mine.results
     known = _words.names(lab, draw(lab, work.state.student), work.state.student)
     title = html.H2(step.title if number else lab.title, id="labs-step-title", tabIndex=-1)
     out: list[Component] = [_way(all_, number, work, results), title]
@@ -98,22 +118,71 @@ def step_view(lab: Lab, work: Work, all_: Sequence[Step], number: int, graded: M
     edited: set[str] = set()
     for piece in step.pieces:
         if piece.task is not None:
-            out.append(_task(piece.task, lab, work, known, results.get(piece.task.id), edited))
+            out.append(_task(piece.task, lab, work, known, results, edited))
         elif piece.form is not None:
-            out.append(_form(piece.form, piece.key, lab, work, edited))
-        elif piece.own == "check":  # the text says "run" and a colon: what there is to press stands below
-            out.append(html.P(_("(here: the button below)"), className="soft"))
+            out.append(_form(piece.form, piece.key, lab, work, edited, mine))
         elif piece.own == "report":
-            out.append(_report())
+            out += [_left(all_, work, results), _report()]
         elif piece.text:
             out.append(_markdown(piece.text))
     if step.seals:
         out.append(_seal(step))
     elif any(t.kind != "prediction" for t in step.tasks):
         out.append(_check("*", _("Check")))
+    out += [*_found(all_, number, mine), *_files(work, edited)]
     if step.terms:
         out.append(_terms(step))
     return [*out, _onward(all_, number)]
+
+
+def _found(all_: Sequence[Step], number: int, mine: Mine) -> list[Component]:
+    """The results of the other steps' forms, each drawn when it is opened."""
+    there = [(i, p.form, ran) for i, step in enumerate(all_) if i != number for p in step.pieces
+             if p.form is not None and (ran := mine.of(p.form, p.key)) is not None]  # fmt: skip
+    if not there:
+        return []
+    items = []
+    for i, form, ran in there:
+        other = changed(form, ran)
+        items.append(html.Li([
+            html.Button([html.Span(f"{i + 1}. {all_[i].title or _('Begin')}"), html.Code(form.line, className="lab-line"),
+                         html.Small(", ".join(f"{k} {v}" for k, v in other.items()), className="soft") if other else None],
+                        id={"type": "labs-open", "form": ran.key}, type="button", className="quiet", **{"aria-expanded": "false"}),
+            html.Div(id={"type": "labs-opened", "form": ran.key}, role="region", **{"aria-label": form.line}),
+        ]))  # fmt: skip
+    summary = html.Summary(_("My results: {n} of other steps").format(n=len(items)))
+    return [html.Details([summary, html.Ul(items, className="lab-found")], className="lab-mine")]
+
+
+def changed(form: Form, ran: Ran) -> dict[str, str]:
+    """What of a form was changed for a run: label -> value."""
+    return {f.label: v for f in form.fields if (v := ran.values.get(f.name, f.value)) != f.value}
+
+
+def _files(work: Work, edited: set[str]) -> list[Component]:
+    """The student's files that no form of the step has shown, with their editors."""
+    names = [name for name in sorted(work.files) if name not in edited and name.endswith(EDITED)]
+    if not names:
+        return []
+    boxes = [html.Div(_content(name, work, edited), className="lab-file") for name in names]
+    summary = html.Summary(_("My files: {names}").format(names=", ".join(names)))
+    return [html.Details([summary, *boxes], className="lab-mine")]
+
+
+def _left(all_: Sequence[Step], work: Work, results: Mapping[str, Mapping[str, Any]]) -> Component:
+    """What is not done yet, with the way there."""
+    items = []
+    for i, step in enumerate(all_):
+        for task in step.tasks:
+            status = "sealed" if task.id in work.state.sealed else str(results.get(task.id, {}).get("status", "missing"))
+            if status in GOOD:
+                continue
+            go = html.Button(f"{i + 1}. {step.title or _('Begin')}: {task.title}", id={"type": "labs-go", "to": f"{i} {task.id}"},
+                             type="button", className="quiet")  # fmt: skip
+            items.append(html.Li([go, html.Span(f" {_said(status)}", className="soft")]))
+    if not items:
+        return html.P(_("Nothing is left to do."), className="soft")
+    return html.Div([html.P(_("Not done yet, as far as it was checked:")), html.Ul(items, className="lab-left")])
 
 
 def _terms(step: Step) -> Component:
@@ -139,7 +208,7 @@ def _way(all_: Sequence[Step], number: int, work: Work, results: Mapping[str, An
             **{"aria-current": "step"} if i == number else {},
         )))  # fmt: skip
     summary = html.Summary(_("Step {n} of {all}").format(n=number + 1, all=len(all_)))
-    return html.Details([summary, html.Ol(items, className="lab-steps")], className="lab-way")
+    return html.Details([summary, html.Ol(items, className="lab-steps")], className="lab-way", open=number == len(all_) - 1)
 
 
 def _onward(all_: Sequence[Step], number: int) -> Component:
@@ -179,17 +248,17 @@ def _report() -> Component:
 
 
 def _task(
-    task: Task, lab: Lab, work: Work, known: Mapping[str, str], result: Mapping[str, Any] | None, edited: set[str]
+    task: Task, lab: Lab, work: Work, known: Mapping[str, str], results: Mapping[str, Mapping[str, Any]], edited: set[str]
 ) -> Component:  # fmt: skip
-    sealed = work.state.sealed.get(task.id)
+    sealed, result = work.state.sealed.get(task.id), results.get(task.id)
     kind = {"prediction": _("prediction"), "text": _("in your own words"), "file": _("file")}.get(task.kind, "")
-    head = [html.B(task.id), html.Small(" " + ", ".join(x for x in (kind, _points(task.points)) if x), className="soft")]
+    head = [html.B(task.title), html.Small(" " + ", ".join(x for x in (kind, _points(task.points)) if x), className="soft")]
     lacking = _work.lacking(task, work)
     body: list[Component] = [html.P(head, className="lab-task-head"), _markdown(_words.fill(task.question, known))]
     if sealed is not None:
         body.append(html.P([html.Span(_("Sealed:") + " ", className="soft"), html.B(sealed.text)], className="lab-sealed"))
     elif lacking:
-        body.append(html.P(_("Predict first: {tasks}.").format(tasks=", ".join(lacking)), className="soft"))
+        body.append(html.P(_("Predict first: {tasks}.").format(tasks=", ".join(lab.task(t).title for t in lacking)), className="soft"))
     elif task.kind == "file":
         body.append(_file(task, work, edited))
     else:
@@ -210,9 +279,10 @@ def _task(
         if task.hints:
             hints = {"id": {"type": "labs-hints", "task": task.id}, "role": "status", "aria-live": "polite"}
             body.append(html.Div(hint_parts(lab, work, task), **hints))
-    shown_ = result_parts(result) if result is not None else []
+    stale = sealed is not None and result is not None and result["status"] == "missing"  # sealed since it was checked
+    shown_ = result_parts(result, compared(lab, task, results)) if result is not None and not stale else []
     body.append(html.Div(shown_, id={"type": "labs-result", "task": task.id}, role="status", **{"aria-live": "polite"}))
-    return html.Section(body, className="lab-task", id=f"labs-task-{task.id}", **{"aria-label": task.id})
+    return html.Section(body, className="lab-task", id=f"labs-task-{task.id}", **{"aria-label": task.title})
 
 
 def _hint_of(task: Task) -> str:
@@ -221,7 +291,7 @@ def _hint_of(task: Task) -> str:
 
 def _field(task: Task, value: Any) -> Component:
     name = {"type": "labs-answer", "task": task.id}
-    label = {"aria-label": _("Answer to {task}").format(task=task.id)}
+    label = {"aria-label": _("Answer to {task}").format(task=task.title)}
     text = _answers.shown(value if value is not None else "")
     if task.kind == "order":
         given = value if isinstance(value, list) else []
@@ -232,7 +302,7 @@ def _field(task: Task, value: Any) -> Component:
                                  placeholder=_("place {n}").format(n=i + 1), searchable=False, labels=dropdown_words()),
                     className="lab-entry")
             for i in range(len(task.choices))
-        ], className="lab-order", **{"aria-label": _("Order for {task}").format(task=task.id)})  # fmt: skip
+        ], className="lab-order", **{"aria-label": _("Order for {task}").format(task=task.title)})  # fmt: skip
     if task.choices:
         chosen = next((c for c in task.choices if _answers.normal(c) == _answers.normal(text)), None)
         radio = dcc.RadioItems([{"label": task.shown(c), "value": c} for c in task.choices], chosen, id=name, className="lab-choices")
@@ -293,11 +363,18 @@ def hint_parts(lab: Lab, work: Work, task: Task, ask: bool = False) -> list[Comp
     return out
 
 
-def result_parts(result: Mapping[str, Any]) -> list[Component]:
-    """The outcome of a task's check, beside its field."""
+def compared(lab: Lab, task: Task, results: Mapping[str, Mapping[str, Any]]) -> str:
+    """What was predicted for a task that is solved, and what was found; "" while it is not."""
+    mine = (results.get(p.id, {}).get("compared") for p in lab.predictions if p.of == task.id)
+    return next((str(line) for line in mine if line), "")
+
+
+def result_parts(result: Mapping[str, Any], foretold: str = "") -> list[Component]:
+    """The outcome of a task's check, beside its field; ``foretold``: how far the task's prediction was off."""
     says = result.get("compared") or result.get("says") or ""
     head = f"{_said(result['status'])}; " + _("{points} of {of}").format(points=f"{result['points']:g}", of=f"{result['of']:g}")
-    return [html.P([html.B(head), html.Span(f" {says}") if says else None], className=f"lab-result {result['status']}")]
+    line = html.P([html.B(head), html.Span(f" {says}") if says else None], className=f"lab-result {result['status']}")
+    return [line, html.P(foretold, className="lab-foretold")] if foretold else [line]
 
 
 def register(app: Dash) -> None:
@@ -311,8 +388,9 @@ def register(app: Dash) -> None:
 # -- a form --------------------------------------------------------------------------------------------------------------
 
 
-def _form(form: Form, key: str, lab: Lab, work: Work, edited: set[str]) -> Component:
-    fields = [_entry(form, key, f) for f in form.fields]
+def _form(form: Form, key: str, lab: Lab, work: Work, edited: set[str], mine: Mine) -> Component:
+    ran = mine.of(form, key)
+    fields = [_entry(form, key, f, ran.values.get(f.name, f.value) if ran is not None else f.value) for f in form.fields]
     own = form.file in work.files or any(form.file == t.file for t in lab.tasks if t.kind == "file")
     file = [html.Div(_content(form.file, work, edited), className="lab-file")] if form.file and own else []
     run = html.Button(_("Run"), id={"type": "labs-run", "form": key}, type="button")
@@ -328,16 +406,17 @@ def _form(form: Form, key: str, lab: Lab, work: Work, edited: set[str]) -> Compo
             html.Div([run, *view, said], className="lab-tools"),
             dcc.Store(id={"type": "labs-run-job", "form": key}),
             dcc.Interval(id={"type": "labs-run-tick", "form": key}, interval=400, n_intervals=0, max_intervals=0),
-            html.Div(id={"type": "labs-run-shown", "form": key}),
+            html.Div(mine.show(ran.told) if ran is not None else [], id={"type": "labs-run-shown", "form": key}),
         ],
         className="lab-form", **{"aria-label": form.line},
     )  # fmt: skip
 
 
-def _entry(form: Form, key: str, field: Field) -> Component:
+def _entry(form: Form, key: str, field: Field, value: str) -> Component:
+    """A field with ``value``: that of the last run, else the text's, which its slider starts from."""
     name = {"type": "labs-field", "form": key, "name": field.name}
     placeholder = "platform.host.cores=2, …" if field.name == "set" else ""
-    entry = dcc.Input(id=name, value=field.value, type="text", maxLength=500, placeholder=placeholder, autoComplete="off",
+    entry = dcc.Input(id=name, value=value, type="text", maxLength=500, placeholder=placeholder, autoComplete="off",
                       inputMode="numeric" if field.kind == "number" else "text", style={"width": "100%"})  # fmt: skip
     parts: list[Component] = [html.Label([html.Span(field.label), entry])]
     if field.slides:

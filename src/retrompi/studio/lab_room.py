@@ -15,7 +15,7 @@ from retrompi.base.translate import _
 from retrompi.labs import work as _work
 from retrompi.labs.lab import Lab
 from retrompi.labs.shelf import FolderShelf, Remembered
-from retrompi.labs.work import Last, Shelf, Work
+from retrompi.labs.work import Last, Ran, Shelf, Work
 from retrompi.studio import charts, lab_commands, lab_jobs, lab_page, lab_text, parts
 from retrompi.studio.lab_page import Saved
 
@@ -158,7 +158,7 @@ class Desk:
     # -- runs ----------------------------------------------------------------------------------------------------------------
 
     def run(self, name: Any, student: Any, key: str, values: Mapping[str, str]) -> str:
-        """Begins the job of a form that the student may see; returns its id. The files that the run makes are kept."""
+        """Begins the job of a form that the student may see; returns its id. Its result and the files that it makes are kept."""
         lab, shelf = self.lab(name), self.shelf(student)
         work = shelf.open(lab)
         form = next((p.form for s in self.steps(lab, work) for p in s.pieces if p.key == key and p.form is not None), None)
@@ -166,6 +166,9 @@ class Desk:
             raise UsageError(_("Seal the predictions before it first."), code="sealed")
 
         def keep(state: JobState) -> None:
+            if state.status == "done":
+                with suppress(UsageError):  # too large: it is shown and not kept
+                    shelf.keep(lab, Ran(key, form.line, dict(values), state.result))
             for file, content in (state.result.get("files") or {}).items() if state.status == "done" else ():
                 made = bytes.fromhex(content)
                 _work.change(shelf, lab, lambda w, n=file, c=made: _work.put(w, n, c))  # type: ignore[misc]
@@ -176,9 +179,21 @@ class Desk:
         )  # fmt: skip
 
     def ran(self, told: Mapping[str, Any]) -> list[Component]:
-        """The result of a form."""
+        """The components of a form's result."""
         chart = charts.keep(self.room, parts.session(), told["chart"]) if "chart" in told else ""
         return lab_page.shown(told, chart)
+
+    def mine(self, lab: Lab, student: Any) -> lab_page.Mine:
+        """What the student has found so far."""
+        shelf = self.shelf(student)
+        return lab_page.Mine(shelf.last(lab.name).row, shelf.ran(lab), self.ran)
+
+    def opened(self, name: Any, student: Any, key: str) -> list[Component]:
+        """The kept result of a form; UsageError if there is none."""
+        found = self.shelf(student).ran(self.lab(name)).get(key)
+        if found is None:
+            raise UsageError(_("This form has no result yet."), code="not-found")
+        return self.ran(found.told)
 
     # -- checks --------------------------------------------------------------------------------------------------------------
 

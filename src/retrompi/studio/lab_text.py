@@ -59,7 +59,7 @@ def steps(lab: Lab, work: Work) -> list[Step]:
     known = {**_words.names(lab, draw(lab, work.state.student), work.state.student), "student": _("you")}
     titles, bodies = [""], [[]]  # type: tuple[list[str], list[list[str]]]
     fenced = False
-    for line in lab.text.splitlines():
+    for line in _words.placed(lab.text, browser=True).splitlines():
         fenced = fenced != line.startswith("```")
         if line.startswith("# ") and not fenced:
             continue  # the page has its own heading

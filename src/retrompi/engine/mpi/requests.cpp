@@ -22,12 +22,16 @@ Request* RequestTable::find(const Action& a, bool& marker) {
   for (size_t i = 0; i < filed_.size(); ++i) {
     Filed& f = filed_[i];
     if (f.src != x.source || f.dst != x.destination || f.tag != x.tag) continue;
+    if (a.op == Op::Start) {  // the first that can be started: MPI 1.1, 3.9 allows no start of an active one
+      if (f.r && f.r->persistent && !f.r->active) return f.r;
+      continue;
+    }
     if (!f.r) {  // completed by a test: this is the wait that belongs to it
       filed_.erase(filed_.begin() + static_cast<std::ptrdiff_t>(i));
       marker = true;
       return nullptr;
     }
-    if (f.r->persistent && !f.r->active && a.op != Op::Start && a.op != Op::RequestFree) continue;
+    if (f.r->persistent && !f.r->active && a.op != Op::RequestFree) continue;
     return f.r;
   }
   return nullptr;
@@ -253,6 +257,7 @@ Task RequestTable::start_listed(const Action& a) {
     const int64_t req = list[static_cast<size_t>(k)];
     at = index_of(a, req, at);
     if (!filed_[at].r->persistent) rank_.fail(a, "request " + std::to_string(req) + " is not persistent");
+    if (filed_[at].r->active) rank_.fail(a, "request " + std::to_string(req) + " is started already");
     std::optional<action::Envelope> matched;
     if (a.matched())
       for (int64_t j = 0; j < x.completed; ++j) {
@@ -289,7 +294,8 @@ Task RequestTable::execute(const Action& a) {
     case Op::Start: {
       bool marker = false;
       Request* r = find(a, marker);
-      if (!r || !r->persistent) rank_.fail(a, "no persistent request of this key");
+      if (!r || !r->persistent) rank_.fail(a, "no inactive persistent request of this key");
+      if (r->active) rank_.fail(a, "request " + std::to_string(a.request) + " is started already");
       std::optional<action::Envelope> matched;
       if (a.matched()) matched = a.get<action::OneRequest>().matched;
       return start(index_of(*r), matched);

@@ -366,6 +366,16 @@ window.dash_clientside = window.dash_clientside || {};
       player = new Player(root, scenes, "anatomy");
       return scenes.length;
     },
+    /* On the front page: a message that was asked for, from its beginning. */
+    play: function (scenes) {
+      const root = document.getElementById("start-player");
+      if (player) player.pause();
+      if (!root || !scenes || !scenes.length) return window.dash_clientside.no_update;
+      player = new Player(root, scenes, "start");
+      player.toggle();
+      root.scrollIntoView({ block: "nearest" });
+      return scenes.length;
+    },
     /* The slider and the text of a size are kept equal: 0 is 0 B, k is 2^(k-1) B. */
     size: function (slider, text) {
       const no = window.dash_clientside.no_update;

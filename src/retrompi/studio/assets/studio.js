@@ -90,7 +90,11 @@ window.dash_clientside = window.dash_clientside || {};
       if (early) early.remove();
       document.title = title && path !== "/" ? `${title} · retrompi studio` : "retrompi studio";
       for (const a of document.querySelectorAll(".nav-link")) {
-        if (a.pathname === path) a.setAttribute("aria-current", "page");
+        if (a.pathname === path) {
+          a.setAttribute("aria-current", "page");
+          const row = a.closest("ul"); /* on a phone the row of pages is wider than the screen */
+          row.scrollLeft = a.offsetLeft - (row.clientWidth - a.offsetWidth) / 2;
+        }
         else a.removeAttribute("aria-current");
       }
       pressed();

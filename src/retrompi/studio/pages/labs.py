@@ -105,7 +105,7 @@ def _shown(desk: Desk, name: str, student: str, step: int) -> list[Part]:
         all_ = desk.steps(found, work)
         number_ = min(max(step, 1), len(all_)) - 1
         last = desk.last(found, student)
-        view = lab_page.step_view(found, work, all_, number_, last.row)
+        view = lab_page.step_view(found, work, all_, number_, desk.mine(found, student))
     except RetrompiError as error:
         return [parts.notices([str(error)])]
     desk.ahead(found, student)
@@ -116,8 +116,7 @@ def _shown(desk: Desk, name: str, student: str, step: int) -> list[Part]:
             html.P(desk.summary(last), id="labs-summary", role="status"),
         ], className="lab-head"),
         html.Details([html.Summary(_("About this lab")), _about(found), html.P(_(
-            "Where the text speaks of answers.toml, of a file or of a command, use the fields and buttons of this page. The same work goes "
-            "on in a terminal: take your folder as a zip, or run retrompi there."))]),
+            "The same work goes on in a terminal: take your folder as a zip."))]),
         html.Div(view, id="labs-view"),
     ]  # fmt: skip
 
@@ -208,7 +207,7 @@ def register(app: Dash, room: Room) -> None:
         if not clicked():
             return no_update
         keep(name, student, fields)
-        to = str(ctx.triggered_id["to"])
+        to = str(ctx.triggered_id["to"]).partition(" ")[0]
         return int(to) + 1 if to.isdecimal() and int(to) < MOST_STEPS else no_update
 
     def told(name: Any, student: Any, value: Any) -> tuple[str, dict[str, str]]:
@@ -340,6 +339,15 @@ def register(app: Dash, room: Room) -> None:
         except RetrompiError as error:
             return refused(str(error))
 
+    @app.callback(
+        Output({"type": "labs-opened", "form": MATCH}, "children"), Output({"type": "labs-open", "form": MATCH}, "aria-expanded"),
+        Input({"type": "labs-open", "form": MATCH}, "n_clicks"), *_WHERE, prevent_initial_call=True,
+    )  # fmt: skip
+    def opened(clicks: Any, name: Any, student: Any) -> Any:
+        if not clicked() or not isinstance(clicks, int) or clicks % 2 == 0:
+            return [], "false"
+        return desk.opened(name, student, str(ctx.triggered_id["form"])), "true"
+
     # A check: the fields are saved and sealed at once; then the grading is a job, unless all right values are known.
 
     @app.callback(
@@ -371,9 +379,11 @@ def register(app: Dash, room: Room) -> None:
         here = {t.id for t in all_[min(int(step or 1), len(all_)) - 1].tasks}
         one = str((question or {}).get("task") or "*")
         last = desk.last(found, student)  # with what a teacher gave
-        for row in last.row.get("tasks", told["tasks"]):
-            if row["task"] in here and (one.startswith("*") or row["task"] == one):
-                set_props({"type": "labs-result", "task": row["task"]}, {"children": lab_page.result_parts(row)})
+        rows = {row["task"]: row for row in last.row.get("tasks", told["tasks"])}
+        for task, row in rows.items():
+            if task in here and (one.startswith("*") or task == one):
+                parts_ = lab_page.result_parts(row, lab_page.compared(found, found.task(task), rows))
+                set_props({"type": "labs-result", "task": task}, {"children": parts_})
         set_props("labs-summary", {"children": desk.summary(last)})
         return told["checks"]
 

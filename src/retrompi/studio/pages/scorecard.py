@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.translate import _, lazy, ngettext
-from retrompi.papers import scores
+from retrompi.papers import predictions, scores
 from retrompi.papers.claims import papers
 from retrompi.papers.paper import all_papers
 from retrompi.papers.systems import systems
@@ -128,13 +128,11 @@ def _blind() -> Component:
         (_("inside"), f"{100 * sum(s.points * s.inside for s in found) / points:.0f} %", _("of the points inside the 90 % intervals")),
     ]
     head = (_("curve"), _("error"), _("raw layer's error"), _("bias"), _("inside 90 %"))
-    rows = [
-        html.Tr([
-            html.Td(s.prediction, lang="en"), html.Td(f"{100 * s.median_error:.1f} %"), html.Td(f"{100 * s.raw_error:.1f} %"),
-            html.Td(f"{100 * s.bias:+.1f} %"), html.Td(f"{100 * s.inside:.0f} %"),
-        ])
-        for s in found
-    ]  # fmt: skip
+    titles = {name: told["title"] for name, told in predictions.shipped().items()}
+    rows = []
+    for s in found:
+        numbers = f"{100 * s.median_error:.1f} %", f"{100 * s.raw_error:.1f} %", f"{100 * s.bias:+.1f} %", f"{100 * s.inside:.0f} %"
+        rows.append(html.Tr([html.Td(titles[s.prediction], lang="en"), *(html.Td(n, className="v") for n in numbers)]))
     table = html.Table([html.Thead(html.Tr([html.Th(h, scope="col") for h in head])), html.Tbody(rows)], className="matrix")
     scroller = html.Div(table, className="scroll", tabIndex=0, role="region", **{"aria-label": _("blind predictions and their errors")})
     return html.Details([html.Summary(_("The blind test: predicted first, compared afterwards")), counted(boxes), scroller])

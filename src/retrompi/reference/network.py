@@ -1,0 +1,410 @@
+"""What joins the hosts: cards, links that are queues, and a hub.
+
+A frame crosses the sender's card, the links of its way, and the receiver's card. Nothing is planned ahead here: a frame comes to a link,
+waits until those that came before it have passed, and goes on. Sources: docs/networks.md; the order at a switch's port is first come,
+first served; a hub is one medium that carries one frame at a time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from retrompi.reference.loop import Loop
+from retrompi.reference.values import NEVER, PS, NotCovered, Values, nearest, picoseconds
+
+__all__ = ["Cards", "CollidingHub", "Hub", "Nothing", "Queues", "Wire"]
+
+
+@dataclass(eq=False)
+class Frame:
+    """One frame on the wire: ``asked`` is when it was to set out, ``order`` counts the frames sent before it."""
+
+    order: int
+    source: int
+    target: int
+    size: int
+    asked: int
+    delivered: Callable[[], None]
+    lost: Callable[[], None]
+    way: list[Any] = field(default_factory=list)
+    alone: int = 0
+    rounding: int = 0
+    waited: bool = False
+    begin: int = 0
+
+
+class Wire:
+    """What all wires have in common: a list of what happens on links, apart from the events of hosts (`loop`).
+
+    At one instant, what happens on links comes first, in the order in which the frames were sent; then decisions of media; then arrivals,
+    again in the order of sending.
+    """
+
+    MOVES, DECIDES, ARRIVES = range(3)
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self._items: list[tuple[int, int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._in_flight = 0
+        self._sent = 0
+        self.contended = 0
+        self.dropped = 0
+
+    def next_time(self) -> int:
+        """When the next thing happens on a link."""
+        return self._items[0][0] if self._items else NEVER
+
+    def under_way(self) -> bool:
+        """Whether a frame has not arrived yet."""
+        return self._in_flight > 0
+
+    def advance(self) -> None:
+        """Everything that happens on links at one instant."""
+        t = self.next_time()
+        while self.next_time() == t:
+            _, _, _, call, arguments = heapq.heappop(self._items)
+            call(t, *arguments)
+
+    def send(self, at: int, source: int, target: int, size: int, delivered: Callable[[], None], lost: Callable[[], None]) -> None:
+        """A frame sets out from a card at a time, now or later."""
+        frame = Frame(self._sent, source, target, size, at, delivered, lost)
+        self._sent += 1
+        self._in_flight += 1
+        self._enter(frame)
+
+    def _at(self, t: int, kind: int, order: int, call: Callable[..., None], *arguments: Any) -> None:
+        heapq.heappush(self._items, (t, kind, order, call, arguments))
+
+    def _enter(self, frame: Frame) -> None:
+        raise NotCovered("nothing joins these hosts")
+
+    def _arrives(self, t: int, frame: Frame) -> None:
+        self.loop.now = t
+        self.contended += frame.waited
+        self._in_flight -= 1
+        frame.delivered()
+
+    def _lose(self, t: int, frame: Frame) -> None:
+        """Dropped; the sender's system hears of it by an event of its own."""
+        self.loop.now = t
+        self.dropped += 1
+        self._in_flight -= 1
+        self.loop.schedule(t, frame.lost)
+
+
+class Nothing(Wire):
+    """No wire: all ranks are on one host, or their messages follow a curve."""
+
+
+@dataclass
+class Link:
+    """``free``: when the last frame that has come to it has passed. ``queue``: (start, bytes) of those that may still wait."""
+
+    ps_per_byte: float
+    latency: int
+    free: int = 0
+    queue: deque[tuple[int, int]] = field(default_factory=deque)
+
+
+class Queues(Wire):
+    """Cable, switch, torus, fat tree, and sites: every link is a queue with a rate and a latency.
+
+    The first byte of a frame is let through as soon as the link is free, and the last one follows when the link has passed all bytes and
+    the last byte has come (cut through). Latencies and bytes are rounded once for the whole way, not at each link: a frame that never
+    waits takes exactly its bytes at the slowest link's rate and the sum of the latencies.
+    """
+
+    def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
+        super().__init__(loop)
+        self.spec, self.places = link, places
+        self.buffer = float(link.buffer) if link.buffer > 0 else float("inf")
+        self.links: dict[Any, Link] = {}
+
+    def _rate(self, name: Any) -> float:
+        return float(self.spec.wan_bandwidth if name[0] == "line" else self.spec.bandwidth)
+
+    def _latency(self, way: list[Any]) -> float:
+        """Picoseconds, not rounded."""
+        lines = float(sum(name[0] == "line" for name in way))
+        return float(self.spec.latency * PS * (len(way) - lines) + self.spec.wan_latency * PS * lines)
+
+    def _link(self, name: Any) -> Link:
+        if name not in self.links:
+            # In a torus frames of others come to a card's first link too, so its own queue up behind the card.
+            latency = 0 if name[0] == "card" else nearest(self._latency([name]))
+            self.links[name] = Link(PS / self._rate(name), latency)
+        return self.links[name]
+
+    def _way(self, source: int, target: int) -> list[Any]:
+        """The links from a card to another one."""
+        spec, rail = self.spec, source % self.spec.rails
+        a, b = self.places[source], self.places[target]
+        match spec.kind:
+            case "cable":
+                return [("cable", source)]
+            case "switch":
+                return [("up", source), ("down", target)]
+            case "wan":
+                line = [("line", spec.shape[a], spec.shape[b])] if spec.shape[a] != spec.shape[b] else []
+                return [("up", source), *line, ("down", target)]
+            case "torus":
+                return self._torus(a, b, rail)
+            case "fat-tree":
+                return self._tree(a, b, rail)
+        raise NotCovered(f"links of kind '{spec.kind}'")
+
+    def _torus(self, source: int, target: int, rail: int) -> list[Any]:
+        """Dimension by dimension, the shorter way round; of two equal ones the one that SimGrid takes."""
+        way: list[Any] = []
+        at, before = source, 1
+        for dimension, n in enumerate(self.spec.shape):
+            mine, wanted = source // before % n, target // before % n
+            right = mine < wanted <= mine + n // 2 or (mine > n // 2 and (mine + n // 2) % n >= wanted)
+            while mine != wanted:
+                following = (mine + 1) % n if right else (mine + n - 1) % n
+                neighbour = at - mine * before + following * before
+                # A place owns the pair of links to its right neighbour.
+                way.append(("torus", rail, at if right else neighbour, dimension, right))
+                at, mine = neighbour, following
+            before *= n
+        return way
+
+    def _tree(self, source: int, target: int, rail: int) -> list[Any]:
+        """Up until the target is below, by its number modulo the uplinks (Zahavi 2010); then down, of parallel links the one that SimGrid
+        takes: by the source, searched on from where the level above was left."""
+        levels = len(self.spec.shape) // 3
+        children, parents, ports = (self.spec.shape[i * levels : (i + 1) * levels] for i in range(3))
+        label, wanted, a, b = [], [], source, target
+        for n in children:
+            label.append(a % n)
+            wanted.append(b % n)
+            a, b = a // n, b // n
+        way: list[Any] = []
+        level, spread = 0, target
+        while level == 0 or label[level:] != wanted[level:]:
+            port = spread % (parents[level] * ports[level])
+            way.append(("tree", rail, level, tuple(label), port, "up"))
+            label[level] = port % parents[level]
+            spread //= parents[level]
+            level += 1
+        while level > 0:
+            i = source % ports[level - 1] * children[level - 1]
+            while level > 0 and i < children[level - 1] * ports[level - 1]:
+                if i % children[level - 1] == wanted[level - 1]:
+                    level -= 1
+                    port = label[level] + i // children[level] * parents[level]
+                    label[level] = wanted[level]
+                    way.append(("tree", rail, level, tuple(label), port, "down"))
+                i += 1
+        return way
+
+    def _enter(self, frame: Frame) -> None:
+        way = self._way(frame.source, frame.target)
+        slowest = max(PS / self._rate(name) for name in way)
+        rate = min(self._rate(name) / PS for name in way)
+        latencies = sum(self._link(name).latency for name in way)
+        passing, latency = frame.size / rate, self._latency(way)
+        frame.alone = frame.asked + latencies + max(1, int(frame.size * slowest + 0.5))
+        together = self.spec.kind in ("cable", "switch")
+        whole = nearest(passing + latency) if together else nearest(latency) + nearest(passing)
+        frame.rounding = frame.asked + whole - frame.alone
+        frame.way = [("card", frame.source), *way] if self.spec.kind == "torus" else way
+        self._at(frame.asked, self.MOVES, frame.order, self._comes, frame, 0, frame.asked)
+
+    def _comes(self, t: int, frame: Frame, hop: int, last_byte: int) -> None:
+        """The first byte of a frame comes to a link; its last one follows at ``last_byte``."""
+        link = self._link(frame.way[hop])
+        start = max(t, link.free)
+        while link.queue and link.queue[0][0] <= t:
+            link.queue.popleft()
+        if start > t and hop > 0 and frame.size + sum(size for _, size in link.queue) > self.buffer:
+            self._lose(t, frame)
+            return
+        link.free = max(start + max(1, int(frame.size * link.ps_per_byte + 0.5)), last_byte)
+        link.queue.append((start, frame.size))
+        first_byte, last_byte = start + link.latency, link.free + link.latency
+        if hop + 1 < len(frame.way):
+            self._at(first_byte, self.MOVES, frame.order, self._comes, frame, hop + 1, last_byte)
+        else:
+            frame.waited = last_byte > frame.alone
+            self._at(last_byte + frame.rounding, self.ARRIVES, frame.order, self._arrives, frame)
+
+
+class Hub(Wire):
+    """One medium for all stations of a rail, first come, first served. A station offers one frame at a time: its next one comes when that
+    has passed."""
+
+    def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
+        super().__init__(loop)
+        self.rate, self.latency = link.bandwidth / PS, link.latency * PS
+        self.rails = link.rails
+        self.lines: list[deque[Frame]] = [deque() for _ in places]
+        self.offers: list[list[tuple[int, int, Frame]]] = [[] for _ in range(link.rails)]
+        self.busy = [False] * link.rails
+
+    def _enter(self, frame: Frame) -> None:
+        self._at(frame.asked, self.MOVES, frame.order, self._comes, frame)
+
+    def _comes(self, t: int, frame: Frame) -> None:
+        line = self.lines[frame.source]
+        line.append(frame)
+        if line[0] is frame:
+            self._offer(t, frame)
+
+    def _offer(self, t: int, frame: Frame) -> None:
+        medium = frame.source % self.rails
+        heapq.heappush(self.offers[medium], (t, frame.order, frame))
+        self._at(t, self.DECIDES, medium, self._decide, medium)
+
+    def _decide(self, t: int, medium: int) -> None:
+        if self.busy[medium] or not self.offers[medium]:
+            return
+        _, _, frame = heapq.heappop(self.offers[medium])
+        self.busy[medium] = True
+        frame.waited = t > frame.asked
+        end = t + max(1, nearest(frame.size / self.rate))
+        self._at(end, self.MOVES, frame.order, self._passes, frame, medium)
+        self._at(t + nearest(frame.size / self.rate + self.latency), self.ARRIVES, frame.order, self._arrives, frame)
+
+    def _passes(self, t: int, frame: Frame, medium: int) -> None:
+        self.busy[medium] = False
+        line = self.lines[frame.source]
+        line.popleft()
+        if line:
+            self._offer(t, line[0])
+        self._at(t, self.DECIDES, medium, self._decide, medium)
+
+
+class CollidingHub(Hub):
+    """One medium under CSMA/CD (IEEE 802.3, 1-persistent): a station begins when the medium is free, and those that begin before they can
+    hear the first one collide.
+
+    What happens is decided a latency after the first has begun. After a collision the medium is taken for a slot, 512 bit times, and each
+    tries again after a random number of slots, from a range that doubles with each of its collisions up to 1024; after 16 it gives the
+    frame up.
+    """
+
+    ATTEMPTS, DOUBLINGS, SLOT_BYTES = 16, 10, 64
+
+    def __init__(self, loop: Loop, link: Values, places: list[int], random: Any) -> None:
+        super().__init__(loop, link, places)
+        self.random, self.delay = random, nearest(self.latency)
+        self.slot = nearest(self.SLOT_BYTES / self.rate)
+        self.free = [0] * link.rails
+        self.collisions: dict[Frame, int] = {}
+
+    def _offer(self, t: int, frame: Frame) -> None:
+        medium = frame.source % self.rails
+        heapq.heappush(self.offers[medium], (t, frame.order, frame))
+        self._at(max(t, self.free[medium]) + self.delay, self.DECIDES, medium, self._decide, medium)
+
+    def _decide(self, t: int, medium: int) -> None:
+        offers = self.offers[medium]
+        if self.busy[medium] or not offers:
+            return
+        start = max(offers[0][0], self.free[medium])
+        if start + self.delay != t:
+            return
+        begun = []
+        while offers and max(offers[0][0], self.free[medium]) <= t:
+            begun.append(heapq.heappop(offers)[2])
+        if len(begun) == 1:
+            frame = begun[0]
+            self.busy[medium] = True
+            frame.waited = start > frame.asked
+            end = start + max(1, nearest(frame.size / self.rate))
+            self._at(max(t, end), self.MOVES, frame.order, self._ends, frame, medium, end)
+            self._at(start + nearest(frame.size / self.rate + self.latency), self.ARRIVES, frame.order, self._arrives, frame)
+            return
+        self.free[medium] = start + self.slot
+        for frame in begun:
+            self._collides(t, frame, self.free[medium])
+
+    def _collides(self, t: int, frame: Frame, end: int) -> None:
+        tries = self.collisions[frame] = self.collisions.get(frame, 0) + 1
+        self.contended += tries == 1
+        if tries >= self.ATTEMPTS:
+            self._at(max(t, end), self.MOVES, frame.order, self._following, frame, end)
+            self._lose(t, frame)
+            return
+        slots = self.random.next() % (1 << min(tries, self.DOUBLINGS))
+        self._at(end + self.slot * slots, self.MOVES, frame.order, self._offer, frame)
+
+    def _ends(self, t: int, frame: Frame, medium: int, end: int) -> None:
+        """A frame has passed; those that wait may begin."""
+        self.busy[medium] = False
+        self.free[medium] = end
+        self._following(t, frame, end)
+        if self.offers[medium]:
+            self._at(max(self.offers[medium][0][0], end) + self.delay, self.DECIDES, medium, self._decide, medium)
+
+    def _following(self, t: int, frame: Frame, end: int) -> None:
+        """The station's next frame wants the medium."""
+        line = self.lines[frame.source]
+        line.popleft()
+        if line:
+            self._offer(max(line[0].asked, end), line[0])
+
+
+class Cards:
+    """The hosts' cards. A card moves one frame at a time each way, at its rate, and adds its latency. A host has a card on every rail; a
+    pair of hosts uses one rail, or its frames use all in turn and are put in order again (RFC 1990)."""
+
+    def __init__(self, job: Any, wire: Wire, link: Values, places: list[int]) -> None:
+        self.job, self.wire, self.loop = job, wire, job.loop
+        self.overhead, self.mtu, self.rails = link.frame_overhead, link.mtu, link.rails
+        self.stripe = link.rail_policy == "stripe" and link.rails > 1
+        self.places = places
+        self.free: dict[tuple[bool, int, int], int] = {}
+        self.numbers: dict[tuple[int, int], int] = {}
+        self.expected: dict[tuple[int, int], int] = {}
+        self.early: dict[tuple[int, int], dict[int, Callable[[], None] | None]] = {}
+
+    def frame(self, source: int, target: int, payload: int, delivered: Callable[[], None], lost: Callable[[], None]) -> None:
+        """Carries one frame from a host to another one; calls what has become of it."""
+        self.job.count.frames += 1
+        pair = source, target
+        rail = (self.places[source] ^ self.places[target]) % self.rails
+        number = self.numbers.get(pair, 0)
+        if self.stripe:
+            self.numbers[pair] = number + 1
+            rail = number % self.rails
+        size = payload + self.overhead
+
+        def carried() -> None:
+            self.loop.schedule(self._cross(False, target, rail, size), over, delivered, False)
+
+        def gone() -> None:
+            self.job.count.lost += 1
+            over(lost, True)
+
+        def over(told: Callable[[], None], is_lost: bool) -> None:
+            if self.stripe:
+                self._in_order(pair, number, told, is_lost)
+            else:
+                told()
+
+        out = self._cross(True, source, rail, size)
+        self.wire.send(out, source * self.rails + rail, target * self.rails + rail, size, carried, gone)
+
+    def _cross(self, outwards: bool, host: int, rail: int, size: int) -> int:
+        spec = self.job.hosts[host].spec
+        rate = spec.nic_rate if outwards or spec.nic_rate_in == 0 else spec.nic_rate_in
+        card = outwards, host, rail
+        self.free[card] = max(self.loop.now, self.free.get(card, 0)) + picoseconds(size / rate)
+        return int(self.free[card] + spec.nic_latency)
+
+    def _in_order(self, pair: tuple[int, int], number: int, told: Callable[[], None], is_lost: bool) -> None:
+        early = self.early.setdefault(pair, {})
+        early[number] = None if is_lost else told
+        if is_lost:
+            told()
+        while (at := self.expected.get(pair, 0)) in early:
+            following = early.pop(at)
+            self.expected[pair] = at + 1
+            if following:
+                following()
