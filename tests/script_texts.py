@@ -18,7 +18,7 @@ NO_TEXT_OF = {"querySelector", "querySelectorAll", "closest", "matches", "getEle
 NO_TEXT = {"use strict", "a message", "nothing to do", "a send", "a lock", "Escape", "Home", "End", "Enter", "Tab",
            "scenes single", "· retrompi studio"}  # fmt: skip
 """Texts that nobody reads: the engine's names of what a process waits for, keys of the keyboard, classes; and the studio's name."""
-UNITS = {"KiB", "MiB", "way", "place", "token", "px"}
+UNITS = {"KiB", "MiB", "MB", "way", "place", "token", "px"}
 """Words of templates that are no sentence's: units, the name of the page, classes of CSS."""
 
 

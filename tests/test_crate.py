@@ -150,7 +150,7 @@ def test_a_paper_s_draws_are_in_its_crate(made: Any) -> None:
     """The share of draws that pass and the interval of what is simulated, for programs and for people; intervals of the curves."""
     files, _ = made["sure"]
     told = json.loads(files[derive.RECORD])
-    assert told["uncertainty"] == {"level": SPEC.level, "draws": 3, "seed": SPEC.seed, "discrepancy": True}
+    assert told["uncertainty"] == {"level": SPEC.level, "draws": 3, "seed": SPEC.seed, "discrepancy": True, "population": False}
     graph = {e["@id"]: e for e in json.loads(files[METADATA])["@graph"]}
     drawn = [s for s in told["statements"] if "agreement" in s]
     assert {s["verdict"]["word"] for s in told["statements"] if s not in drawn} <= {"unjudged"}

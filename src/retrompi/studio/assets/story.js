@@ -82,10 +82,10 @@ window.dash_clientside = window.dash_clientside || {};
       if (told !== story) { told = story; guessed = ""; }
       requestAnimationFrame(draw);
       const [p, q] = [Number(packet), Number(quantum)];
-      const set = (name, text) => `set=${encodeURIComponent(`${name}=${text}`)}`;
+      const set = (name, text) => ["set", encodeURIComponent([name, text].join("="))].join("=");
       const sets = [...(p === story.begin[0] ? [] : [set("wmpi.packet", story.packets[p])]), ...(q === story.begin[1] ? [] : [set("platform.host.quantum", story.quanta[q])])];
       const rates = story.rates[p][q], at = cliff(rates);
-      return [{ packet: p, quantum: q, size: story.sizes[rates[at + 1] === null ? at : at + 1] }, sets.length ? `/whatif?${sets.join("&")}` : "/whatif"];
+      return [{ packet: p, quantum: q, size: story.sizes[rates[at + 1] === null ? at : at + 1] }, sets.length ? ["/whatif", sets.join("&")].join("?") : "/whatif"];
     },
   };
 })();
