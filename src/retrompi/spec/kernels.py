@@ -20,16 +20,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.spec import roofline
+from retrompi.spec.host import Host
 from retrompi.spec.platform import Platform, Quantity
 from retrompi.spec.sources import wrong_source
 
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+
 __all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop", "loops", "lost_l2",
-           "machine", "model_hash", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
+           "machine", "model_hash", "names_loops", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
 
 SHAPES = ("vector", "matrix", "product")
 USES = ("read", "write", "update")
@@ -456,15 +461,33 @@ class _Frozen(dict[str, Quantity]):
 def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placement: Sequence[int]) -> list[tuple[str, int, list[float]]]:
     """The engine's rows for the kernels named in a trace: (name, n, seconds on every host used, in the engine's order).
 
-    ``named`` as of ``Trace.kernels()``. Raises UsageError, with file and line for an unknown kernel, or for a host without kernel values.
+    ``named`` as of ``Trace.kernels()``: a loop of Rinf1 on a machine that has kernel values, or a kernel stated by operations and bytes
+    (`retrompi.spec.roofline`). Raises UsageError, with file and line for an unknown kernel, or for a host without kernel values.
     """
-    machines = [machine(platform, i) for i in sorted(set(placement))]
+    hosts = [platform.hosts[i] for i in sorted(set(placement))]
+    kinds: dict[Host, int] = {}
+    which = [kinds.setdefault(replace(h, name=""), i) for i, h in enumerate(hosts)]
     out = []
     for name, n, file, line in named:
-        if name not in loops():
-            raise UsageError(f"{file}:{line}: no kernel '{name}'{nearest(name, loops(), 20)}", code="unknown-kernel")
-        out.append((name, n, [seconds(loops()[name], n, m) for m in machines]))
+        try:
+            one = _named(name)
+        except UsageError as error:
+            raise UsageError(f"{file}:{line}: {error}", code=error.code) from None
+        if isinstance(one, Loop):
+            took = [seconds(one, n, machine(platform, h.name)) for h in hosts]
+        else:
+            by_kind = {i: roofline.seconds(one, n, hosts[i]) for i in kinds.values()}
+            took = [by_kind[i] for i in which]
+        out.append((name, n, took))
     return out
+
+
+def _named(name: str) -> Loop | roofline.Kernel:
+    if name in loops():
+        return loops()[name]
+    if name.partition(":")[0] not in roofline.KINDS:
+        raise UsageError(f"no kernel '{name}'{nearest(name, [*loops(), *roofline.KINDS], 40)}", code="unknown-kernel")
+    return roofline.kernel(name)
 
 
 def compute_sets(room: Platform, kernel: str) -> dict[str, str]:
@@ -479,6 +502,11 @@ def compute_sets(room: Platform, kernel: str) -> dict[str, str]:
         flops = rate(which, int(text), m) if colon else in_cache(which, m)[0]
         out[f"platform.{h.name}.flops"] = f"{flops:.9g} flop/s"
     return out
+
+
+def names_loops(trace: Trace) -> bool:
+    """Whether a trace names a loop of Rinf1."""
+    return any(name in loops() for name, *_ in trace.kernels())
 
 
 def model_hash(room: Platform) -> str:
