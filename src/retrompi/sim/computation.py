@@ -57,7 +57,8 @@ def scale_of(asked: Resolved, given: Rate | None = None) -> Scale | None:
     hosts = _hosts(asked)
     own = given or rate_of(workload.trace)
     unknown = own is not None and not own.known and workload.program.compute_s is None
-    line = "; ".join(filter(None, (_line(workload, own, hosts), stated or _NO_KERNELS)))
+    assumed = "" if workload.program.compute_s is not None else _NO_KERNELS
+    line = "; ".join(filter(None, (_line(workload, own, hosts), stated or assumed)))
     return Scale(own, hosts, line, unknown, workload.program.compute_flops is not None)
 
 
