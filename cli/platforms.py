@@ -329,7 +329,7 @@ class KernelOptions:
     """Options of ``retrompi platforms kernels``."""
 
     kernel: tuple[str, ...] = option(
-        "Kernel as a trace names it, e.g. spmv:nz=5 (repeatable; default: an example of each).", "--kernel", multiple=True, metavar="KERNEL")
+        "Kernel as a trace names it, e.g. spmv:nz=5 (repeatable; default: examples).", "--kernel", multiple=True, metavar="KERNEL")
     lengths: str = option("Lengths, separated by commas.", "--lengths", default="1000,1000000", metavar="N,N")
     judge: bool = option("Show measured kernels beside what the hosts' caches and memory give.", "--judge")
 
@@ -377,13 +377,13 @@ def show_kernels(ctx: click.Context, platform: str | None, given: KernelOptions,
     if not lengths or not all(1 <= n <= 1e12 for n in lengths):
         raise UsageError(f"--lengths {given.lengths}: numbers from 1 to 1e12, separated by commas", code="out-of-range")
     rows = []
-    for host in kinds(room.hosts)[0]:
+    for kind in kinds(room.hosts)[0]:
         for name in given.kernel or EXAMPLES:
             one = roofline.kernel(name)
             for n in lengths:
-                terms, work = roofline.terms(one, n, host), one.work(n)
+                terms, work = roofline.terms(one, n, kind), one.work(n)
                 took = max(terms.values())
-                rows.append({"host": host.name, "kernel": name, "length": n, "seconds": took, "rate": work.operations / took,
+                rows.append({"host": kind.name, "kernel": name, "length": n, "seconds": took, "rate": work.operations / took,
                              "moved": (work.read + work.written) / took, "limit": max(terms, key=terms.__getitem__),
                              "title": one.kind.title})  # fmt: skip
     output.emit(rows, KERNELS)

@@ -1,8 +1,8 @@
 """HPL's solve, generated, beside recordings of the real one: every call of every rank, with its peer, tag and bytes.
 
 `tests/data/hpl.csv.gz`: `retrompi trace record` of xhpl (netlib's HPL, MPICH 4.0.2; NBMIN 4, right-looking, increasing ring, no look-ahead,
-long swaps, both forms transposed, equilibration), from the first call of the solve to four calls behind the last with a tag of its own; without
-the polls for the panel.
+long swaps, both forms transposed, equilibration), from the first call of the solve to four calls behind the last with a tag of its own;
+without the polls for the panel.
 """
 
 from __future__ import annotations
@@ -127,4 +127,5 @@ def test_what_it_cannot_generate_is_refused() -> None:
 
 def test_a_user_reaches_it_by_name(retrompi: Callable[..., Outcome]) -> None:
     answer = retrompi("why", "hpl", "n=200", "nb=20", "p=1", "q=4", "-m", "mpich", "-p", "linux-p6-200*4@switch-100")
-    assert answer.code == 0 and "compute" in answer.out
+    assert answer.code == 0
+    assert "compute" in answer.out

@@ -25,8 +25,8 @@ from retrompi.spec import kernels, registry, roofline
 from retrompi.spec.host import Host
 from retrompi.spec.question import Question, Replay
 
-PARAMETERS = {"mdot": "vectors=3", "maxpy": "vectors=9", "spmv": "nz=7", "sptrsv": "nz=7,block=2", "gemm": "n=8,k=60", "gemv": "n=60", "ger": "n=4",
-              "trsm": "order=32", "work": "operations=3,read=8,written=4"}  # fmt: skip
+PARAMETERS = {"mdot": "vectors=3", "maxpy": "vectors=9", "spmv": "nz=7", "sptrsv": "nz=7,block=2", "gemm": "n=8,k=60", "gemv": "n=60",
+              "ger": "n=4", "trsm": "order=32", "work": "operations=3,read=8,written=4"}  # fmt: skip
 
 
 def named(kind: str) -> str:
@@ -36,7 +36,8 @@ def named(kind: str) -> str:
 def plain() -> Host:
     """One operation, one load and one store of 8 B a nanosecond in cache; memory is read at 1 GB/s and copied at 500 MB/s."""
     host = registry.platform("nt-pair").host("server")
-    return replace(host, clock=1e9, flops_per_cycle=1, l1=2**14, l2=2**14, copy_l1=8e9, copy_l2=4e9, read_mem=1e9, copy_mem=0.5e9, gemm_rate=0)
+    rates = {"copy_l1": 8e9, "copy_l2": 4e9, "read_mem": 1e9, "copy_mem": 0.5e9, "gemm_rate": 0}
+    return replace(host, clock=1e9, flops_per_cycle=1, l1=2**14, l2=2**14, **rates)
 
 
 def replayed(*lines: str, **sets: str) -> float:
@@ -135,7 +136,8 @@ def test_values_that_only_other_kernels_use_are_refused() -> None:
 def test_a_replay_says_what_it_took_computation_for(line: str, told: str) -> None:
     trace = traces.parse([f"0 init\n0 {line}\n0 finalize\n"])
     scale = scale_of(Resolved.of(Question("wmpi", "nt-pair", Replay(trace), "shared")))
-    assert scale is not None and told in scale.line
+    assert scale is not None
+    assert told in scale.line
 
 
 def test_the_judged_rows_are_those_of_the_data_and_the_page_has_their_totals() -> None:
@@ -152,8 +154,10 @@ def test_the_judged_rows_are_those_of_the_data_and_the_page_has_their_totals() -
 
 def test_the_command_shows_kernels_and_judges(retrompi: Callable[..., Outcome]) -> None:
     shown = retrompi("platforms", "kernels", "nt-pair", "--kernel", "spmv:nz=5", "--lengths", "100,1e6", "--csv")
-    assert shown.code == 0 and len(shown.out.splitlines()) == 1 + 2 * 2
+    assert shown.code == 0
+    assert len(shown.out.splitlines()) == 1 + 2 * 2
     judged = retrompi("platforms", "kernels", "--judge", "--json")
-    assert judged.code == 1 and '"agrees": true' in judged.out
+    assert judged.code == 1
+    assert '"agrees": true' in judged.out
     for wrong in (["--lengths", "0"], ["--kernel", "nothing"], ["--judge"]):
         assert retrompi("platforms", "kernels", "nt-pair", *wrong).code == 2

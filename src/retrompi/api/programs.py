@@ -191,8 +191,8 @@ class Runtimes(Table):
 
     @cached_property
     def causes(self) -> list[str]:
-        """Why the fastest is faster than the next one, in words: the first line names the two, each further one a mechanism. Both are simulated
-        once more, with their critical paths; empty with fewer than two that completed."""
+        """Why the fastest is faster than the next one, in words: the first line names the two, each further one a mechanism. Both are
+        simulated once more, with their critical paths; empty with fewer than two that completed."""
         from retrompi.studies.compare_runtimes import causes
 
         return causes(self.candidates, self.found)

@@ -85,7 +85,7 @@ def _petsc() -> Iterator[Judged]:
 
 
 def of_loop(which: kernels.Loop) -> roofline.Kernel:
-    """A vector loop of Rinf1 as operations and bytes: its loads and stores, and a cache line for each element that is not next to the last."""
+    """A vector loop of Rinf1 as operations and bytes: loads and stores, and a cache line for each element that is not next to the last."""
     moved = [(s, s.size if s.stride * s.size < _LINE and not s.random else _LINE) for s in which.streams]
 
     def work(n: float, _: Mapping[str, float]) -> roofline.Work:

@@ -41,7 +41,8 @@ def figures(found: Sequence[Row], title: str) -> dict[str, go.Figure]:
         steps = [low + (high - low) * i / (_MOST_TICKS - 1) for i in range(_MOST_TICKS)] if high > low else [low]
         figure.add_heatmap(
             x=[name_of(m) for m in models], y=rooms, z=[[log10(t) if t else None for t in line] for line in times],
-            text=[[format_time(t) if t else "" for t in line] for line in times], texttemplate="%{text}", hovertemplate="%{y}<br>%{x}<br>%{text}<extra></extra>",
+            text=[[format_time(t) if t else "" for t in line] for line in times], texttemplate="%{text}",
+            hovertemplate="%{y}<br>%{x}<br>%{text}<extra></extra>",
             colorscale="Cividis_r", xgap=2, ygap=2, hoverongaps=False,
             colorbar={"tickvals": steps, "ticktext": [format_time(10**s) for s in steps], "title": "time"},
         )  # fmt: skip
@@ -58,7 +59,8 @@ def page(found: Sequence[Row], title: str, causes: Sequence[str], warnings: Sequ
     drawn = figures(found, "")
     models, rooms, _ = grid(found)
     counts = boxes([
-        ("pairs that completed", str(len(done)), f"of {len(found)}"), ("runtimes", str(len(models)), ""), ("platforms", str(len(rooms)), ""),
+        ("pairs that completed", str(len(done)), f"of {len(found)}"), ("runtimes", str(len(models)), ""),
+        ("platforms", str(len(rooms)), ""),
         ("fastest", escape(format_time(done[0].time_s)) if done and done[0].time_s else "none",
          escape(f"{name_of(done[0].model)} on {done[0].platform}") if done else ""),
     ])  # fmt: skip
@@ -71,9 +73,8 @@ def page(found: Sequence[Row], title: str, causes: Sequence[str], warnings: Sequ
     lines = [row(head, _line(r)) for r in done]
     parts += ["<h2>In order</h2>", sortable(head, lines) if lines else "<p>No pair completed.</p>"]
     if not_done:
-        parts += ["<h2>What has no time, and why</h2>",
-                  table(("runtime", "platform", "outcome", "why"),
-                        [(escape(name_of(r.model)), escape(r.platform), escape(r.outcome), escape(r.reason)) for r in not_done])]  # fmt: skip
+        why = [(escape(name_of(r.model)), escape(r.platform), escape(r.outcome), escape(r.reason)) for r in not_done]
+        parts += ["<h2>What has no time, and why</h2>", table(("runtime", "platform", "outcome", "why"), why)]
     if warnings:
         parts += ["<h2>What to know of these runs</h2><ul>", *(f"<li>{escape(str(w))}</li>" for w in warnings), "</ul>"]
     parts.append(f'<p class="soft">{escape(made_by)}</p>')

@@ -33,7 +33,7 @@ from retrompi.spec.sources import wrong_source
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop", "loops", "lost_l2",
+__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop", "loops",
            "machine", "model_hash", "names_loops", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
 
 SHAPES = ("vector", "matrix", "product")
@@ -252,18 +252,6 @@ def _lost_l1(load: float, m: Machine) -> float:
     return min(1.0, max(0.0, load - m.l1_ways))
 
 
-def lost_l2(load: float, ways: int) -> float:
-    """Miss rate of a second-level cache with randomly coloured pages, ``load`` of them on the ``ways`` of a colour in the mean: Poisson, as
-    for the hosts of the engine (HostSpec::misses)."""
-    if load > 700:  # exp(-load) leaves the range of a double
-        return 1.0
-    term, below = math.exp(-load), 0.0
-    for k in range(ways):
-        below += term
-        term *= load / (k + 1)
-    return min(1.0, max(0.0, 1 - below))
-
-
 def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
     """(line reads from L2 and translations, lines read from memory, lines written to memory) per iteration."""
     l1_sets, l2_sets = m.l1 / m.line / m.l1_ways, m.l2 / m.line / m.l2_ways
@@ -282,7 +270,7 @@ def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
         else:
             lost1 = _lost_l1(_load(own, others, l1_sets), m)
             # A single line has no conflicts with lines of its own stream.
-            lost2 = lost1 * (lost_l2(_load(own, others, l2_sets), m.l2_ways) if own.lines > 1 else 0.0)
+            lost2 = lost1 * (roofline.lost_l2(_load(own, others, l2_sets), m.l2_ways) if own.lines > 1 else 0.0)
             lost_page = float(sum(w.pages for w in walks.values()) > m.tlb)
         from_l2 += rate * (lost1 - lost2)
         if s.use == "write":

@@ -1,18 +1,19 @@
 """Computation stated by what it does: kernels with operations and bytes, on the roofline of a host's caches and memory.
 
-A kernel of a trace is ``KIND`` or ``KIND:PARAMETER=VALUE,...`` at a length: ``axpy``, ``spmv:nz=5``, ``gemm:n=8,k=60`` (`kinds`). A pass over
-its length does operations, moves bytes between registers and the first-level cache, and has to move bytes between every level beyond that
-level which keeps its data from one use to the next. It takes as long as the slowest of these (Williams, Waterman, Patterson, 2009):
+A kernel of a trace is ``KIND`` or ``KIND:PARAMETER=VALUE,...`` at a length: ``axpy``, ``spmv:nz=5``, ``gemm:n=8,k=60`` (`KINDS`). A pass
+over its length does operations, moves bytes between registers and the first-level cache, and has to move bytes beyond each level that does
+not keep its data from one use to the next. It takes as long as the slowest of these (Williams, Waterman, Patterson, 2009):
 
     T = max(operations / peak,  inner / 2 copy_l1,  beyond / 2 copy_l2,  read / read_mem + written (1 / copy_mem - 1 / read_mem))
 
-A copy of a byte is a load and a store, and one from memory reads the byte and writes it. ``peak`` is the host's ``flops_per_cycle`` by its
-clock; where that is not stated, its ``flops``. The first level keeps what fits into it (LRU), the second what `kernels.lost_l2` says. Nothing
+A copy of a byte is a load and a store, and one from memory reads the byte and writes it. ``peak`` is the host's ``flops_per_cycle`` by
+its clock; where that is not stated, its ``flops``. The first level keeps what fits into it (LRU), the second what `lost_l2` says. Nothing
 here was fitted: docs/computation.md judges the rule on machines whose kernels were published.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,7 +21,7 @@ from functools import cache
 from retrompi.base.errors import UsageError, nearest
 from retrompi.spec.host import Host
 
-__all__ = ["KINDS", "Kernel", "Kind", "Work", "kernel", "lost", "peak", "seconds", "terms"]
+__all__ = ["KINDS", "Kernel", "Kind", "Work", "kernel", "lost", "lost_l2", "peak", "seconds", "terms"]
 
 WORD = 8
 """Bytes of a number (double precision)."""
@@ -48,7 +49,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of kernel: ``work`` gives a pass over a length with the parameters; ``parameters``: name -> default, None if it must be given."""
+    """A kind of kernel: ``work`` gives a pass over a length with the parameters; ``parameters``: name -> default, None if there is none."""
 
     name: str
     title: str
@@ -71,7 +72,7 @@ class Kernel:
 
 
 def _stream(operations: float, read: float, written: float, kept: float | None = None) -> Callable[[float, Mapping[str, float]], Work]:
-    """Vectors passed once: ``operations``, words ``read`` and ``written`` an element; ``kept``: vectors (default: those read or written)."""
+    """Vectors passed once: ``operations``, words ``read`` and ``written`` an element; ``kept``: vectors (default: read or written)."""
 
     def work(n: float, _: Mapping[str, float]) -> Work:
         bytes_kept = WORD * n * (max(read, written) if kept is None else kept)
@@ -158,8 +159,8 @@ KINDS: Mapping[str, Kind] = {
 
 @cache
 def kernel(text: str) -> Kernel:
-    """The kernel that ``KIND`` or ``KIND:PARAMETER=VALUE,...`` names. Raises UsageError for an unknown kind or parameter, one that is missing,
-    and for a value that is no number above zero (of ``work``: not below)."""
+    """The kernel that ``KIND`` or ``KIND:PARAMETER=VALUE,...`` names. Raises UsageError for an unknown kind or parameter, one that is
+    missing, and for a value that is no number above zero (of ``work``: not below)."""
     name, _, rest = text.partition(":")
     if name not in KINDS:
         raise UsageError(f"no kernel '{name}'{nearest(name, KINDS, 20)}", code="unknown-kernel")
@@ -198,10 +199,20 @@ def peak(host: Host) -> float:
     return host.flops_per_cycle * host.clock if host.flops_per_cycle > 0 else host.flops
 
 
+def lost_l2(load: float, ways: int) -> float:
+    """Miss rate of a second-level cache with randomly coloured pages, ``load`` of them on the ``ways`` of a colour in the mean: Poisson, as
+    for the hosts of the engine (HostSpec::misses)."""
+    if load > 700:  # exp(-load) leaves the range of a double
+        return 1.0
+    term, below = math.exp(-load), 0.0
+    for k in range(ways):
+        below += term
+        term *= load / (k + 1)
+    return min(1.0, max(0.0, 1 - below))
+
+
 def lost(kept: float, host: Host) -> tuple[float, float]:
     """Shares of the data that the first and the second cache no longer have when ``kept`` bytes were touched since."""
-    from retrompi.spec.kernels import lost_l2
-
     first = float(kept > host.l1)
     if host.l2 <= host.l1:
         return first, first

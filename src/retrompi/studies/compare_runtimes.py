@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.run import Executor, Report
 
-__all__ = ["ALL", "Candidates", "Drawn", "Row", "Statement", "asked", "causes", "cautions", "cautions_of_draws", "drawn", "platforms_of", "program",
-           "rows", "runtimes"]  # fmt: skip
+__all__ = ["ALL", "Candidates", "Drawn", "Row", "Statement", "asked", "causes", "cautions", "cautions_of_draws", "drawn", "platforms_of",
+           "program", "rows", "runtimes"]  # fmt: skip
 
 
 OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found")
@@ -138,8 +138,8 @@ def runtimes(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def platforms_of(names: Sequence[str], networks: Sequence[str], ranks: int) -> tuple[str, ...]:
-    """The platforms that ``names`` say, `ALL` for every one; with ``networks`` a host of the library among them is joined by each of these, as
-    many hosts as ``ranks`` need. Raises UsageError for an unknown name, and for networks without a host that they could join."""
+    """The platforms that ``names`` say, `ALL` for every one; with ``networks`` a host of the library among them is joined by each of these,
+    as many hosts as ``ranks`` need. Raises UsageError for an unknown name, and for networks without a host that they could join."""
     known = machines.hosts()
     found: list[str] = []
     for name in registry.platforms() if ALL in names else names:
@@ -205,8 +205,8 @@ MOST_CAUSES = 4
 
 
 def causes(candidates: Candidates, found: Sequence[Row]) -> list[str]:
-    """Why the fastest candidate is faster than the next one on another runtime or platform, in words, from their critical paths: one line for
-    each mechanism with most of the difference. Empty with fewer than two that completed. Simulates both once more, with their records."""
+    """Why the fastest candidate is faster than the next one on another runtime or platform, in words, from their critical paths: one
+    line for each mechanism with most of the difference. Empty with fewer than two that completed. Simulates both once more."""
     done = [r for r in found if r.time_s is not None]
     if len(done) < 2:
         return []
@@ -215,12 +215,13 @@ def causes(candidates: Candidates, found: Sequence[Row]) -> list[str]:
     paths = [simulate.run(scenarios[r.model, r.platform].question(), Observe(critical_path=True)).critical_path for r in (best, other)]
     if paths[0] is None or paths[1] is None:
         return []
-    parts = difference(*paths)
+    parts = difference(paths[0], paths[1])
     whole = paths[1].took - paths[0].took
     told = [f"{best.model} on {best.platform} is the fastest; {other.model} on {other.platform} takes {format_time(whole * PS)} more "
             "on its critical path:"]  # fmt: skip
     for d in parts[:MOST_CAUSES]:
-        told.append(f"{d.stage}: {format_time(d.a * PS)} against {format_time(d.b * PS)} ({'+' if d.ps >= 0 else '-'}{format_time(abs(d.ps) * PS)})")
+        more = f"{'+' if d.ps >= 0 else '-'}{format_time(abs(d.ps) * PS)}"
+        told.append(f"{d.stage}: {format_time(d.a * PS)} against {format_time(d.b * PS)} ({more})")
     return told
 
 

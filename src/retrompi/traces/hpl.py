@@ -5,8 +5,8 @@ right-looking factorisation of a panel by the processes of one column, with a bi
 increasing ring; the row swaps "spread and roll" among the processes of a column; the update; and the backward substitution. Messages
 are those of a recording, call by call (tests/test_hpl.py), but for the polls with which a process waits for the panel: it receives.
 
-Computation is stated as kernels (docs/computation.md). Which rows are swapped follows from the pivots: of a matrix of random numbers each is
-one of the rows that are left.
+Computation is stated as kernels (docs/computation.md). Which rows are swapped follows from the pivots: of a matrix of random numbers each
+is one of the rows that are left.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def local(count: int, start: int, block: int, me: int, processes: int) -> int:
 
 def _rounded(length: float) -> int:
     """``length`` with two digits, at least 1."""
-    digits = 10 ** max(0, len(str(int(length))) - 2)
+    digits = int(10 ** max(0, len(str(int(length))) - 2))
     return max(1, int(length / digits + 0.5) * digits)
 
 
@@ -91,7 +91,8 @@ class _Solve:
         if width <= self.nbmin:
             self.leaf(column, owner, rows, width, jb, first)
             return
-        part = -(-(-(-width // self.nbmin)) // 2) * self.nbmin
+        leaves = (width + self.nbmin - 1) // self.nbmin
+        part = (leaves + 1) // 2 * self.nbmin
         left, done, rows = width, 0, list(rows)
         part_now = part
         while left > 0:
@@ -168,7 +169,7 @@ class _Solve:
                 self.compute(me, f"gemm:n={about},k={width}", below, n / about)
 
     def swapped(self, at: int, width: int) -> tuple[list[int], list[int]]:
-        """Ends of the parts of the swapped rows by place in the order of processes, and that order (HPL_pipid, HPL_plindx10, HPL_logsort)."""
+        """Ends of the parts of the swapped rows by place in the order of processes, and that order (HPL_plindx10, HPL_logsort)."""
         owner, p = at // self.nb % self.p, self.p
         place = {row: row for row in range(at, at + width)}  # position -> the row of before that ends up there
         for i in range(width):
@@ -409,4 +410,4 @@ def _check(n: int, nb: int, p: int, q: int, nbmin: int) -> None:
         raise UsageError(f"hpl generates grids whose rows are a power of two, not {p}", code="out-of-range")
 
 
-GENERATORS["hpl"] = Generator(hpl, rule="no bytes are counted; the rate of HPL is (2/3 n^3 + 3/2 n^2) operations in the time between its marks")
+GENERATORS["hpl"] = Generator(hpl, rule="no bytes are counted; HPL's rate is (2/3 n^3 + 3/2 n^2) operations in the time between its marks")
