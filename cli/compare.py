@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 MOST_CALLS = 12
 _OF_BACKENDS = {"--model": "model", "--backends": "backends", "--mpi": "mpi", "--repetitions": "repetitions", "--trace-from": "trace_from",
-                "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within", "--output": "out"}  # fmt: skip
+                "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within"}  # fmt: skip
 _TOLD = ("mpi", "model", "platform", "mode", "fidelity", "outcome", "detail", "machine", "noise", "notes", "trace", "run_id", "found")
 
 
@@ -40,12 +40,15 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
     there is none. Exit code 1 means that a backend did not complete or --within was not met.
 
     With --models, PROGRAM is a scenario, a trace or a generator (with arguments KEY=VALUE), and the table has a row for each
-    runtime, the fastest first. Exit code 1 means that a runtime did not complete it.
+    runtime on each platform, the fastest first; then why the first is faster than the next, and which pairs cannot run it and why.
+    Exit code 1 means that a runtime did not complete it.
 
     \b
     Examples:
       retrompi compare examples/pingpong.c -m mpich -p this-machine -o page.html
       retrompi compare ring --models hpvm,wmpi -p nt-cluster -n 4 size=1KiB reps=3
+      retrompi compare app.tar.zst --models all --platforms all -o matrix.html
+      retrompi compare app.tar.zst --models lam,mpich --platforms linux-p6-200,sun-ultra1 --networks switch-100,gigabit
       retrompi compare --runs 12,13,14
     """
     from retrompi.measure import compare
@@ -57,8 +60,8 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
         np = given.ranks if ctx.get_parameter_source("ranks") == ParameterSource.COMMANDLINE else None
         run_runtimes(ctx, program, arguments, np, given, output)
         return
-    if given.platforms or given.metrics or given.jobs or given.uncertainty:
-        raise UsageError("--platforms, --metric, --jobs and --uncertainty apply only with --models", code="unused-option")
+    if given.platforms or given.networks or given.metrics or given.jobs or given.uncertainty:
+        raise UsageError("--platforms, --networks, --metric, --jobs and --uncertainty apply only with --models", code="unused-option")
     if sum((program is not None, bool(given.runs), given.suite)) != 1:
         raise UsageError("give one of: a PROGRAM, --runs ID,ID, --suite", code="missing-option")
     if given.only and not given.suite:

@@ -48,9 +48,14 @@ class CompareOptions(Uncertain, Overrides, Drawn, Workers):
         "Number of native runs to measure; their spread is the noise band.", "-r", "--repetitions", type=click.IntRange(1), default=10)
     trace_from: Literal["native", "smpi"] | None = option("Backend whose recording the model replays (default: native, else smpi).")
     models: tuple[str, ...] | None = option(
-        "Runtimes: compare these on one scenario, trace or generator, e.g. wmpi,winmpich,hpvm.", metavar="LIST", callback=split)
-    platforms: tuple[str, ...] | None = option("With --models: compare on each of these platforms, that of -p first.", metavar="LIST",
-                                                callback=split)
+        "Runtimes: compare these on one scenario, trace or generator, e.g. wmpi,winmpich,hpvm; all: every one.", metavar="LIST",
+        callback=split)
+    platforms: tuple[str, ...] | None = option(
+        "With --models: compare on each of these platforms, that of -p first; all: every one. With --networks also hosts of the library.",
+        metavar="LIST", callback=split)
+    networks: tuple[str, ...] | None = option(
+        "With --platforms: join each host of the library among them by each of these networks, as many as the ranks need.", metavar="LIST",
+        callback=split)
     metrics: tuple[str, ...] = option(
         "Quantity: with --models, a further column, e.g. time@1MiB (repeatable).", "--metric", metavar="METRIC")
     runs: tuple[int, ...] = option("Compare stored runs instead of running a program.", metavar="ID,ID[,ID]", callback=_ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,10 +13,11 @@ from retrompi.base.units import format_time
 from retrompi.cli.answers import Executors, count_line
 from retrompi.cli.draws import drawing, interval_column, note_draws
 from retrompi.cli.options import progress
-from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say
+from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say, write_drawn
 from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
+    from retrompi.api.programs import Runtimes
     from retrompi.cli.compare_options import CompareOptions
     from retrompi.cli.options import RunOutput
     from retrompi.studies.compare_runtimes import Row
@@ -31,7 +33,7 @@ def run_runtimes(
 
     from retrompi.api.programs import runtimes_of
     from retrompi.sim.cautions import mark
-    from retrompi.spec import registry
+    from retrompi.sim.resolved import Resolved
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case, compare_runtimes, metrics
 
@@ -40,11 +42,12 @@ def run_runtimes(
         platforms = tuple(dict.fromkeys((given.platform, *platforms)))
     if text is None:
         raise UsageError("give the program: a scenario, a trace or a generator", code="missing-option")
-    if len(models) < 2 and len(platforms) < 2:
+    several = compare_runtimes.ALL in (*models, *platforms) or len(given.networks or ()) > 1
+    if len(models) < 2 and len(platforms) < 2 and not several:
         raise UsageError("a comparison needs at least two runtimes: --models wmpi,winmpich", code="missing-option")
-    for name in models:
-        registry.model(name)
-    first = platforms[0] if platforms else given.platform
+    models = compare_runtimes.runtimes(models)
+    named = [p for p in platforms if p != compare_runtimes.ALL]
+    first = None if given.networks else named[0] if named else given.platform
     base = compare_runtimes.program(text, arguments, models[0], first, given.mode, np)
     seeded = ctx.get_parameter_source("seed") == ParameterSource.COMMANDLINE
     words = {"fidelity": given.fidelity, "seed": str(given.seed) if seeded else None}
@@ -54,6 +57,8 @@ def run_runtimes(
         wanted = [metrics.parse("section"), *wanted]
     for metric in wanted:
         metric.check(base)
+    if platforms or given.networks:
+        platforms = compare_runtimes.platforms_of(platforms, given.networks or (), Resolved.of(base.question()).trace.ranks)
     candidates = compare_runtimes.Candidates(base, models, platforms, wanted)
     spec = given.spec()
     kept = output.open()
@@ -64,10 +69,12 @@ def run_runtimes(
             told = told.uncertainty(spec.level, spec.draws, report, output.fresh)
     found, drawn, warnings = told.found, told.drawn, told.warnings
     warned = note_warnings(warnings)
+    because = told.causes
+    units = {m.name: m.unit for m in wanted}
+    certain = {} if drawn is None else drawn.row()
+    value = {"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warned, "causes": because, **certain}
     if output.as_json:
-        units = {m.name: m.unit for m in wanted}
-        certain = {} if drawn is None else drawn.row()
-        print_json({"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warned, **certain})
+        print_json(value)
     elif output.as_csv:
         print_csv([r.row() for r in found], list(found[0].row()))
     else:
@@ -76,10 +83,27 @@ def run_runtimes(
             say("time: of the timed repetitions, after a warm-up; warm_up=0 includes what the first call sets up")
         for line in [] if drawn is None else drawn.lines():
             say(line)
+        for i, line in enumerate(because):
+            say(f"  {line}" if i else f"\n{line}")
+    if given.out is not None:
+        _write(given.out, told, value, output)
     if drawn is not None:
         note_draws(list(drawn.ensembles.values()))
     if any(r.outcome != Outcome.COMPLETED for r in found):
         ctx.exit(1)
+
+
+def _write(out: Path, told: Runtimes, value: Any, output: RunOutput) -> None:
+    from retrompi.render import runtimes_page
+    from retrompi.render.html import save
+    from retrompi.store import code_version
+
+    made = [out]
+    if out.suffix.lower() == ".html":
+        save(out, runtimes_page.page(told.found, told.title, told.causes, told.warnings, f"retrompi {code_version()}"))
+    else:
+        made = write_drawn(out, lambda: runtimes_page.figures(told.found, told.title), told.rows, value)
+    click.echo(f"written: {', '.join(map(str, made))}", err=not output.text)
 
 
 def _share(value: Any) -> str:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from retrompi.base.errors import UsageError
+from retrompi.base.units import format_time
 from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.models import print_rows_cited, range_of, warn_of_broken
 from retrompi.cli.options import Overrides, complete_platform, output_option
 from retrompi.cli.output import Column, Output, note, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from retrompi.spec.platform import Platform
 
 LIST = (
     Column("name", "name"),
@@ -233,15 +237,7 @@ def export_platform(platform: str, given: ExportOptions, changed: Overrides, out
       retrompi platforms export nt-cluster --set platform.link.bandwidth=100Mbps -o fast.xml
     """
     from retrompi.convert.platform_xml import host_names, xml
-    from retrompi.spec import registry
-    from retrompi.spec.overrides import parse_sets
-
-    sets = parse_sets(changed.sets)
-    for key in sets:
-        if not key.startswith("platform."):
-            raise UsageError(f"--set {key}: a platform has the parameters platform.host.KEY, platform.link.KEY, platform.HOST.KEY",
-                             code="idle-override")  # fmt: skip
-    room = registry.platform(platform).with_overrides({k.removeprefix("platform."): v for k, v in sets.items()})
+    room = _overridden(platform, changed)
     text = xml(room)
     if given.hostfile is not None:
         lines = [name for name, h in zip(host_names(room), room.hosts, strict=True) for _ in range(int(h.cores))]
@@ -256,6 +252,19 @@ def export_platform(platform: str, given: ExportOptions, changed: Overrides, out
         say(text.rstrip())
     else:
         note(f"written: {given.out}")
+
+
+def _overridden(platform: str, changed: Overrides) -> Platform:
+    """The platform of that name with ``--set``; UsageError for a value that is not of a platform."""
+    from retrompi.spec import registry
+    from retrompi.spec.overrides import parse_sets
+
+    sets = parse_sets(changed.sets)
+    for key in sets:
+        if not key.startswith("platform."):
+            raise UsageError(f"--set {key}: a platform has the parameters platform.host.KEY, platform.link.KEY, platform.HOST.KEY",
+                             code="idle-override")  # fmt: skip
+    return registry.platform(platform).with_overrides({k.removeprefix("platform."): v for k, v in sets.items()})
 
 
 def _show_part(card: Mapping[str, Any], output: Output) -> None:
@@ -282,3 +291,99 @@ def _say_fits(card: Mapping[str, Any]) -> None:
         say(f"\nfit: {found}; with {fit['by']}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}")
         for r in fit["rows"]:
             say(f"  {r['id']}  {r['text']}\n      in: {r['where']}")
+
+
+def _mega(value: float) -> str:
+    return f"{value * 1e-6:.4g}" if value else ""
+
+
+KERNELS = (
+    Column("host", "host"),
+    Column("kernel", "kernel"),
+    Column("length", "length", right=True),
+    Column("seconds", "time", format_time, right=True),
+    Column("rate", "Mflop/s", _mega, right=True),
+    Column("moved", "MB/s", _mega, right=True),
+    Column("limit", "limit"),
+    Column("title", "what it computes"),
+)
+JUDGED = (
+    Column("id", "row"),
+    Column("of", "of"),
+    Column("host", "host"),
+    Column("kernel", "kernel"),
+    Column("length", "length", right=True),
+    Column("measured_s", "measured", format_time, right=True),
+    Column("computed_s", "computed", format_time, right=True),
+    Column("ratio", "ratio", lambda v: f"{v:.2f}", right=True),
+    Column("limit", "limit"),
+    Column("agrees", "within 25 %", lambda v: "yes" if v else "no"),
+)
+EXAMPLES = ("copy", "axpy", "dot", "mdot:vectors=15", "maxpy:vectors=15", "spmv:nz=5", "spmv:nz=27,block=3", "gemv:n=60", "ger:n=60",
+            "gemm:n=60,k=60", "trsm:order=60", "stencil")  # fmt: skip
+"""What ``platforms kernels`` shows if no kernel is named."""
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """Options of ``retrompi platforms kernels``."""
+
+    kernel: tuple[str, ...] = option(
+        "Kernel as a trace names it, e.g. spmv:nz=5 (repeatable; default: examples).", "--kernel", multiple=True, metavar="KERNEL")
+    lengths: str = option("Lengths, separated by commas.", "--lengths", default="1000,1000000", metavar="N,N")
+    judge: bool = option("Show measured kernels beside what the hosts' caches and memory give.", "--judge")
+
+
+@command.command("kernels")
+@click.argument("platform", metavar="[NAME|FILE]", required=False, shell_complete=complete_platform)
+@options(given=KernelOptions, overrides=Overrides, output=Output)
+@click.pass_context
+def show_kernels(ctx: click.Context, platform: str | None, given: KernelOptions, overrides: Overrides, output: Output) -> None:
+    """Show how fast a platform's hosts compute kernels, and what limits them.
+
+    A kernel is stated by its operations and bytes; a host computes it at the roofline of its processor, caches and memory. Traces name
+    kernels in lines `RANK kernel KERNEL LENGTH [TIMES]`. With --judge: kernels that were published of real machines, with exit code 1
+    if any is not within 25 %.
+
+    \b
+    Examples:
+      retrompi platforms kernels ibm-sp1
+      retrompi platforms kernels nt-pair --kernel spmv:nz=5 --lengths 1e4,1e6
+      retrompi platforms kernels nt-pair --set platform.host.read_mem=x2
+      retrompi platforms kernels --judge
+    """
+    from retrompi.spec import roofline
+    from retrompi.spec.hosts import kinds
+
+    if given.judge:
+        if platform or given.kernel or overrides.sets:
+            raise UsageError("--judge has platforms and kernels of its own", code="unused-option")
+        from retrompi.papers import kernel_rates
+
+        found = kernel_rates.judged()
+        output.emit([r.row() for r in found], JUDGED)
+        if output.text:
+            say("")
+            for (of, host), (good, all_) in kernel_rates.totals(found).items():
+                say(f"{of}, {host}: {good} of {all_} within 25 %")
+        ctx.exit(0 if all(r.agrees for r in found) else 1)
+    if not platform:
+        raise UsageError("give a platform; 'retrompi platforms list' and 'platforms hosts' list them", code="missing-option")
+    room = _overridden(platform, overrides)
+    try:
+        lengths = [float(n) for n in given.lengths.split(",")]
+    except ValueError:
+        lengths = []
+    if not lengths or not all(1 <= n <= 1e12 for n in lengths):
+        raise UsageError(f"--lengths {given.lengths}: numbers from 1 to 1e12, separated by commas", code="out-of-range")
+    rows = []
+    for kind in kinds(room.hosts)[0]:
+        for name in given.kernel or EXAMPLES:
+            one = roofline.kernel(name)
+            for n in lengths:
+                terms, work = roofline.terms(one, n, kind), one.work(n)
+                took = max(terms.values())
+                rows.append({"host": kind.name, "kernel": name, "length": n, "seconds": took, "rate": work.operations / took,
+                             "moved": (work.read + work.written) / took, "limit": max(terms, key=terms.__getitem__),
+                             "title": one.kind.title})  # fmt: skip
+    output.emit(rows, KERNELS)

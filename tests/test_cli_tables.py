@@ -63,6 +63,7 @@ PRINTED = {
     "runs list": (),
     "runs show": ("{run}",),
     "paper rinf1": ("--kernels", "dyads"),
+    "platforms kernels": ("ibm-sp1", "--kernel", "axpy"),
     "paper list": (),
     "paper check": ("baker-fox",),
     "lmbench": ("-p", "linux-i686"),

@@ -118,7 +118,9 @@ def test_a_replay_says_the_scale_in_one_line(retrompi: Run, tmp_path: Path) -> N
     words = ["replay", "-m", "wmpi", "-p", "abe"]
     host = "n1 computes at 2.33 Gflop/s (assumed: one operation a cycle)"
     said = {name: notes(retrompi(*words, name).err, "comput") for name in ("known", "nominal", "none", "idle")}
-    assert said["known"] == [f"note: a recorded second takes 1.073 s here: it was recorded at 2.5 Gflop/s (measured: on a test), {host}"]
+    assert said["known"] == [f"note: a recorded second takes 1.073 s here: it was recorded at 2.5 Gflop/s (measured: on a test), {host}; "
+                             "the trace names no kernels, so that all computation goes at that one rate, "
+                             "whatever it does to caches and memory"]  # fmt: skip
     assert len(said["nominal"]) == 1
     assert "scale of computation is unknown" in said["nominal"][0]
     assert "--rate" in said["nominal"][0]

@@ -104,7 +104,8 @@ def test_a_parameter_is_used_or_refused_with_the_reason(name: str, mode: str) ->
          "platform.host.rto_min belongs to TCP connections between hosts when something fails on the way; "
          "nothing fails in this run (--fail)"),
         ("wmpi", "distributed", "platform.host.flops=1Mflop/s",
-         "platform.host.flops belongs to amounts of computation in a trace; the trace has none"),
+         "platform.host.flops belongs to amounts of computation in a trace and kernels stated by operations and bytes in a trace; "
+         "the trace has none"),
         ("winmpich", "distributed", "winmpich.region_gap=1ms",
          "winmpich.region_gap belongs to starting a job; this run does not simulate it (replay --startup and the command startup do)"),
         ("wmpi", "shared", "wmpi.polls=3", "wmpi.polls is not used with wmpi.answer_wait=spin; it is with wmpi.answer_wait=spin_yield"),

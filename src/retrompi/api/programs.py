@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -165,8 +166,9 @@ class Runtimes(Table):
 
     @property
     def title(self) -> str:
-        """The program, and how many runtimes."""
-        return f"{self.candidates.base.name} on {len(self.found)} runtimes"
+        """The program, how many runtimes, and on how many platforms."""
+        models, rooms = ({getattr(r, key) for r in self.found} for key in ("model", "platform"))
+        return f"{self.candidates.base.name} on {len(models)} runtimes" + (f" and {len(rooms)} platforms" if len(rooms) > 1 else "")
 
     @property
     def warnings(self) -> tuple[Caution, ...]:
@@ -186,6 +188,20 @@ class Runtimes(Table):
     def statements(self) -> list[str]:
         """Which runtime is ahead of the next, and how sure that is, in words; empty without draws."""
         return [] if self.drawn is None else self.drawn.lines()
+
+    @cached_property
+    def causes(self) -> list[str]:
+        """Why the fastest is faster than the next one, in words: the first line names the two, each further one a mechanism. Both are
+        simulated once more, with their critical paths; empty with fewer than two that completed."""
+        from retrompi.studies.compare_runtimes import causes
+
+        return causes(self.candidates, self.found)
+
+    def plot(self) -> go.Figure:
+        """A Plotly figure: the times of all pairs as a matrix of platforms and runtimes."""
+        from retrompi.render import runtimes_page
+
+        return runtimes_page.figures(self.found, self.title)["matrix"]
 
 
 def run(

@@ -23,8 +23,8 @@ from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
 from retrompi.papers.free_values import add_to_fit
 from retrompi.spec import registry
-from retrompi.spec.kernels import lost_l2
 from retrompi.spec.platform import Platform
+from retrompi.spec.roofline import lost_l2
 
 __all__ = ["LISTED", "NEAR", "OBSERVABLES", "System", "fit", "measure", "summary", "systems", "table"]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from retrompi.base.units import format_quantity, format_time
 from retrompi.sim.resolved import Resolved
+from retrompi.spec import roofline
 from retrompi.spec.question import Replay
 from retrompi.traces.computation import Rate, mixed, rate_of
 
@@ -48,20 +49,43 @@ def scale_of(asked: Resolved, given: Rate | None = None) -> Scale | None:
     """The scale of the computation of a trace; None for another workload and for a trace that computes nothing. ``given``: the rate to
     which its amounts were scaled (`retrompi.traces.at_rate`), in place of the one that it states."""
     workload = asked.question.workload
-    if not isinstance(workload, Replay) or not float(workload.trace.info()["compute_flops"]) > 0:
+    if not isinstance(workload, Replay):
         return None
+    stated = _kernels(asked, workload)
+    if not float(workload.trace.info()["compute_flops"]) > 0:
+        return Scale(None, (), stated) if stated else None
     hosts = _hosts(asked)
     own = given or rate_of(workload.trace)
     unknown = own is not None and not own.known and workload.program.compute_s is None
-    return Scale(own, hosts, _line(workload, own, hosts), unknown, workload.program.compute_flops is not None)
+    assumed = "" if workload.program.compute_s is not None else _NO_KERNELS
+    line = "; ".join(filter(None, (_line(workload, own, hosts), stated or assumed)))
+    return Scale(own, hosts, line, unknown, workload.program.compute_flops is not None)
+
+
+_NO_KERNELS = "the trace names no kernels, so that all computation goes at that one rate, whatever it does to caches and memory"
+
+
+def _kernels(asked: Resolved, workload: Replay) -> str:
+    """What the kernels of a trace that are stated by operations and bytes take, in one sentence; empty if it names none."""
+    named = {name.partition(":")[0] for name, *_ in workload.trace.kernels()} & roofline.KINDS.keys()
+    if not named:
+        return ""
+    host = asked.room.hosts[asked.placement[0]]
+    ceiling = "flops_per_cycle" if host.flops_per_cycle > 0 else "flops"
+    values = [f"at most {format_quantity(roofline.peak(host), 'flop/s')} ({_source(asked, host.name, ceiling)})"]
+    values += [f"{key} {format_quantity(getattr(host, key), 'B/s')} ({_source(asked, host.name, key)})" for key in ("read_mem", "copy_mem")]
+    return f"kernels ({', '.join(sorted(named))}) take what caches and memory of {host.name} allow: {', '.join(values)}"
+
+
+def _source(asked: Resolved, host: str, key: str) -> str:
+    return asked.room.quantity(f"{host}.{key}").source.partition(" (was ")[0]
 
 
 def _hosts(asked: Resolved) -> tuple[tuple[str, float, str], ...]:
     found: dict[float, tuple[str, float, str]] = {}
     for index in sorted(set(asked.placement)):
         host = asked.room.hosts[index]
-        source = asked.room.quantity(f"{host.name}.flops").source.partition(" (was ")[0]
-        found.setdefault(host.flops, (host.name, host.flops, source))
+        found.setdefault(host.flops, (host.name, host.flops, _source(asked, host.name, "flops")))
     return tuple(found.values())
 
 

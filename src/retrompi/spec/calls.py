@@ -387,7 +387,8 @@ class Calls:
 
     ``actions``: the names of the trace's actions in lower case, None if any call is possible; ``to_self``: whether a rank sends
     to itself; ``start_up``: whether the start of the job is simulated; ``failures``: whether links or hosts fail;
-    ``traffic``: whether there is cross traffic on the link.
+    ``traffic``: whether there is cross traffic on the link; ``loops`` and ``kernels``: whether ranks run loops of Rinf1, or kernels stated
+    by operations and bytes.
     """
 
     actions: frozenset[str] | None = None
@@ -395,6 +396,8 @@ class Calls:
     start_up: bool = True
     failures: bool = True
     traffic: bool = True
+    loops: bool = True
+    kernels: bool = True
 
     def any(self, wanted: Collection[str]) -> bool:
         """Whether one of ``wanted`` is called, in its blocking, non-blocking or request form."""
@@ -419,11 +422,6 @@ class Calls:
     def computing(self) -> bool:
         """Whether ranks compute: by themselves or in a reduction."""
         return self.any({"compute"}) or self.any(_REDUCING)
-
-    @property
-    def kernels(self) -> bool:
-        """Whether ranks run named loops."""
-        return self.any({"kernel"})
 
 
 ANYTHING = Calls()

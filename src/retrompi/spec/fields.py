@@ -29,7 +29,8 @@ class Use(StrEnum):
 
     ALWAYS = "every run"
     COMPUTE = "amounts of computation in a trace"
-    KERNELS = "kernels named in a trace"
+    KERNELS = "loops of Rinf1 named in a trace"
+    ROOFLINE = "kernels stated by operations and bytes in a trace"
     CARRY = "quanta of which a wait leaves the rest"
     COPIES = "copies in memory"
     SHARED_MEMORY = "processors that share a memory"

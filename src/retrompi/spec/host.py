@@ -13,7 +13,8 @@ REFERENCE_CLOCK = 150e6
 """Clock (Hz) of the host on which costs of libraries are stated to the engine: nt-pair's Server, a Pentium Pro (paper:BF-CFG-02)."""
 REFERENCE_CALL = 4e-6
 """Null system call (s) of that host (doc:E-LM-10)."""
-_LOOPS = (Use.COPIES, Use.KERNELS)
+_LOOPS = (Use.COPIES, Use.KERNELS, Use.ROOFLINE)
+_COPIED = (Use.COPIES, Use.ROOFLINE)
 _LINES = (Use.CORES, Use.CACHES)
 
 
@@ -38,7 +39,29 @@ class Host:
         follows=ITSELF,
     )
     flops: float = quantity(
-        "flop/s", "rate at which a trace's compute amounts run", above=0, area="processor", plain="1000 Mflop/s", used_by=Use.COMPUTE,
+        "flop/s", "rate at which a trace's compute amounts run", above=0, area="processor", plain="1000 Mflop/s",
+        used_by=(Use.COMPUTE, Use.ROOFLINE),
+        follows=rate_of("clock"),
+    )
+    flops_per_cycle: float = quantity(
+        "count",
+        "floating-point operations a cycle at most, the ceiling of kernels stated by operations and bytes; 0: `flops` is",
+        default=0.0,
+        kw_only=True,
+        high=1024,
+        area="processor",
+        used_by=Use.ROOFLINE,
+        cpp="",
+        follows=ITSELF,
+    )
+    gemm_rate: float = quantity(
+        "flop/s",
+        "rate of the library's matrix product in cache, where one is published; 0: as the caches allow",
+        default=0.0,
+        kw_only=True,
+        area="processor",
+        used_by=Use.ROOFLINE,
+        cpp="",
         follows=rate_of("clock"),
     )
     quantum: float = quantity(
@@ -61,19 +84,20 @@ class Host:
         follows=ITSELF,
     )
     copy_l1: float = quantity(
-        "B/s", "copy rate while the working set is in the first-level cache", above=0, area="memory", plain="10 GB/s", used_by=Use.COPIES,
+        "B/s", "copy rate while the working set is in the first-level cache", above=0, area="memory", plain="10 GB/s", used_by=_COPIED,
         follows=rate_of("clock"),
     )
     copy_l2: float = quantity(
-        "B/s", "copy rate while the working set is in the second-level cache", above=0, area="memory", plain="10 GB/s", used_by=Use.COPIES,
+        "B/s", "copy rate while the working set is in the second-level cache", above=0, area="memory", plain="10 GB/s", used_by=_COPIED,
         follows=beside("clock"),
     )
     copy_mem: float = quantity(
-        "B/s", "copy rate from main memory", above=0, area="memory", plain="5 GB/s", used_by=Use.COPIES,
+        "B/s", "copy rate from main memory", above=0, area="memory", plain="5 GB/s", used_by=_LOOPS,
         follows=beside("clock"),
     )
     read_mem: float = quantity(
-        "B/s", "rate at which one processor reads main memory", above=0, area="memory", plain="10 GB/s", used_by=Use.KERNELS, cpp="",
+        "B/s", "rate at which one processor reads main memory", above=0, area="memory", plain="10 GB/s", cpp="",
+        used_by=(Use.KERNELS, Use.ROOFLINE),
         follows=beside("clock", "copy_mem"),
     )
     mem_streams: float = quantity(

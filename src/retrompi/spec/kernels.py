@@ -20,16 +20,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.spec import roofline
+from retrompi.spec.host import Host
 from retrompi.spec.platform import Platform, Quantity
 from retrompi.spec.sources import wrong_source
 
-__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop", "loops", "lost_l2",
-           "machine", "model_hash", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+
+__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop", "loops",
+           "machine", "model_hash", "names_loops", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
 
 SHAPES = ("vector", "matrix", "product")
 USES = ("read", "write", "update")
@@ -247,18 +252,6 @@ def _lost_l1(load: float, m: Machine) -> float:
     return min(1.0, max(0.0, load - m.l1_ways))
 
 
-def lost_l2(load: float, ways: int) -> float:
-    """Miss rate of a second-level cache with randomly coloured pages, ``load`` of them on the ``ways`` of a colour in the mean: Poisson, as
-    for the hosts of the engine (HostSpec::misses)."""
-    if load > 700:  # exp(-load) leaves the range of a double
-        return 1.0
-    term, below = math.exp(-load), 0.0
-    for k in range(ways):
-        below += term
-        term *= load / (k + 1)
-    return min(1.0, max(0.0, 1 - below))
-
-
 def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
     """(line reads from L2 and translations, lines read from memory, lines written to memory) per iteration."""
     l1_sets, l2_sets = m.l1 / m.line / m.l1_ways, m.l2 / m.line / m.l2_ways
@@ -277,7 +270,7 @@ def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
         else:
             lost1 = _lost_l1(_load(own, others, l1_sets), m)
             # A single line has no conflicts with lines of its own stream.
-            lost2 = lost1 * (lost_l2(_load(own, others, l2_sets), m.l2_ways) if own.lines > 1 else 0.0)
+            lost2 = lost1 * (roofline.lost_l2(_load(own, others, l2_sets), m.l2_ways) if own.lines > 1 else 0.0)
             lost_page = float(sum(w.pages for w in walks.values()) > m.tlb)
         from_l2 += rate * (lost1 - lost2)
         if s.use == "write":
@@ -456,15 +449,33 @@ class _Frozen(dict[str, Quantity]):
 def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placement: Sequence[int]) -> list[tuple[str, int, list[float]]]:
     """The engine's rows for the kernels named in a trace: (name, n, seconds on every host used, in the engine's order).
 
-    ``named`` as of ``Trace.kernels()``. Raises UsageError, with file and line for an unknown kernel, or for a host without kernel values.
+    ``named`` as of ``Trace.kernels()``: a loop of Rinf1 on a machine that has kernel values, or a kernel stated by operations and bytes
+    (`retrompi.spec.roofline`). Raises UsageError, with file and line for an unknown kernel, or for a host without kernel values.
     """
-    machines = [machine(platform, i) for i in sorted(set(placement))]
+    hosts = [platform.hosts[i] for i in sorted(set(placement))]
+    kinds: dict[Host, int] = {}
+    which = [kinds.setdefault(replace(h, name=""), i) for i, h in enumerate(hosts)]
     out = []
     for name, n, file, line in named:
-        if name not in loops():
-            raise UsageError(f"{file}:{line}: no kernel '{name}'{nearest(name, loops(), 20)}", code="unknown-kernel")
-        out.append((name, n, [seconds(loops()[name], n, m) for m in machines]))
+        try:
+            one = _named(name)
+        except UsageError as error:
+            raise UsageError(f"{file}:{line}: {error}", code=error.code) from None
+        if isinstance(one, Loop):
+            took = [seconds(one, n, machine(platform, h.name)) for h in hosts]
+        else:
+            by_kind = {i: roofline.seconds(one, n, hosts[i]) for i in kinds.values()}
+            took = [by_kind[i] for i in which]
+        out.append((name, n, took))
     return out
+
+
+def _named(name: str) -> Loop | roofline.Kernel:
+    if name in loops():
+        return loops()[name]
+    if name.partition(":")[0] not in roofline.KINDS:
+        raise UsageError(f"no kernel '{name}'{nearest(name, [*loops(), *roofline.KINDS], 40)}", code="unknown-kernel")
+    return roofline.kernel(name)
 
 
 def compute_sets(room: Platform, kernel: str) -> dict[str, str]:
@@ -479,6 +490,11 @@ def compute_sets(room: Platform, kernel: str) -> dict[str, str]:
         flops = rate(which, int(text), m) if colon else in_cache(which, m)[0]
         out[f"platform.{h.name}.flops"] = f"{flops:.9g} flop/s"
     return out
+
+
+def names_loops(trace: Trace) -> bool:
+    """Whether a trace names a loop of Rinf1."""
+    return any(name in loops() for name, *_ in trace.kernels())
 
 
 def model_hash(room: Platform) -> str:

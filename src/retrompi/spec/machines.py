@@ -294,9 +294,9 @@ def _host(reader: Reader, read: Read, depth: int) -> Machine:
         declared(Host)["byte_order"].check(words["byte_order"], "byte_order")
     except UsageError as error:
         raise reader.fail(str(error), "byte_order", code=error.code) from None
-    if missing := [k for k in keys if k not in numbers]:
+    if missing := [k for k in keys if k not in numbers and not declared(Host)[k].optional]:
         raise reader.fail(f"host '{reader.path.stem}' lacks {', '.join(missing)}", code="missing-key")
-    numbers = _fitted({k: numbers[k] for k in keys}, reader.path, stated, keys.__getitem__, read)
+    numbers = _fitted({k: numbers[k] for k in keys if k in numbers}, reader.path, stated, keys.__getitem__, read)
     return Machine(reader.path.stem, **_about(reader), **words, quantities=numbers, path=reader.path, like=like, services=roots)
 
 

@@ -26,6 +26,7 @@ _NONE_HERE = "this run has none"
 _ABSENT: Mapping[Use, str] = {
     Use.COMPUTE: _NONE_IN_TRACE,
     Use.KERNELS: _NONE_IN_TRACE,
+    Use.ROOFLINE: _NONE_IN_TRACE,
     Use.SHARED_MEMORY: "no host of this run has several processors that copy or compute",
     Use.CACHES: "no host of this run has several processors",
     Use.TCP_LOSS: "nothing fails in this run (--fail)",
@@ -47,7 +48,8 @@ def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
     bursts = layout.several_hosts and one_sided and rows["one_sided_remote"] is not None
     more = {
         Use.COMPUTE: calls.computing,
-        Use.KERNELS: calls.kernels,
+        Use.KERNELS: calls.loops,
+        Use.ROOFLINE: calls.kernels,
         Use.COPIES: calls.collective or calls.one_sided,
         Use.CALLS: direct or rows["test_system"] > 0 or rows["lock_system"] > 0 or any(calls_system(WaitPolicy(**w)) for w in _waits(rows)),
         Use.CARRY: any(h["quantum_carry"] for h in rows["hosts"]["kinds"]),

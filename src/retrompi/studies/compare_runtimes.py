@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.files import exists
+from retrompi.base.units import PS, format_time
+from retrompi.sim import simulate
 from retrompi.sim.cautions import Caution, gathered, stored
+from retrompi.sim.critical_path import difference
+from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
-from retrompi.spec import registry
+from retrompi.spec import machines, registry
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.placements import NATURAL
 from retrompi.studies import case, catalogue, metrics
@@ -30,7 +34,8 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.run import Executor, Report
 
-__all__ = ["Candidates", "Drawn", "Row", "Statement", "asked", "cautions", "cautions_of_draws", "drawn", "program", "rows"]
+__all__ = ["ALL", "Candidates", "Drawn", "Row", "Statement", "asked", "causes", "cautions", "cautions_of_draws", "drawn", "platforms_of",
+           "program", "rows", "runtimes"]  # fmt: skip
 
 
 OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found")
@@ -120,6 +125,37 @@ def _generated(name: str, arguments: Sequence[str], words: Mapping[str, Any], np
     return made
 
 
+ALL = "all"
+"""Stands for every runtime, or every platform, in a comparison."""
+
+
+def runtimes(names: Sequence[str]) -> tuple[str, ...]:
+    """The runtimes that ``names`` say, `ALL` for every one. Raises UsageError for an unknown one."""
+    found = registry.models() if ALL in names else names
+    for name in found:
+        registry.model(name)
+    return tuple(found)
+
+
+def platforms_of(names: Sequence[str], networks: Sequence[str], ranks: int) -> tuple[str, ...]:
+    """The platforms that ``names`` say, `ALL` for every one; with ``networks`` a host of the library among them is joined by each of these,
+    as many hosts as ``ranks`` need. Raises UsageError for an unknown name, and for networks without a host that they could join."""
+    known = machines.hosts()
+    found: list[str] = []
+    for name in registry.platforms() if ALL in names else names:
+        if networks and name in known:
+            count = -(-ranks // int(known[name].quantities["cores"].value))
+            found += [f"{name}*{count}@{network}" for network in networks]
+        else:
+            found.append(name)
+    if networks and not any(name in known for name in names):
+        raise UsageError(f"--networks joins hosts of the library, and none of {', '.join(names) or 'no platform'} is one; "
+                         "'retrompi platforms hosts' has them", code="unused-option")  # fmt: skip
+    for name in dict.fromkeys(found):
+        registry.platform(name)
+    return tuple(dict.fromkeys(found))
+
+
 @dataclass(frozen=True)
 class Candidates:
     """The program of ``base`` on each of ``models`` (on each of ``platforms``; empty: its own), with the ``wanted`` metrics."""
@@ -163,6 +199,30 @@ def rows(
     found = runs_of(store, [scenario for _, _, scenario in each], executor=executor, fresh=fresh, report=report)
     told = [_row(store, (m, p), r, candidates) for (m, p, _), r in zip(each, found, strict=True)]
     return _ranked(told)
+
+
+MOST_CAUSES = 4
+
+
+def causes(candidates: Candidates, found: Sequence[Row]) -> list[str]:
+    """Why the fastest candidate is faster than the next one on another runtime or platform, in words, from their critical paths: one
+    line for each mechanism with most of the difference. Empty with fewer than two that completed. Simulates both once more."""
+    done = [r for r in found if r.time_s is not None]
+    if len(done) < 2:
+        return []
+    scenarios = {(m, p): s for m, p, s in candidates.each()}
+    best, other = done[0], next((r for r in done[1:] if r.model.partition(":")[0] != done[0].model.partition(":")[0]), done[1])
+    paths = [simulate.run(scenarios[r.model, r.platform].question(), Observe(critical_path=True)).critical_path for r in (best, other)]
+    if paths[0] is None or paths[1] is None:
+        return []
+    parts = difference(paths[0], paths[1])
+    whole = paths[1].took - paths[0].took
+    told = [f"{best.model} on {best.platform} is the fastest; {other.model} on {other.platform} takes {format_time(whole * PS)} more "
+            "on its critical path:"]  # fmt: skip
+    for d in parts[:MOST_CAUSES]:
+        more = f"{'+' if d.ps >= 0 else '-'}{format_time(abs(d.ps) * PS)}"
+        told.append(f"{d.stage}: {format_time(d.a * PS)} against {format_time(d.b * PS)} ({more})")
+    return told
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from retrompi._engine import Trace
 
-from . import generate, rates
+from . import generate, hpl, rates
 from .computation import Rate, at_rate, rate_of, stated
 from .errors import TraceError
 from .files import folders, parse, read, read_folders, read_once, write
@@ -27,6 +27,7 @@ __all__ = [
     "at_rate",
     "folders",
     "generate",
+    "hpl",
     "mark_lines",
     "mark_pingpong",
     "parse",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from retrompi.spec import kernels
 from retrompi.spec.calls import Calls
 
 if TYPE_CHECKING:
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PINGPONG", "calls_of"]
 
-PINGPONG = Calls(frozenset({"init", "send", "recv", "finalize"}), to_self=False, start_up=False, failures=False, traffic=False)
+PINGPONG = Calls(frozenset({"init", "send", "recv", "finalize"}), to_self=False, start_up=False, failures=False, traffic=False,
+                 loops=False, kernels=False)  # fmt: skip
 """The calls of a PingPong."""
 
 _KNOWN = 256
@@ -35,14 +37,15 @@ class _ByHash:
 
 def calls_of(trace: Trace, question: Question | None = None) -> Calls:
     """The calls of ``trace``, with the features that ``question`` adds: start of the job, failures, cross traffic."""
-    actions, to_self = _calls(_ByHash(trace))
+    actions, to_self, loops, stated = _calls(_ByHash(trace))
     if question is None:
-        return Calls(actions, to_self, start_up=False, failures=False, traffic=False)
+        return Calls(actions, to_self, start_up=False, failures=False, traffic=False, loops=loops, kernels=stated)
     beside = question.beside
-    return Calls(actions, to_self, question.start_up, bool(beside.failures), bool(beside.traffic))
+    return Calls(actions, to_self, question.start_up, bool(beside.failures), bool(beside.traffic), loops, stated)
 
 
 @lru_cache(maxsize=_KNOWN)
-def _calls(key: _ByHash) -> tuple[frozenset[str], bool]:
+def _calls(key: _ByHash) -> tuple[frozenset[str], bool, bool, bool]:
     actions = frozenset(name.lower() for name in key.trace.first_lines())
-    return actions, key.trace.to_self
+    of_rinf1 = {name in kernels.loops() for name, *_ in key.trace.kernels()} if "kernel" in actions else set()
+    return actions, key.trace.to_self, True in of_rinf1, False in of_rinf1

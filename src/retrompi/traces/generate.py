@@ -330,7 +330,8 @@ class Generator:
         return " ".join((inspect.getdoc(made) or "").split("\n\n")[0].split()).replace("``", "")
 
 
-_EXAMPLES: Mapping[str, object] = {"ranks": 4, "size": "1KiB", "sizes": "1KiB", "reps": 10, "rows": 2, "columns": 2}
+_EXAMPLES: Mapping[str, object] = {"ranks": 4, "size": "1KiB", "sizes": "1KiB", "reps": 10, "rows": 2, "columns": 2,
+                                   "n": 1000, "nb": 50, "p": 2, "q": 2}  # fmt: skip
 """A value of each argument that has no default, as an example."""
 
 

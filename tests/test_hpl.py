@@ -1,0 +1,131 @@
+"""HPL's solve, generated, beside recordings of the real one: every call of every rank, with its peer, tag and bytes.
+
+`tests/data/hpl.csv.gz`: `retrompi trace record` of xhpl (netlib's HPL, MPICH 4.0.2; NBMIN 4, right-looking, increasing ring, no look-ahead,
+long swaps, both forms transposed, equilibration), from the first call of the solve to four calls behind the last with a tag of its own;
+without the polls for the panel.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from cases import for_each
+from conftest import Outcome
+from refusals import refused
+
+from retrompi import traces
+from retrompi._engine import Trace
+from retrompi.base.errors import UsageError
+from retrompi.sim import simulate
+from retrompi.spec import roofline
+from retrompi.spec.question import Question, Replay
+from retrompi.traces.hpl import hpl, local, solve
+
+Grid = tuple[int, int, int, int]
+Call = tuple[str, int, int, int]
+GRIDS = [(150, 8, 1, 4), (150, 8, 4, 1), (150, 8, 2, 2), (97, 12, 4, 2)]
+
+
+@cache
+def recorded() -> dict[Grid, dict[int, list[Call]]]:
+    found: dict[Grid, dict[int, list[Call]]] = defaultdict(lambda: defaultdict(list))
+    with gzip.open(Path(__file__).parent / "data/hpl.csv.gz", "rt", newline="") as file:
+        for r in csv.DictReader(file):
+            grid = (int(r["n"]), int(r["nb"]), int(r["p"]), int(r["q"]))
+            found[grid][int(r["rank"])].append((r["call"], int(r["peer"]), int(r["tag"]), int(r["bytes"] or 0)))
+    return found
+
+
+@cache
+def pivots(n: int) -> list[int]:
+    """The pivots of HPL's matrix: a linear congruential generator, column by column (doc: testing/matgen)."""
+    factor, state = 1481765933 << 32 | 1284865837, 100
+    columns = []
+    for _ in range(n):
+        column = []
+        for _ in range(n):
+            state = (state * factor + 1) % 2**64
+            column.append(0.5 - state / 2**64)
+        columns.append(column)
+    found = []
+    for j in range(n):
+        at = max(range(j, n), key=lambda i: abs(columns[j][i]))
+        found.append(at)
+        for column in columns:
+            column[j], column[at] = column[at], column[j]
+        factors = [columns[j][i] / columns[j][j] for i in range(j + 1, n)]
+        for column in columns[j + 1 :]:
+            top = column[j]
+            for i, f in enumerate(factors, j + 1):
+                column[i] -= f * top
+    return found
+
+
+def calls(trace: Trace, folder: Path) -> dict[int, list[Call]]:
+    traces.write(trace, folder)
+    found: dict[int, list[Call]] = {}
+    for me in range(trace.ranks):
+        found[me] = []
+        for line in (folder / f"rank-{me}.txt").read_text().splitlines():
+            words = line.split()
+            if words[1] in ("send", "recv", "irecv"):
+                found[me].append((words[1], int(words[2]), int(words[3]), int(words[4]) * (1 if words[5] == "6" else 8)))
+            elif words[1] == "wait":
+                found[me].append(("wait", int(words[2]), int(words[4]), 0))
+    return found
+
+
+@for_each("grid", GRIDS)
+def test_every_call_is_that_of_a_recording(grid: Grid, tmp_path: Path) -> None:
+    n, nb, p, q = grid
+    made, real = calls(solve(nb, p, q, pivots(n)), tmp_path / "made"), recorded()[grid]
+    assert made.keys() == real.keys()
+    for rank, mine in made.items():
+        assert mine == real[rank][: len(mine)], rank
+        assert all(tag > 9000 for _, _, tag, _ in real[rank][len(mine) :])  # what follows is not the solve's
+
+
+def operations(trace: Trace, folder: Path) -> float:
+    """Of all its kernels but the searches for pivots, which compare."""
+    traces.write(trace, folder)
+    words = [line.split() for file in folder.glob("rank-*.txt") for line in file.read_text().splitlines() if " kernel " in line]
+    return sum(roofline.kernel(w[2]).work(float(w[3])).operations * float(w[4]) for w in words if w[2] != "norm")
+
+
+@for_each("p, q", [(1, 1), (1, 3), (2, 1), (2, 3), (4, 4), (8, 1)])
+def test_a_generated_solve_does_the_operations_of_a_factorisation(p: int, q: int, tmp_path: Path) -> None:
+    n, nb = 400, 20
+    least = 2 / 3 * n**3
+    # Each process of a column solves for all rows that its column swaps: p - 1 times more of the triangular solves, n^2 nb / 2 each.
+    assert 0.97 * least < operations(hpl(n, nb, p, q), tmp_path / "made") - (p - 1) * n * n * nb / 2 < 1.05 * least
+
+
+@for_each("p, q", [(1, 3), (2, 2), (4, 2)])
+def test_a_generated_solve_completes(p: int, q: int) -> None:
+    asked = Question("mpich", f"linux-p6-200*{p * q}@switch-100", Replay(hpl(120, 16, p, q)), "distributed")
+    assert simulate.run(asked).outcome == "completed"
+
+
+def test_local_counts_are_those_of_the_distribution() -> None:
+    for count, start, block, processes in ((17, 0, 4, 3), (30, 8, 4, 2), (5, 12, 4, 4)):
+        owners = [i // block % processes for i in range(start, start + count)]
+        assert [local(count, start, block, me, processes) for me in range(processes)] == [owners.count(me) for me in range(processes)]
+
+
+def test_what_it_cannot_generate_is_refused() -> None:
+    for args in ((0, 1, 1, 1), (10, 11, 1, 1), (10, 2, 3, 1), (10, 2, 1, 0)):
+        with refused(UsageError, "out-of-range"):
+            hpl(*args)
+    with refused(UsageError, "out-of-range"):
+        solve(2, 1, 1, [0, 0])
+
+
+def test_a_user_reaches_it_by_name(retrompi: Callable[..., Outcome]) -> None:
+    answer = retrompi("why", "hpl", "n=200", "nb=20", "p=1", "q=4", "-m", "mpich", "-p", "linux-p6-200*4@switch-100")
+    assert answer.code == 0
+    assert "compute" in answer.out
