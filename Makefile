@@ -27,7 +27,7 @@ APT_GET := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 apt_install = { [ -n "$(SUDO)" ] || [ "$$(id -u)" = 0 ] || { echo "not root and no sudo: install $(1) by hand" >&2; false; }; } && \
   $(call STAGE,"installing $(1) (Debian)") sh -c "$(APT_GET) update -qq && $(APT_GET) install -y --no-install-recommends $(1)"
 
-.PHONY: demo atlas test exhaustive unit docs images validate judged bench lint sanitize clean setup engine newest apt apt-gtest apt-chromium apt-test apt-exhaustive
+.PHONY: demo atlas test test-long exhaustive unit docs images validate judged bench lint sanitize clean setup engine newest apt apt-gtest apt-chromium apt-test apt-exhaustive
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 
@@ -35,7 +35,11 @@ atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
 test: apt-test unit $(DEV)
-	$(BIN)/python -m pytest $(IN_PROCESSES) --durations 25
+	$(BIN)/python -m pytest $(IN_PROCESSES) --durations 10
+
+# What `make test` leaves out, which CI runs as well: browsers, servers, recorded programs, the documentation's commands (tests/long.csv).
+test-long: apt-test setup $(DEV)
+	$(BIN)/python -m pytest --long $(IN_PROCESSES) --durations 25
 
 # What takes minutes where `make test` has examples of it: every case of what that samples, docs' commands in shells, an engine of one's own.
 exhaustive: apt-exhaustive setup $(DEV)

@@ -92,15 +92,32 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Units(config, log)
 
 
+LONG = Path(__file__).with_name("long.csv")
+
+
+def long_tests() -> list[dict[str, str]]:
+    """Rows of `LONG`: ``tests``, a file, ``file::function`` or one with its ``[case]``; ``kind``; ``short``, what `make test` has of it."""
+    with LONG.open(newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def _level(item: pytest.Item, long: list[str]) -> str:
+    """Who runs it: ``short`` `make test`, ``long`` `make test-long`, ``exhaustive`` `make exhaustive`."""
+    # A whole site is built for them; the other MPI is installed by `make exhaustive`.
+    other = "site" in getattr(item, "fixturenames", ()) or "openmpi" in getattr(getattr(item, "callspec", None), "params", {}).values()
+    if other or item.get_closest_marker("exhaustive"):
+        return "exhaustive"
+    name = item.nodeid.removeprefix("tests/").replace(".py::", "::", 1)
+    return "long" if any(name == part or name.startswith((f"{part}::", f"{part}[")) for part in long) else "short"
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what `make exhaustive` runs, or all else. Under pytest-xdist the longest units begin, by the durations of a run before."""
-    exhaustive = bool(config.getoption("--exhaustive"))
-    for item in items:
-        # A whole site is built for them; the other MPI is installed by `make exhaustive`.
-        if "site" in getattr(item, "fixturenames", ()) or "openmpi" in getattr(getattr(item, "callspec", None), "params", {}).values():
-            item.add_marker(pytest.mark.exhaustive)
-    chosen = {item for item in items if bool(item.get_closest_marker("exhaustive")) == exhaustive}
-    if exhaustive:
+    """Choose the tests of one level. Under pytest-xdist the longest units begin, by the durations of a run before."""
+    long = [row["tests"] for row in long_tests()]
+    levels = {item: _level(item, long) for item in items}
+    wanted = {"exhaustive"} if config.option.exhaustive else {"long"} if config.option.long else {"short", *(["long"] if config.option.named else [])}
+    chosen = {item for item, level in levels.items() if level in wanted}
+    if config.option.exhaustive:
         chosen |= {item for item in items if item.get_closest_marker("sampled")}
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
@@ -131,10 +148,14 @@ class _Durations:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--durations-file", type=Path, help="write how long each group took, for the order of the next run")
     parser.addoption("--exhaustive", action="store_true", help="run what takes minutes, and all cases of what is sampled; nothing else")
+    parser.addoption("--long", action="store_true", help="run what long.csv names; nothing else")
     parser.addoption("--case", default="", help="of tests that loop over cases (cases.py): only those whose values contain this text")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker has the options of the process that started it
+        # Who names a file or a test wants it whole.
+        config.option.named = config.args_source == pytest.Config.ArgsSource.ARGS or bool(config.option.keyword)
     path = config.getoption("--durations-file")
     if path is not None and "PYTEST_XDIST_WORKER" not in os.environ:
         config.pluginmanager.register(_Durations(path))

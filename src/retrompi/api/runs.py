@@ -21,7 +21,6 @@ from retrompi.spec.question import Beside, Message, Question, Replay
 from retrompi.spec.question import pingpong as pingpong_of
 from retrompi.store.lookup import Found, answer
 from retrompi.studies import metrics
-from retrompi.studies.interval_reasons import Reading, reasons
 from retrompi.traces.generate import WARM_UP
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.render.curve_page import Simulated
     from retrompi.render.message_page import Stages
+    from retrompi.studies.interval_reasons import Reading
     from retrompi.studies.uncertainty import Ensemble, Interval
     from retrompi.traces.computation import Rate
 
@@ -98,12 +98,18 @@ class _Answer(Table):
 
     def _readings(self, drawn: Ensemble) -> list[Reading]:
         """The numbers that have intervals: of the nominal run and of each draw."""
+        from retrompi.studies.interval_reasons import Reading
+
         nominal = self.row["time_s"]
         return [] if nominal is None else [Reading("time", float(nominal), drawn.values(metrics.parse("time")))]
 
     def _of_draws(self) -> list[Caution]:
         """What is odd about the intervals."""
-        return [] if self.drawn is None else reasons(self.drawn, self._readings(self.drawn))
+        if self.drawn is None:
+            return []
+        from retrompi.studies.interval_reasons import reasons
+
+        return reasons(self.drawn, self._readings(self.drawn))
 
     def _sizes(self) -> Sequence[int]:
         """The sizes of its messages (B)."""
@@ -146,6 +152,8 @@ class Curve(_Answer):
         return [int(row["size_B"]) for row in self.found.rows]
 
     def _readings(self, drawn: Ensemble) -> list[Reading]:
+        from retrompi.studies.interval_reasons import Reading
+
         columns = drawn.times(self._sizes()).T
         return [Reading(f"time at {format_bytes(row['size_B'])}", row["time_us"] * 1e-6, list(map(float, column)))
                 for row, column in zip(self.found.rows, columns, strict=True)]  # fmt: skip
