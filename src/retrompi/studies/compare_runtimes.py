@@ -217,8 +217,8 @@ def causes(candidates: Candidates, found: Sequence[Row]) -> list[str]:
         return []
     parts = difference(paths[0], paths[1])
     whole = paths[1].took - paths[0].took
-    told = [f"{best.model} on {best.platform} is the fastest; {other.model} on {other.platform} takes {format_time(whole * PS)} more "
-            "on its critical path:"]  # fmt: skip
+    elsewhere = f" on {other.platform}" if other.platform != best.platform else ""
+    told = [f"{best.model} on {best.platform} is the fastest; {other.model}{elsewhere} takes {format_time(whole * PS)} more:"]
     for d in parts[:MOST_CAUSES]:
         more = f"{'+' if d.ps >= 0 else '-'}{format_time(abs(d.ps) * PS)}"
         told.append(f"{d.stage}: {format_time(d.a * PS)} against {format_time(d.b * PS)} ({more})")
