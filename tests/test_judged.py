@@ -109,7 +109,7 @@ class TestFirstFigures:
         from retrompi.studio.state import Query
 
         now = dict(early.made(room))
-        assert set(now) == {"/curves", "/whatif", "/anatomy", "/anatomy?view=two"} == set(early._read()), AGAIN
+        assert set(now) == {"/", "/curves", "/whatif", "/anatomy", "/anatomy?view=two"} == set(early._read()), AGAIN
         for address, answers in now.items():
             path, _, search = address.partition("?")
             _job, show, _shared = modules()[path].first(Query(search), room)
