@@ -304,7 +304,7 @@ KERNELS = (
     Column("seconds", "time", format_time, right=True),
     Column("rate", "Mflop/s", _mega, right=True),
     Column("moved", "MB/s", _mega, right=True),
-    Column("limit", "limit"),
+    Column("slowest", "slowest part"),
     Column("title", "what it computes"),
 )
 JUDGED = (
@@ -316,7 +316,7 @@ JUDGED = (
     Column("measured_s", "measured", format_time, right=True),
     Column("computed_s", "computed", format_time, right=True),
     Column("ratio", "ratio", lambda v: f"{v:.2f}", right=True),
-    Column("limit", "limit"),
+    Column("slowest", "slowest part"),
     Column("agrees", "within 25 %", lambda v: "yes" if v else "no"),
 )
 EXAMPLES = ("copy", "axpy", "dot", "mdot:vectors=15", "maxpy:vectors=15", "spmv:nz=5", "spmv:nz=27,block=3", "gemv:n=60", "ger:n=60",
@@ -384,6 +384,6 @@ def show_kernels(ctx: click.Context, platform: str | None, given: KernelOptions,
                 terms, work = roofline.terms(one, n, kind), one.work(n)
                 took = max(terms.values())
                 rows.append({"host": kind.name, "kernel": name, "length": n, "seconds": took, "rate": work.operations / took,
-                             "moved": (work.read + work.written) / took, "limit": max(terms, key=terms.__getitem__),
+                             "moved": (work.read + work.written) / took, "slowest": max(terms, key=terms.__getitem__),
                              "title": one.kind.title})  # fmt: skip
     output.emit(rows, KERNELS)

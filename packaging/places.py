@@ -4,8 +4,8 @@
 
 A kind is a function that finds its places in a checkout (`KINDS`); `MOST` says how many there may be, and `tests/test_places.py` that
 there are no more. A place of ``result`` is a list of a run's result fields: in Python a tuple, list, set, dict, call or class body, in
-C++ neighbouring lines, that names at least `SEVERAL` fields of one declaration of `retrompi.spec.result`. The declaration itself, and
-migrations, which say how a store was once, are none.
+C++ neighbouring lines, that names at least `SEVERAL` fields of one declaration of `retrompi.spec.result`. The declaration itself, migrations,
+which say how a store was once, and the executable specification, which shares nothing with the engine on purpose, are none.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def sources(root: Path, *endings: str) -> Iterator[tuple[str, str]]:
     """(path from the root, text) of the package's and the commands' files with these endings."""
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*")):
-            if file.suffix in endings and "migrations" not in file.parts:
+            if file.suffix in endings and not {"migrations", "reference"} & set(file.relative_to(root).parts):
                 yield file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")
 
 

@@ -134,7 +134,7 @@ class TestNumbers:
         found = numbers.room_numbers(card)
         groups = numbers.groups(room, found)
         assert sum(len(g.names) for g in groups) == len(room.hosts)
-        shown = {c.name for s in numbers.sides(room, found) for c in s.cells} | {n.name for n in found if n.area in ("wire", "loops")}
+        shown = {c.name for s in numbers.sides(room, found) for c in s.stated} | {n.name for n in found if n.area in ("wire", "loops")}
         firsts = {g.names[0] for g in groups}
         assert {n.name for n in found if n.name.partition(".")[0] in firsts and n.area != "loops"} <= shown
         for g in groups:  # those that are said to be alike are

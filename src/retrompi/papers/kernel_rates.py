@@ -27,7 +27,7 @@ _LINE = 32
 
 @dataclass(frozen=True)
 class Judged:
-    """A measured kernel: ``seconds`` a pass, and ``computed`` beside it; ``limit``: what the roofline says is the slowest part."""
+    """A measured kernel: ``seconds`` a pass, and ``computed`` beside it; ``slowest``: what the roofline says is the slowest part."""
 
     id: str
     of: str
@@ -36,7 +36,7 @@ class Judged:
     length: float
     seconds: float
     computed: float
-    limit: str
+    slowest: str
 
     @property
     def ratio(self) -> float:
@@ -51,7 +51,7 @@ class Judged:
     def row(self) -> dict[str, Any]:
         """For tables."""
         return {"id": self.id, "of": self.of, "host": self.host, "kernel": self.kernel, "length": self.length, "measured_s": self.seconds,
-                "computed_s": self.computed, "ratio": self.ratio, "limit": self.limit, "agrees": self.agrees}  # fmt: skip
+                "computed_s": self.computed, "ratio": self.ratio, "slowest": self.slowest, "agrees": self.agrees}  # fmt: skip
 
 
 def judged() -> list[Judged]:

@@ -233,7 +233,7 @@ def side_tables(sides: Sequence[Side], groups: Sequence[Group], keep: Sequence[N
     names = {n.name for n in keep}
     out: list[Part] = []
     for area in (*AREAS, "other"):
-        mine = [s for s in sides if s.area == area and any(c.name in names for c in s.cells)]
+        mine = [s for s in sides if s.area == area and any(c.name in names for c in s.stated)]
         if not mine:
             continue
         out.append(html.H3(_(_AREAS.get(area, lazy("Other")))))
@@ -241,8 +241,8 @@ def side_tables(sides: Sequence[Side], groups: Sequence[Group], keep: Sequence[N
         head = (_("quantity"), *((g.title for g in groups) if not single else (_("value"),)), _("range"), _("source"))
         rows = []
         for s in mine:
-            spans = [html.Div(span) for span in dict.fromkeys(c.span for c in s.cells if c.span)]
-            rows.append([named(s.key, s.help), *(Value(c.value) for c in s.cells), Value(spans), _said(s, groups)])
+            spans = [html.Div(span) for span in dict.fromkeys(c.span for c in s.stated if c.span)]
+            rows.append([named(s.key, s.help), *(Value(c.value if c else "") for c in s.cells), Value(spans), _said(s, groups)])
         out.append(table(head, rows))
     return out
 
@@ -251,10 +251,11 @@ def _said(s: Side, groups: Sequence[Group]) -> list[Part]:
     """The sources of a quantity, each once; with the hosts it applies to if they differ."""
     by: dict[tuple[str, str], list[str]] = {}
     for c, g in zip(s.cells, groups, strict=True):
-        by.setdefault((c.kind, c.source), []).append(g.names[0])
+        if c is not None:
+            by.setdefault((c.kind, c.source), []).append(g.names[0])
     out = []
     for told, names in by.items():
-        first = next(c for c in s.cells if (c.kind, c.source) == told)
+        first = next(c for c in s.stated if (c.kind, c.source) == told)
         whose = [html.Small(f"{', '.join(names)}: ", className="soft")] if len(by) > 1 else []
         out.append(html.Div([*whose, *source(first)]))
     return out

@@ -172,17 +172,22 @@ def groups(room: Platform, some: Sequence[Number]) -> list[Group]:
 
 @dataclass(frozen=True)
 class Side:
-    """A quantity of every group of hosts side by side: ``cells`` in the order of `groups`."""
+    """A quantity of every group of hosts side by side: ``cells`` in the order of `groups`, None of one that does not state it."""
 
     key: str
     help: str
     area: str
-    cells: tuple[Number, ...]
+    cells: tuple[Number | None, ...]
+
+    @property
+    def stated(self) -> list[Number]:
+        """The cells that there are."""
+        return [c for c in self.cells if c is not None]
 
     @property
     def same(self) -> bool:
         """Whether all have the same value from the same source."""
-        return len({(c.value, c.kind, c.source) for c in self.cells}) == 1
+        return len({c and (c.value, c.kind, c.source) for c in self.cells}) == 1
 
 
 def sides(room: Platform, some: Sequence[Number]) -> list[Side]:
@@ -191,8 +196,8 @@ def sides(room: Platform, some: Sequence[Number]) -> list[Side]:
     firsts = [g.names[0] for g in groups(room, some)]
     out = []
     for key, declared in quantities(Host).items():
-        cells = tuple(found[f"{name}.{key}"] for name in firsts if f"{name}.{key}" in found)
-        if len(cells) == len(firsts):
+        cells = tuple(found.get(f"{name}.{key}") for name in firsts)
+        if any(cells):
             out.append(Side(key, declared.help, area_of(f"host.{key}"), cells))
     return sorted(out, key=lambda s: AREAS.index(s.area))
 
