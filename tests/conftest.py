@@ -96,7 +96,7 @@ LONG = Path(__file__).with_name("long.csv")
 
 
 def long_tests() -> list[dict[str, str]]:
-    """Rows of `LONG`: ``tests``, a file, ``file::function`` or one with its ``[case]``; ``kind``; ``short``, what `make test` has of it."""
+    """Rows of `LONG`: ``tests``, a file, ``file::function`` or one with its ``[case]``; ``kind`` (tests/README.md)."""
     with LONG.open(newline="", encoding="utf-8") as handle:
         return list(csv.DictReader(handle))
 

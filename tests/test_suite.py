@@ -53,6 +53,15 @@ def test_files_named_for_xdist_exist() -> None:
         assert (FOLDER / f"{name}.py").is_file(), name
 
 
+def test_long_tests_exist() -> None:
+    """Every row of long.csv is a file of tests or a function in it, once."""
+    names = [row["tests"].partition("[")[0] for row in conftest.long_tests()]
+    known = {file.stem for file in FOLDER.glob("test_*.py")} | {
+        f"{file.stem}::{f.name}" for file in FOLDER.glob("test_*.py") for f in _functions(file)}  # fmt: skip
+    assert [n for n in names if "::".join(n.split("::")[:: 1 if n.count("::") < 2 else 2]) not in known] == []
+    assert len(set(names)) == len(names)
+
+
 LOOPED = '''
 import pytest
 from cases import for_each
