@@ -101,6 +101,19 @@ def long_tests() -> list[dict[str, str]]:
         return list(csv.DictReader(handle))
 
 
+def _named(config: pytest.Config) -> bool:
+    """Whether files or tests were named: who does wants them whole. A worker of pytest-xdist is told by the process that started it."""
+    if hasattr(config, "workerinput"):
+        return bool(config.workerinput["named"])
+    return config.args_source == pytest.Config.ArgsSource.ARGS or bool(config.option.keyword)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Of pytest-xdist."""
+    node.workerinput["named"] = _named(node.config)
+
+
 def _level(item: pytest.Item, long: list[str]) -> str:
     """Who runs it: ``short`` `make test`, ``long`` `make test-long`, ``exhaustive`` `make exhaustive`."""
     # A whole site is built for them; the other MPI is installed by `make exhaustive`.
@@ -115,7 +128,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Choose the tests of one level. Under pytest-xdist the longest units begin, by the durations of a run before."""
     long = [row["tests"] for row in long_tests()]
     levels = {item: _level(item, long) for item in items}
-    wanted = {"exhaustive"} if config.option.exhaustive else {"long"} if config.option.long else {"short", *(["long"] if config.option.named else [])}
+    wanted = {"exhaustive"} if config.option.exhaustive else {"long"} if config.option.long else {"short", "long"} if _named(config) else {"short"}
     chosen = {item for item, level in levels.items() if level in wanted}
     if config.option.exhaustive:
         chosen |= {item for item in items if item.get_closest_marker("sampled")}
@@ -153,9 +166,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker has the options of the process that started it
-        # Who names a file or a test wants it whole.
-        config.option.named = config.args_source == pytest.Config.ArgsSource.ARGS or bool(config.option.keyword)
     path = config.getoption("--durations-file")
     if path is not None and "PYTEST_XDIST_WORKER" not in os.environ:
         config.pluginmanager.register(_Durations(path))
