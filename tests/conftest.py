@@ -101,6 +101,13 @@ def long_tests() -> list[dict[str, str]]:
         return list(csv.DictReader(handle))
 
 
+def _wanted(config: pytest.Config) -> set[str]:
+    """The levels that are asked for."""
+    if config.option.exhaustive or config.option.long:
+        return {"exhaustive" if config.option.exhaustive else "long"}
+    return {"short", "long"} if _named(config) else {"short"}
+
+
 def _named(config: pytest.Config) -> bool:
     """Whether files or tests were named: who does wants them whole. A worker of pytest-xdist is told by the process that started it."""
     if hasattr(config, "workerinput"):
@@ -128,8 +135,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Choose the tests of one level. Under pytest-xdist the longest units begin, by the durations of a run before."""
     long = [row["tests"] for row in long_tests()]
     levels = {item: _level(item, long) for item in items}
-    wanted = {"exhaustive"} if config.option.exhaustive else {"long"} if config.option.long else {"short", "long"} if _named(config) else {"short"}
-    chosen = {item for item, level in levels.items() if level in wanted}
+    chosen = {item for item, level in levels.items() if level in _wanted(config)}
     if config.option.exhaustive:
         chosen |= {item for item in items if item.get_closest_marker("sampled")}
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
