@@ -13,8 +13,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from retrompi.reference.channel import Channel, Forwarder, Job, Process
+from retrompi.reference.collectives import Choices, Communicator, is_collective
 from retrompi.reference.curve import Curve, Port, Table
 from retrompi.reference.datagram import Datagram
+from retrompi.reference.dma import Dma
+from retrompi.reference.fluid import Fluid
 from retrompi.reference.host import Host
 from retrompi.reference.loop import Abort, Loop
 from retrompi.reference.mpi import COVERED, Call, Rank
@@ -53,12 +56,20 @@ def calls_of(trace: Any) -> list[list[Call]]:
     for rank in range(trace.ranks):
         calls = [Call(*row) for row in trace.rank_actions(rank, extension=True)]
         for call in calls:
-            if call.name not in COVERED and not call.name.startswith("mark "):
+            if call.name not in COVERED and not is_collective(call.name) and not call.name.startswith("mark "):
                 raise NotCovered(f"{trace.files[rank]}:{call.line}: the call {call.name}")
-            if call.more.get("comm"):
-                raise NotCovered(f"{trace.files[rank]}:{call.line}: communicators other than MPI_COMM_WORLD")
         ranks.append(calls)
     return ranks
+
+
+def _communicators(trace: Any, calls: list[list[Call]]) -> dict[int, Communicator]:
+    """Every communicator that the calls make, by its number, and MPI_COMM_WORLD, which is 0."""
+    made = {call.more["new"] for rank in calls for call in rank if "new" in call.more} - {-1}
+    found = {0: Communicator(0, range(trace.ranks))}
+    for number in made:
+        c = trace.communicator(number)
+        found[number] = Communicator(number, c["group"], c["remote"], c["sources"], c["destinations"])
+    return found
 
 
 def _staging(row: Any) -> Values:
@@ -111,11 +122,10 @@ def _refuse(rows: Mapping[str, Any]) -> None:
         if rows.get(key):
             raise NotCovered(what)
     wire = rows.get("wire", "native")
-    if wire != "native" and len(set(rows["placement"])) > 1:
+    if wire not in ("native", "fluid") and len(set(rows["placement"])) > 1:
         raise NotCovered(f"the network '{wire}'")
-    for hop in (*rows["same"], *rows["same_bulk"], *rows["remote"]):
-        if hop["medium"] == "dma":
-            raise NotCovered("cards that move messages from memory to memory")
+    if rows["one_sided_same"] or rows["one_sided_remote"]:
+        raise NotCovered("one-sided operations")
 
 
 class _Ways(dict[int, Any]):
@@ -133,7 +143,7 @@ class _Ways(dict[int, Any]):
 class Simulation:
     """All of one run."""
 
-    def __init__(self, rows: Mapping[str, Any], calls: list[list[Call]]) -> None:
+    def __init__(self, rows: Mapping[str, Any], calls: list[list[Call]], communicators: Mapping[int, Communicator]) -> None:
         _refuse(rows)
         self.loop = Loop()
         if rows["limit_s"] > 0:
@@ -150,7 +160,7 @@ class Simulation:
         self.same, self.remote, self.same_bulk = ([hop_values(h) for h in rows[key]] for key in ("same", "remote", "same_bulk"))
         self.wire = self._network(rows)
         self.placement = rows["placement"]
-        self._processes(rows, calls)
+        self._processes(rows, calls, communicators)
         self.channels: dict[tuple[int, Process, Process], Channel] = {}
         self.pools: dict[Host, Pool] = {}
         self.rings: dict[Any, Ring] = {}
@@ -163,7 +173,10 @@ class Simulation:
         places = list(rows["positions"])
         cards = [place for place in places for _ in range(link.rails)]
         wire: Wire
-        if link.kind != "hub":
+        # What a card moves as a whole are packets that interleave with those of others.
+        if rows.get("wire") == "fluid" or any(h.medium == "dma" for h in self.remote):
+            wire = Fluid(self.loop, link, cards)
+        elif link.kind != "hub":
             wire = Queues(self.loop, link, cards)
         elif link.access == "fifo":
             wire = Hub(self.loop, link, cards)
@@ -172,7 +185,7 @@ class Simulation:
         self.job.net = Cards(self.job, wire, link, places)
         return wire
 
-    def _processes(self, rows: Mapping[str, Any], calls: list[list[Call]]) -> None:
+    def _processes(self, rows: Mapping[str, Any], calls: list[list[Call]], communicators: Mapping[int, Communicator]) -> None:
         """Proxies and daemons on each host that has ranks, then the ranks. A host's ranks get its cores in turn."""
         roles = {end.partition("@")[0] for h in (*self.same, *self.remote, *self.same_bulk) for end in h.between} - {"rank"}
         self.forwarders: dict[tuple[str, int], Forwarder] = {}
@@ -181,10 +194,10 @@ class Simulation:
                 name = f"{role} on {self.hosts[h].name}"
                 idle, cost = policy_values(rows["idle"][role]), picoseconds(rows["forward_cost"][role])
                 self.forwarders[role, h] = Forwarder(self.job, self.hosts[h], name, idle, cost)
-        spec = _rank_values(rows)
+        spec, choices = _rank_values(rows), Choices(rows)
         placed: dict[int, int] = {}
         for number, h in enumerate(self.placement):
-            rank = Rank(self.job, self.hosts[h], number, spec, calls[number])
+            rank = Rank(self.job, self.hosts[h], number, spec, calls[number], choices, communicators)
             nth = placed.get(h, 0)
             placed[h] = nth + 1
             rank.core = rows["cores"][number] if rows["cores"] else nth % self.hosts[h].spec.cores
@@ -252,6 +265,8 @@ class Simulation:
                 return SharedChannel(self.job, hop, source, target, self.rings.setdefault(key, Ring(hop.slots)))
             case "stream":
                 return STYLES[hop.io](self.job, hop, source, target)
+            case "dma":
+                return Dma(self.job, hop, source, target)
             case "datagram":
                 return Datagram(self.job, hop, source, target)
             case "curve" if isinstance(source, Rank) and isinstance(target, Rank):
@@ -308,4 +323,5 @@ def simulate(rows: Mapping[str, Any], trace: Any) -> dict[str, Any]:
 
     Raises NotCovered, one line that says what, for what it has no rule for.
     """
-    return Simulation(rows, calls_of(trace)).run()
+    calls = calls_of(trace)
+    return Simulation(rows, calls, _communicators(trace, calls)).run()
