@@ -1,9 +1,10 @@
 """The engine changed in small ways, and which of the changes nobody notices: ``packaging/mutants.py [N]``.
 
 A mutant is one file of the engine with one change: a comparison, an operator, a number, two statements the other way round, a statement
-left out. It alone is compiled and linked with everything else, in a build folder of its own; the checkout is not touched. Then a quick set
-of tests runs: programs of the executable specification, whose answers are the specification's own, the engine's unit tests, and runs of
-packaging/picoseconds.py. A mutant that all of them pass is printed with its change: it does the same as the engine, or a test is missing.
+left out. Its batch alone is compiled, and linked with everything else in build/mutants; sources and build of the checkout stay as they are.
+Then a quick set of tests runs: programs of the executable specification, whose answers are the specification's own, the engine's unit
+tests, and runs of packaging/picoseconds.py. A mutant that all of them pass is printed with its change: it does the same as the engine, or a
+test is missing.
 
 The changes are drawn by a seed, which is printed. Exit code 1: some survive.
 """
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import pickle
 import random
 import re
@@ -28,6 +28,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = ROOT / "src/retrompi/engine"
+CHECKOUT = ROOT / "build" / str(sys.implementation.cache_tag)
 BUILD = ROOT / "build/mutants"
 PARTS = ("channel", "coll", "event", "host", "mpi", "network", "sim")
 """What simulates; the trace's parser and what is recorded or told of a run have tests of their own kind."""
@@ -127,59 +128,46 @@ def _ran(*command: str | Path, **options: Any) -> subprocess.CompletedProcess[st
 
 
 class Build:
-    """The engine built once, file by file; a mutant is one object more, and the two programs linked with it."""
+    """The checkout's build. A mutant is one of its compilations once more, of a changed file, and the two programs linked with that."""
 
     def __init__(self) -> None:
-        BUILD.mkdir(parents=True, exist_ok=True)
-        flags = [
-            "-DRETROMPI_UNITY=OFF",
-            "-DRETROMPI_WERROR=OFF",
-            "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG",
-            "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        done = _ran("cmake", "--build", CHECKOUT, "--target", "_engine", "engine_unit")
+        if done.returncode:
+            raise SystemExit(f"make setup unit first:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+        lines = _ran("ninja", "-C", CHECKOUT, "-t", "commands", "_engine", "engine_unit").stdout.splitlines()
+        commands = [shlex.split(line.removeprefix(": && ").partition(" && :")[0]) for line in lines]
+        commands = [command for command in commands if "-o" in command]
+        self.compilations = [command for command in commands if "-c" in command]
+        self.links = [
+            command for command in commands if "-c" not in command and _after(command, "-o").startswith(("_engine.", "engine_unit"))
         ]
-        cmake_prefix = _ran(sys.executable, "-m", "pybind11", "--cmakedir").stdout.strip()
-        flags += [f"-Dpybind11_DIR={cmake_prefix}", f"-DPython_EXECUTABLE={sys.executable}"]
-        for step in (
-            ["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", *flags],
-            ["cmake", "--build", BUILD, "--target", "_engine", "engine_unit"],
-        ):
-            done = _ran(*step)
-            if done.returncode:
-                raise SystemExit(f"{step[0]} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
-        self.commands = {entry["file"]: entry for entry in json.loads((BUILD / "compile_commands.json").read_text())}
-        self.links = [self._link(target) for target in ("_engine", "engine_unit")]
-        self.module, self.unit = (Path(BUILD / self._output(link)) for link in self.links)
-
-    @staticmethod
-    def _link(target: str) -> list[str]:
-        line = _ran("ninja", "-C", BUILD, "-t", "commands", target).stdout.strip().splitlines()[-1]
-        parts = shlex.split(line)
-        begin = next(i for i, part in enumerate(parts) if part.endswith(("c++", "g++", "clang++")))
-        return parts[begin : parts.index("&&", begin) if "&&" in parts[begin:] else None]
-
-    @staticmethod
-    def _output(link: list[str]) -> str:
-        return link[link.index("-o") + 1]
+        self.module, self.unit = sorted((CHECKOUT / _after(link, "-o") for link in self.links), key=lambda path: path.name == "engine_unit")
 
     def mutant(self, change: Change, folder: Path) -> str:
         """Compiles and links a changed engine into a folder; "" or why that is impossible."""
         path = ENGINE / change.file
-        entry = self.commands[str(path)]
         folder.mkdir(parents=True, exist_ok=True)
-        source, made = folder / path.name, folder / "mutant.o"
+        source, batch, made = folder / path.name, folder / "batch.cxx", folder / "mutant.o"
         source.write_text(change.applied(path.read_text()))
-        command = shlex.split(entry["command"])
-        original = command[command.index("-o") + 1]
-        command[command.index("-o") + 1] = str(made)
-        command = [str(source) if part == str(path) else part for part in command]
-        done = _ran(*command, cwd=entry["directory"])
-        for link in self.links if done.returncode == 0 else ():
-            parts = [str(made) if part == original else part for part in link]
-            parts[parts.index("-o") + 1] = str(folder / Path(self._output(link)).name)
-            done = _ran(*parts, cwd=BUILD)
+        # Files are compiled in batches that include them; one alone is a batch of its own.
+        include = f'#include "{path}"'
+        command = next(c for c in self.compilations if _after(c, "-c") == str(path) or include in Path(_after(c, "-c")).read_text())
+        text = Path(_after(command, "-c")).read_text() if _after(command, "-c") != str(path) else include
+        batch.write_text(text.replace(include, f'#include "{source}"'))
+        replaced = {_after(command, "-c"): str(batch), _after(command, "-o"): str(made)}
+        commands = [[*(replaced.get(part, part) for part in command), "-w"]]
+        for link in self.links:
+            output = {_after(link, "-o"): str(folder / Path(_after(link, "-o")).name)}
+            commands.append([(replaced | output).get(part, part) for part in link])
+        for each in commands:
+            done = _ran(*each, cwd=CHECKOUT)
             if done.returncode:
-                break
-        return done.stderr[-300:] if done.returncode else ""
+                return done.stderr[-300:] or "no"
+        return ""
+
+
+def _after(command: list[str], option: str) -> str:
+    return command[command.index(option) + 1]
 
 
 # --------------------------------------------------------------------------------------------------------------------- the quick set

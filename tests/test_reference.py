@@ -20,7 +20,7 @@ from retrompi.reference.collectives import Choices
 from retrompi.reference.compare import compared
 from retrompi.reference.programs import Program, compare_programs, drawn, shrunk
 from retrompi.spec import registry
-from retrompi.spec.question import Question, Replay, pingpong
+from retrompi.spec.question import Beside, Question, Replay, pingpong
 
 
 def _equal(model: str, platform: str, workload: Any, mode: Any = "distributed", **options: Any) -> str:
@@ -45,6 +45,8 @@ def test_the_laws_below_the_mechanism(fidelity: str) -> None:
     ("recv 1 0 8 6", "recv 0 0 8 6", "deadlock"),
     ("send 1 0 100 6", "recv 0 0 8 6", "aborted"),
     ("sleep 2", "recv 0 0 8 6", "timeout"),
+    ("compute 1e13", "recv 0 0 8 6", "timeout"),
+    ("kernel daxpy 1000 50", "kernel dyads 100", "completed"),
     ("isend 1 0 300000 6 req=1; wait req=1", "compute 1e6; irecv -555 -444 300000 6; waitall", "completed"),
 ])  # fmt: skip
 def test_how_a_run_ends(rank0: str, rank1: str, outcome: str) -> None:
@@ -207,13 +209,14 @@ def test_a_difference_is_made_small() -> None:
     assert made == small
 
 
-@for_each("lines, what", [
-    ("win_create 1 8", "rank-0.txt:2: the call win_create"),
-    ("kernel daxpy 100", "rank-0.txt:2: the call kernel"),
+@for_each("options, what", [
+    ({"network": "simgrid"}, "the network 'simgrid'"),
+    ({"beside": Beside(failures=["link server@1s"])}, "failures"),
+    ({"beside": Beside(kills=["rank 1@1s"])}, "killed processes"),
 ])  # fmt: skip
-def test_what_has_no_rule_is_refused(lines: str, what: str) -> None:
+def test_what_has_no_rule_is_refused(options: dict[str, Any], what: str) -> None:
     with pytest.raises(NotCovered, match=what):
-        compared(Question("wmpi", "nt-pair", Replay(job(lines, lines)), "shared"))
+        compared(Question("wmpi", "nt-pair", Replay(job("barrier", "barrier")), "distributed", **options))
 
 
 def test_the_command(tmp_path: Any, capsys: Any) -> None:
@@ -221,8 +224,8 @@ def test_the_command(tmp_path: Any, capsys: Any) -> None:
     file.write_text("0 init\n0 send 1 0 8 6\n0 finalize\n1 init\n1 recv 0 0 8 6\n1 finalize\n")
     assert __main__.main([str(file), "-m", "wmpi", "-p", "nt-pair", "--mode", "shared"]) == 0
     assert capsys.readouterr().out.rstrip().endswith("equal")
-    file.write_text("0 init\n0 win_create 1 8\n0 finalize\n1 init\n1 win_create 1 8\n1 finalize\n")
-    assert __main__.main([str(file)]) == 2
+    assert __main__.main([str(file), "--network", "fluid"]) == 0
+    assert __main__.main([str(file), "--network", "simgrid"]) == 2
     assert "does not cover" in capsys.readouterr().err
     assert __main__.main([str(file), "-m", "wmpj"]) == 2
     assert "wmpi" in capsys.readouterr().err

@@ -75,6 +75,7 @@ class Drawing:
         self.wild = rng.choice((0.0, 0.3, 0.7))
         self.wrong = rng.choice((0.0, 0.0, 0.02))
         self.amount = rng.choice((1e3, 1e5, 1e7))
+        self.loops = rng.random() < 0.03
 
     def lines(self) -> Iterator[tuple[str, ...]]:
         """All of them: blocks, most of which are repeated."""
@@ -253,7 +254,9 @@ class Drawing:
             return
         a, b = rng.randrange(n), rng.randrange(n)
         kind = rng.random()
-        if kind < 0.12:
+        if kind < 0.05 and self.loops:
+            self.put(a, f"kernel {rng.choice(('daxpy', 'dyads', 'triads'))} {rng.choice((1, 100, 5000))} {rng.randint(1, 20)}")
+        elif kind < 0.12:
             self.put(a, rng.choice((f"compute {self.amount * rng.random():g}", f"sleep {rng.choice((0, 1e-6, 0.003, 0.0101)):g}")))
         elif kind < 0.16:
             self.put(

@@ -31,7 +31,7 @@ SENDS = {"send": "standard", "Ssend": "synchronous", "bsend": "buffered", "rsend
 ISENDS = {"isend": "standard", "ISsend": "synchronous", "ibsend": "buffered", "irsend": "ready"}
 PERSISTENT = {"sendInit": "standard", "ssendInit": "synchronous", "bsendInit": "buffered", "rsendInit": "ready", "recvInit": ""}
 SEVERAL = ("waitall", "waitAny", "waitsome", "testall", "testany", "testsome")
-COMPUTES = ("compute", "sleep")
+COMPUTES = ("compute", "sleep", "kernel")
 COVERED = {"init", "finalize", "sendRecv", "recv", "irecv", "probe", "iprobe", "wait", "test", "start", "startall", "requestFree",
            "comm_free", *COMPUTES, *SEVERAL, *SENDS, *ISENDS, *PERSISTENT}  # fmt: skip
 LONGEST = 4e6
@@ -161,6 +161,9 @@ class Rank(Process):
         name = call.name
         if name == "compute":
             yield from self.compute_operations(call.amount)
+        elif name == "kernel":
+            seconds = self.spec.kernels[call.more["kernel"], call.size]
+            yield from self.busy(call.amount * seconds[self.job.hosts.index(self.host)])
         elif is_collective(name):
             yield from self.collectives.call(call)
         elif name == "sleep":
@@ -213,8 +216,11 @@ class Rank(Process):
         return self.communicators[call.more.get("comm", 0)].program
 
     def compute_operations(self, amount: float) -> Steps:
-        """Computes so many operations, in parts of a day or so."""
-        seconds = amount * self.spec.compute_scale / self.host.spec.flops
+        """Computes so many operations."""
+        yield from self.busy(amount * self.spec.compute_scale / self.host.spec.flops)
+
+    def busy(self, seconds: float) -> Steps:
+        """Computes for so long, in parts of a day or so."""
         while seconds > 0:
             self._countable(seconds)
             part = min(seconds, 1e5)

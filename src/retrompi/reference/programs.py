@@ -43,6 +43,7 @@ class Program:
     fidelity: str = "mechanism"
     wildcards: str = "recorded"
     limit_s: float | None = None
+    network: str = "native"
 
     @property
     def size(self) -> int:
@@ -57,8 +58,8 @@ class Program:
             sources.append((text.encode(), f"rank-{rank}.txt", rank))
         return Question(
             self.model, self.platform, Replay(Trace.parse(sources)), self.placement, dict(self.sets), seed=self.seed,
-            fidelity=self.fidelity,
-            wildcards=self.wildcards, cores=self.cores, limit_s=self.limit_s, idle_overrides=True, what_if_hardware=True,
+            fidelity=self.fidelity, network=self.network, wildcards=self.wildcards, cores=self.cores, limit_s=self.limit_s,
+            idle_overrides=True, what_if_hardware=True,
         )  # fmt: skip
 
     def text(self) -> str:
@@ -120,7 +121,7 @@ def drawn(seed: int) -> Program:
         model, platform, placement, lines, tuple(dict((*_overrides(rng, model), *_algorithms(rng, model, lines))).items()),
         seed=rng.choice((1, 2, 12345, 2**31)), fidelity="mechanism" if level < 0.94 else "curve" if level < 0.97 else "loggp",
         wildcards=rng.choice(("recorded", "free")), limit_s=rng.choice((None,) * 9 + (0.01,)),
-        cores=(0,) * ranks if rng.random() < 0.05 else (),
+        cores=(0,) * ranks if rng.random() < 0.05 else (), network=rng.choice(("native",) * 9 + ("fluid",)),
     )  # fmt: skip
 
 
@@ -161,7 +162,7 @@ def shrunk(program: Program, differs: Callable[[Program], object] = _difference)
     changed = True
     while changed:
         before = program
-        for simple in ({"limit_s": None}, {"cores": ()}, {"seed": 1}, {"wildcards": "recorded"}, {"sets": ()}):
+        for simple in ({"limit_s": None}, {"network": "native"}, {"cores": ()}, {"seed": 1}, {"wildcards": "recorded"}, {"sets": ()}):
             tried(replace(program, **simple))
         for pair in program.sets:
             tried(replace(program, sets=tuple(p for p in program.sets if p != pair)))

@@ -26,7 +26,10 @@ from retrompi.reference.shared_memory import Pool, Ring, SharedChannel
 from retrompi.reference.stream import STYLES, Stream
 from retrompi.reference.values import PS, NotCovered, Values, hop_values, host_values, link_values, picoseconds, policy_values
 
-__all__ = ["calls_of", "simulate"]
+__all__ = ["BESIDE", "calls_of", "refuse", "simulate"]
+
+BESIDE = {"jobs": "further jobs", "traffic": "cross traffic", "failures": "failures"}
+"""What may happen beside a program that has no rules here."""
 
 
 class Random:
@@ -58,6 +61,8 @@ def calls_of(trace: Any) -> list[list[Call]]:
         for call in calls:
             if call.name not in COVERED and not is_collective(call.name) and not call.name.startswith("mark "):
                 raise NotCovered(f"{trace.files[rank]}:{call.line}: the call {call.name}")
+            if call.name == "kernel":
+                call.more["kernel"] = trace.labels[call.tag]
         ranks.append(calls)
     return ranks
 
@@ -104,21 +109,15 @@ def _rank_values(rows: Mapping[str, Any]) -> Values:
         convert_byte=rows["convert_byte"] * PS, convert_buffer=int(rows["convert_buffer"] + 0.5),
         convert_call=picoseconds(rows["convert_call"]), direct_call=picoseconds(rows["direct_call"]),
         recv_wait=policy_values(rows["recv_wait"]), send_wait=policy_values(rows["send_wait"]),
+        kernels={(name, length): seconds for name, length, seconds in reversed(rows.get("kernels", []))},
         unexpected_limit=int(rows["unexpected_limit"] + 0.5), compute_scale=rows["compute_scale"], memory_share=rows["memory_share"],
         free_wildcards=rows.get("wildcards") == "free",
     )  # fmt: skip
 
 
-def _refuse(rows: Mapping[str, Any]) -> None:
+def refuse(rows: Mapping[str, Any]) -> None:
     """Raises NotCovered for what the specification has no rule for."""
-    told = {
-        "jobs": "further jobs",
-        "traffic": "cross traffic",
-        "failures": "failures",
-        "kills": "killed processes",
-        "order": "an order of calls",
-    }
-    for key, what in told.items():
+    for key, what in (*BESIDE.items(), ("kills", "killed processes"), ("order", "an order of calls")):
         if rows.get(key):
             raise NotCovered(what)
     wire = rows.get("wire", "native")
@@ -144,7 +143,7 @@ class Simulation:
     """All of one run."""
 
     def __init__(self, rows: Mapping[str, Any], calls: list[list[Call]], communicators: Mapping[int, Communicator]) -> None:
-        _refuse(rows)
+        refuse(rows)
         self.loop = Loop()
         if rows["limit_s"] > 0:
             self.loop.limit = picoseconds(rows["limit_s"])
@@ -306,7 +305,7 @@ class Simulation:
             per_rank.append({
                 "host": self.placement[rank.number], "time_ps": rank.end if rank.finished else now,
                 "mpi_ps": rank.count.mpi + (0 if computes else open_), "compute_ps": rank.count.compute + (open_ if computes else 0),
-                "cpu_ps": rank.thread.used, "sent": rank.count.sent, "received": rank.count.received,
+                "cpu_ps": rank.thread.processor_time(), "sent": rank.count.sent, "received": rank.count.received,
                 "bytes_sent": rank.count.bytes_sent, "bytes_received": rank.count.bytes_received,
             })  # fmt: skip
         return {
