@@ -82,6 +82,19 @@ def test_a_collective_of_two_groups() -> None:
         assert _equal(model, platform, Replay(trace)) == "completed"
 
 
+@for_each("model, platform, mode", [("craympt", "cray-t3e", "distributed"), ("craympt", "cray-j90", "shared"),
+                                    ("craympt:shmem", "cray-t3e", "distributed")])  # fmt: skip
+@for_each("calls", (
+    "Win_fence win=1; Put {o} 0 100 6 win=1; Win_fence win=1; bcast 20000 1 6",
+    "Win_lock {o} 1 win=1; Put {o} 0 5000 6 win=1; Win_flush {o} win=1; Win_unlock {o} win=1",
+    "Win_lock_all win=1; Rput {o} 0 70 6 win=1 req=1; Rget {o} 0 9000 6 win=1 req=2; waitall 2 reqs=2,1; Win_unlock_all win=1",
+    "Win_post {o} win=1; Win_start {o} win=1; Accumulate {o} 0 70000 6 win=1; Win_complete win=1; Win_wait win=1",
+))  # fmt: skip
+def test_one_sided_operations(model: str, platform: str, mode: str, calls: str) -> None:
+    ranks = [f"win_create 1 1000; {calls.format(o=1 - r)}; win_free 1" for r in range(2)]
+    assert _equal(model, platform, Replay(job(*ranks)), mode) == "completed"
+
+
 def _as_told(steps: Any) -> list[Any]:
     """The specification's steps; of a wait, the place of what it waits for among those that are open."""
     told: list[Any] = []
@@ -98,7 +111,7 @@ def _as_told(steps: Any) -> list[Any]:
 
 def _as_the_engine_tells(steps: Any) -> list[Any]:
     """The engine's, which count slots; what takes no time without a model's own work is left out."""
-    names = {"isend": "send", "irecv": "receive", "copy": "copy", "taken": "taken", "all_taken": "all taken"}
+    names = {"isend": "send", "irecv": "receive", "copy": "copy", "put": "put", "taken": "taken", "all_taken": "all taken"}
     told: list[Any] = []
     opened: list[int] = []
     for step in steps:
@@ -124,7 +137,7 @@ def test_the_steps_of_every_algorithm(operation: str) -> None:
     assert sorted(ALGORITHMS[operation]) == _engine.collective_algorithms()[operation]
     (seed,) = program_generator.seeds(1)
     rng = random.Random(seed)
-    for algorithm in sorted(set(ALGORITHMS[operation]) - {"put_tree", "nothing"}):
+    for algorithm in sorted(set(ALGORITHMS[operation]) - {"nothing"}):
         for n in range(1, 14):
             parts = {other: rng.choice(sorted(set(names) - NO_PART)) for other, names in ALGORITHMS.items() if other[:8] != "neighbor"}
             table = [(name, part, 0.0, None, 1, None, "any", "both", False) for name, part in parts.items()]

@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from retrompi.reference.values import NotCovered
-
 __all__ = ["ALGORITHMS", "Member", "Step", "Steps", "exchange", "give", "largest_power", "shares_hosts", "take"]
 
 
 @dataclass(eq=False)
 class Step:
     """``send`` and ``receive`` of ``size`` bytes; ``wait`` for the step ``of``, or without one for all that are open, in the order in which
-    they were begun; ``copy`` within its own memory, so many ``copies``; ``taken``: tells the peer that its buffer has been read; ``all
-    taken``: waits until ``size`` have told so."""
+    they were begun; ``copy`` within its own memory, so many ``copies``; ``put`` into the peer's memory, until the data are there;
+    ``taken``: tells the peer that its buffer has been read; ``all taken``: waits until ``size`` have told so."""
 
     kind: str
     peer: int = 0
@@ -305,6 +303,23 @@ def bcast_by_reference(m: Member) -> Steps:
     else:
         yield Step("copy", size=m.size, copies=m.choices.copies_leaf)
         yield Step("taken", m.root)
+
+
+def bcast_put_tree(m: Member) -> Steps:
+    """The tree by one-sided puts into buffers that all have, each followed by a message that says so (assumed: models/craympt)."""
+    if m.n < 2:
+        return
+    me, mine = m.relative, span(m.relative, m.n)
+    if me == 0:
+        yield Step("copy", size=m.size, copies=m.choices.copies_root)
+    else:
+        yield from take(m.absolute(me - mine), 0)
+    for k in reversed(powers(mine)):
+        if me + k < m.n:
+            yield Step("put", m.absolute(me + k), m.size)
+            yield from give(m.absolute(me + k), 0)
+    if me != 0:
+        yield Step("copy", size=m.size, copies=m.choices.copies_leaf)
 
 
 # ------------------------------------------------------------------------------------------------------- reduction and allreduce
@@ -800,11 +815,6 @@ def nothing(m: Member) -> Steps:
     yield from ()
 
 
-def put_tree(m: Member) -> Steps:
-    """One-sided puts down the tree (assumed: models/craympt)."""
-    raise NotCovered("one-sided operations")
-
-
 # ---------------------------------------------------------------------------------------------------------- members of one host
 
 
@@ -838,7 +848,7 @@ ALGORITHMS: dict[str, dict[str, Callable[[Member], Steps]]] = {
     "barrier": {"dissemination": barrier_dissemination, "power_of_two": barrier_power_of_two, "tree": barrier_tree, "nodes": barrier_nodes},
     "bcast": {"binomial": bcast_binomial, "folded": bcast_folded, "linear": bcast_linear, "chain": bcast_chain,
               "scatter_doubling": bcast_scatter_doubling, "scatter_ring": bcast_scatter_ring, "nodes": bcast_nodes,
-              "nodes_scatter": bcast_nodes_scatter, "by_reference": bcast_by_reference, "put_tree": put_tree, "nothing": nothing},
+              "nodes_scatter": bcast_nodes_scatter, "by_reference": bcast_by_reference, "put_tree": bcast_put_tree, "nothing": nothing},
     "reduce": {"binomial": reduce_binomial, "linear": reduce_linear, "rabenseifner": reduce_rabenseifner, "nodes": reduce_nodes,
                "nodes_forward": reduce_nodes_forward, "nothing": nothing},
     "allreduce": {"reduce_bcast": allreduce_reduce_bcast, "doubling": allreduce_doubling, "rabenseifner": allreduce_rabenseifner,

@@ -380,6 +380,14 @@ class Collectives:
         self.tags[number] = self.tags.get(number, 0) + 1
         return Run(steps, c.own, self.tags[number], self._member(number)[1])
 
+    def internal(self, number: int, operation: str, size: int) -> Iterator[Any]:
+        """A collective of the library itself."""
+        yield from self.agree(number, lambda m: self.choices.steps(operation, replace(m, size=size, size_in=size)))
+
+    def agree(self, number: int, steps: Callable[[Member], Steps]) -> Iterator[Any]:
+        """Steps of the library itself over a communicator."""
+        yield from self._follow(steps(self._member(number)[0]), number)
+
     def _follow(self, steps: Steps, number: int) -> Iterator[Any]:
         yield from self._advance(self._run(steps, number), blocking=True)
 
@@ -430,6 +438,9 @@ class Collectives:
                         run.open.remove(pair)
                 case "copy":
                     yield from rank.thread.copy(rank.plain_copy(step.size, step.copies))
+                case "put":
+                    yield from rank.one_sided.put(self._world(run, step.peer), step.size)
+                    yield from rank.one_sided.flush()
                 case "taken":
                     owner = rank.job.ranks[self._world(run, step.peer)]
                     owner.collectives.readers += 1

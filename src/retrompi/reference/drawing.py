@@ -62,12 +62,14 @@ class _Rank:
 class Drawing:
     """The lines of one program."""
 
-    def __init__(self, rng: random.Random, ranks: int) -> None:
+    def __init__(self, rng: random.Random, ranks: int, one_sided: bool = False) -> None:
         self.rng = rng
         everybody = rng.random() < 0.4
         self.named = [everybody or rng.random() < 0.5 for _ in range(ranks)]
         self.ranks = [_Rank() for _ in range(ranks)]
         self.rooms = [Room(0, tuple(range(ranks)))]
+        self.one_sided = rng.choice((0.0, 0.2, 0.5)) if one_sided else 0.0
+        self.windows: list[Room] = []
         self.together = rng.choice((0.0, 0.1, 0.4))
         self.blocking = rng.choice((1.0, 0.5))
         self.sizes = [rng.choice(SIZES) for _ in range(rng.randint(1, 4))]
@@ -84,6 +86,11 @@ class Drawing:
         for block in range(rng.randint(1, 4)):
             for rank in self.ranks:
                 rank.lines = []
+            if self.one_sided and rng.random() < 0.7:
+                room = rng.choice([r for r in self.rooms if not r.remote])
+                self.windows.append(room)
+                for r in room.group:
+                    whole[r].append(f"win_create {len(self.windows)} 1000{room.on}")
             for _ in range(rng.choice((0, 0, 1, 3)) if self.together else 0):
                 for r, line in self.new_rooms():
                     whole[r].append(line)
@@ -195,6 +202,46 @@ class Drawing:
                 text = f"{'i' * later}{word} {line}".rstrip() + room.on
                 self.ranks[r].lines.append(text + (self.request(r, "") if later else ""))
 
+    def access(self) -> None:
+        """One-sided operations between calls that begin and end an epoch of one of the windows."""
+        rng, number = self.rng, self.rng.randint(1, len(self.windows))
+        group, window = self.windows[number - 1].group, f" win={number}"
+        a, b = rng.choice(group), rng.choice(group)
+
+        def put(rank: int, text: str) -> None:
+            self.ranks[rank].lines.append(text + window)
+
+        def move(origin: int, target: int) -> None:
+            for _ in range(rng.randint(1, 3)):
+                word = rng.choice(("Put", "Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"))
+                later = self.named[origin] and word in ("Put", "Get", "Accumulate") and rng.random() < 0.4
+                text = f"{f'R{word.lower()}' if later else word} {target} 0 {rng.choice(self.sizes)} 6"
+                put(origin, text + (self.request(origin, "") if later else ""))
+            if rng.random() < 0.3:
+                put(origin, rng.choice((f"Win_flush {target}", "Win_flush_all", "Win_flush_local_all")))
+
+        match rng.randrange(4):
+            case 0:
+                for r in group:
+                    put(r, "Win_fence")
+                move(a, b)
+                for r in group:
+                    put(r, "Win_fence")
+            case 1:
+                put(a, f"Win_lock {b} {rng.randrange(2)}")
+                move(a, b)
+                put(a, f"Win_unlock {b}")
+            case 2:
+                put(a, "Win_lock_all")
+                move(a, b)
+                put(a, "Win_unlock_all")
+            case _ if a != b:
+                put(b, f"Win_post {a}")
+                put(a, f"Win_start {b}")
+                move(a, b)
+                put(a, "Win_complete")
+                put(b, "Win_wait")
+
     def arguments(self, word: str, room: Room, me: int, each: tuple[int, float, int], many: tuple[list[int], list[int]],
                   members: tuple[int, int]) -> str:  # fmt: skip
         """The arguments of one member: ``each`` is (size, operations, root), ``many`` what it sends to and gets from each."""
@@ -249,6 +296,9 @@ class Drawing:
     def step(self) -> None:
         """What one rank does, or two with each other."""
         rng, n = self.rng, len(self.ranks)
+        if self.windows and rng.random() < self.one_sided:
+            self.access()
+            return
         if rng.random() < self.together:
             self.collective()
             return

@@ -23,6 +23,7 @@ from retrompi.reference.collectives import Choices, Collectives, Communicator, i
 from retrompi.reference.host import Host, Steps
 from retrompi.reference.loop import Abort
 from retrompi.reference.memory import CopyCost, Side
+from retrompi.reference.one_sided import OneSided, is_one_sided
 from retrompi.reference.values import ANY_SOURCE, ANY_TAG, PROC_NULL, NotCovered, Values, picoseconds
 
 __all__ = ["Call", "Rank", "Request"]
@@ -105,6 +106,7 @@ class Rank(Process):
         self.number, self.spec, self.calls = number, spec, calls
         self.communicators = communicators
         self.collectives = Collectives(self, choices, communicators)
+        self.one_sided = OneSided(self, spec.one_sided_same, spec.one_sided_remote)
         self.out: Any = {}
         self.bulk: Any = {}
         self.now_at: Call | None = None
@@ -164,6 +166,8 @@ class Rank(Process):
         elif name == "kernel":
             seconds = self.spec.kernels[call.more["kernel"], call.size]
             yield from self.busy(call.amount * seconds[self.job.hosts.index(self.host)])
+        elif is_one_sided(name):
+            yield from self.one_sided.call(call)
         elif is_collective(name):
             yield from self.collectives.call(call)
         elif name == "sleep":
@@ -622,7 +626,7 @@ class Rank(Process):
     def file(self, call: Call, request: Request) -> None:
         """The trace knows a request by its number, or by its key."""
         key = (self.number, call.peer, call.tag) if request.kind == "send" else (call.peer, self.number, call.tag)
-        if request.kind == "collective":
+        if request.kind in ("collective", "one-sided"):
             key = (0, self.number, 0)
         self.filed.append(Filed(key, call.more.get("req", 0), request))
 

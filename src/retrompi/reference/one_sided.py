@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from retrompi.reference.collectives import context_agreed
@@ -47,6 +48,10 @@ class Epoch:
     shared: int = 0
     exclusive: bool = False
     wanted: list[Any] = field(default_factory=list)
+
+    def released(self, rank: Any) -> bool:
+        """Whether a rank that waits for a lock may look again."""
+        return rank not in self.wanted
 
 
 class OneSided:
@@ -207,7 +212,7 @@ class OneSided:
                 theirs.exclusive, theirs.shared = exclusive, theirs.shared + (not exclusive)
                 return
             theirs.wanted.append(rank)
-            yield from rank.drive(lambda wanted=theirs: rank not in wanted.wanted, rank.spec.recv_wait)
+            yield from rank.drive(partial(theirs.released, rank), rank.spec.recv_wait)
 
     def _unlock(self, window: int, target: int, exclusive: bool) -> Steps:
         yield from self.put(target, WORD)

@@ -115,7 +115,7 @@ def drawn(seed: int) -> Program:
     ranks = rng.choice((2, 2, 2, 3, 3, 4, 5, 6, 7, 9))
     among = rng.choice((1, 2, min(hosts, 4)))
     placement = tuple(rng.randrange(min(among, hosts)) if rng.random() < 0.5 else r % min(among, hosts) for r in range(ranks))
-    lines = tuple(Drawing(rng, ranks).lines())
+    lines = tuple(Drawing(rng, ranks, model.startswith("craympt")).lines())
     level = rng.random()
     return Program(
         model, platform, placement, lines, tuple(dict((*_overrides(rng, model), *_algorithms(rng, model, lines))).items()),

@@ -22,9 +22,20 @@ from retrompi.reference.host import Host
 from retrompi.reference.loop import Abort, Loop
 from retrompi.reference.mpi import COVERED, Call, Rank
 from retrompi.reference.network import Cards, CollidingHub, Hub, Nothing, Queues, Wire
+from retrompi.reference.one_sided import is_one_sided
 from retrompi.reference.shared_memory import Pool, Ring, SharedChannel
 from retrompi.reference.stream import STYLES, Stream
-from retrompi.reference.values import PS, NotCovered, Values, hop_values, host_values, link_values, picoseconds, policy_values
+from retrompi.reference.values import (
+    PS,
+    NotCovered,
+    Values,
+    hop_values,
+    host_values,
+    link_values,
+    one_sided_values,
+    picoseconds,
+    policy_values,
+)
 
 __all__ = ["BESIDE", "calls_of", "refuse", "simulate"]
 
@@ -59,7 +70,12 @@ def calls_of(trace: Any) -> list[list[Call]]:
     for rank in range(trace.ranks):
         calls = [Call(*row) for row in trace.rank_actions(rank, extension=True)]
         for call in calls:
-            if call.name not in COVERED and not is_collective(call.name) and not call.name.startswith("mark "):
+            if (
+                call.name not in COVERED
+                and not is_collective(call.name)
+                and not is_one_sided(call.name)
+                and not call.name.startswith("mark ")
+            ):
                 raise NotCovered(f"{trace.files[rank]}:{call.line}: the call {call.name}")
             if call.name == "kernel":
                 call.more["kernel"] = trace.labels[call.tag]
@@ -110,6 +126,7 @@ def _rank_values(rows: Mapping[str, Any]) -> Values:
         convert_call=picoseconds(rows["convert_call"]), direct_call=picoseconds(rows["direct_call"]),
         recv_wait=policy_values(rows["recv_wait"]), send_wait=policy_values(rows["send_wait"]),
         kernels={(name, length): seconds for name, length, seconds in reversed(rows.get("kernels", []))},
+        one_sided_same=one_sided_values(rows["one_sided_same"]), one_sided_remote=one_sided_values(rows["one_sided_remote"]),
         unexpected_limit=int(rows["unexpected_limit"] + 0.5), compute_scale=rows["compute_scale"], memory_share=rows["memory_share"],
         free_wildcards=rows.get("wildcards") == "free",
     )  # fmt: skip
@@ -123,8 +140,6 @@ def refuse(rows: Mapping[str, Any]) -> None:
     wire = rows.get("wire", "native")
     if wire not in ("native", "fluid") and len(set(rows["placement"])) > 1:
         raise NotCovered(f"the network '{wire}'")
-    if rows["one_sided_same"] or rows["one_sided_remote"]:
-        raise NotCovered("one-sided operations")
 
 
 class _Ways(dict[int, Any]):
@@ -166,14 +181,15 @@ class Simulation:
         self.ports: dict[Any, Port] = {}
 
     def _network(self, rows: Mapping[str, Any]) -> Wire:
-        if len(self.hosts) < 2 or all(h.medium == "curve" for h in self.remote):
+        puts = bool(rows["one_sided_remote"])
+        if len(self.hosts) < 2 or (all(h.medium == "curve" for h in self.remote) and not puts):
             return Nothing(self.loop)
         link = link_values(rows["link"])
         places = list(rows["positions"])
         cards = [place for place in places for _ in range(link.rails)]
         wire: Wire
         # What a card moves as a whole are packets that interleave with those of others.
-        if rows.get("wire") == "fluid" or any(h.medium == "dma" for h in self.remote):
+        if rows.get("wire") == "fluid" or puts or any(h.medium == "dma" for h in self.remote):
             wire = Fluid(self.loop, link, cards)
         elif link.kind != "hub":
             wire = Queues(self.loop, link, cards)
