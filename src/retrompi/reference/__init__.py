@@ -7,8 +7,8 @@ table of rules.
 
     python -m retrompi.reference -m wmpi -p nt-pair --mode shared job.ti
 
-Read in this order: `loop`, `memory`, `host`, `channel`, then a channel (`shared_memory`, `curve`, `stream` with `tcp`, `datagram`),
-`network`, `mpi`, `simulation`.
+Read in this order: `loop`, `memory`, `host`, `channel`, then a channel (`shared_memory`, `curve`, `stream` with `tcp`, `datagram`, `dma`),
+`network`, `fluid`, `mpi`, `collectives` with `algorithms`, `simulation`.
 """
 
 from retrompi.reference.simulation import simulate

@@ -27,6 +27,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--mode", default="distributed", help="placement of the ranks (retrompi replay --help)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a parameter")
     parser.add_argument("--fidelity", default="mechanism")
+    parser.add_argument("--network", default="native")
     parser.add_argument("--wildcards", default="recorded")
     parser.add_argument("--seed", type=int, help="of the run's random numbers, or of the first program (default: a new one)")
     parser.add_argument("--programs", type=int, default=100, metavar="N", help="how many generated programs")
@@ -40,7 +41,7 @@ def main(arguments: list[str]) -> int:
             print(tally.text())
             return 1 if tally.differences else 0
         question = Question(given.model, given.platform, Replay(read(given.trace)), given.mode, given.set, seed=given.seed or 1,
-                            fidelity=given.fidelity, wildcards=given.wildcards)  # fmt: skip
+                            fidelity=given.fidelity, network=given.network, wildcards=given.wildcards)  # fmt: skip
         engine, rule, what = compared(question)
     except NotCovered as error:
         print(f"the specification does not cover this run: {error}", file=sys.stderr)

@@ -95,6 +95,7 @@ class Process:
         self.thread = Thread(host, name)
         host.threads.append(self.thread)
         self.core = 0
+        self.pinned_to_send = self.pinned_to_receive = 0
         self.inbox: deque[tuple[Channel, Any]] = deque()
 
     def arrive(self, channel: Channel, what: Any = None, immediate: bool = True, network: bool = False) -> None:

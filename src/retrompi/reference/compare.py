@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrompi.base.errors import InputError
-from retrompi.reference.simulation import simulate
+from retrompi.reference.simulation import BESIDE, refuse, simulate
 from retrompi.reference.values import NotCovered
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import engine_rows
@@ -76,8 +76,12 @@ def compared(question: Question, most: int = 0) -> tuple[dict[str, Any], dict[st
     Raises NotCovered for a question beyond the specification, and for a run of more than ``most`` events (0: any number), which it would
     take minutes to simulate.
     """
+    for what, told in BESIDE.items():
+        if getattr(question.beside, what):
+            raise NotCovered(told)
     asked = Resolved.of(question)
     rows = engine_rows(asked)
+    refuse(rows)
     engine = by_engine({**rows, "event_limit": most} if most else rows, asked.trace)
     if engine["outcome"] == "limit":
         raise NotCovered("runs that are ended by a bound")

@@ -93,6 +93,10 @@ class Thread:
         self.used = 0
         self.finished = False
 
+    def processor_time(self) -> int:
+        """What it has used of processors, up to now."""
+        return self.used
+
     # -- what a process asks for
 
     def run(self, ps: int, memory: float = 0.0) -> Steps:

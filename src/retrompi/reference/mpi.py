@@ -13,14 +13,17 @@ The library works only within calls: what arrives while a rank computes waits in
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from retrompi.reference.channel import Channel, Job, Message, Packet, Process
+from retrompi.reference.collectives import Choices, Collectives, Communicator, is_collective
 from retrompi.reference.host import Host, Steps
 from retrompi.reference.loop import Abort
 from retrompi.reference.memory import CopyCost, Side
+from retrompi.reference.one_sided import OneSided, is_one_sided
 from retrompi.reference.values import ANY_SOURCE, ANY_TAG, PROC_NULL, NotCovered, Values, picoseconds
 
 __all__ = ["Call", "Rank", "Request"]
@@ -29,9 +32,9 @@ SENDS = {"send": "standard", "Ssend": "synchronous", "bsend": "buffered", "rsend
 ISENDS = {"isend": "standard", "ISsend": "synchronous", "ibsend": "buffered", "irsend": "ready"}
 PERSISTENT = {"sendInit": "standard", "ssendInit": "synchronous", "bsendInit": "buffered", "rsendInit": "ready", "recvInit": ""}
 SEVERAL = ("waitall", "waitAny", "waitsome", "testall", "testany", "testsome")
-COMPUTES = ("compute", "sleep")
+COMPUTES = ("compute", "sleep", "kernel")
 COVERED = {"init", "finalize", "sendRecv", "recv", "irecv", "probe", "iprobe", "wait", "test", "start", "startall", "requestFree",
-           *COMPUTES, *SEVERAL, *SENDS, *ISENDS, *PERSISTENT}  # fmt: skip
+           "comm_free", *COMPUTES, *SEVERAL, *SENDS, *ISENDS, *PERSISTENT}  # fmt: skip
 LONGEST = 4e6
 """Seconds that a simulation may take."""
 
@@ -89,9 +92,21 @@ def fits(request: Request, message: Message) -> bool:
 class Rank(Process):
     """One rank."""
 
-    def __init__(self, job: Job, host: Host, number: int, spec: Values, calls: list[Call]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        host: Host,
+        number: int,
+        spec: Values,
+        calls: list[Call],
+        choices: Choices,
+        communicators: Mapping[int, Communicator],
+    ) -> None:
         super().__init__(job, host, f"rank {number}")
         self.number, self.spec, self.calls = number, spec, calls
+        self.communicators = communicators
+        self.collectives = Collectives(self, choices, communicators)
+        self.one_sided = OneSided(self, spec.one_sided_same, spec.one_sided_remote)
         self.out: Any = {}
         self.bulk: Any = {}
         self.now_at: Call | None = None
@@ -147,7 +162,14 @@ class Rank(Process):
         """One call."""
         name = call.name
         if name == "compute":
-            yield from self.compute(call.amount * self.spec.compute_scale / self.host.spec.flops)
+            yield from self.compute_operations(call.amount)
+        elif name == "kernel":
+            seconds = self.spec.kernels[call.more["kernel"], call.size]
+            yield from self.busy(call.amount * seconds[self.job.hosts.index(self.host)])
+        elif is_one_sided(name):
+            yield from self.one_sided.call(call)
+        elif is_collective(name):
+            yield from self.collectives.call(call)
         elif name == "sleep":
             self._countable(call.amount)
             yield from self.thread.sleep(picoseconds(call.amount))
@@ -156,16 +178,17 @@ class Rank(Process):
         elif name == "sendRecv":
             yield from self.send_and_receive(call)
         elif name in SENDS or name == "recv":
-            request = Request("receive" if name == "recv" else "send")
+            request = self.new_request("receive" if name == "recv" else "send", self.context(call))
             yield from self.begin(call, request)
             yield from self.wait(request)
         elif name in ISENDS or name == "irecv":
-            request = Request("receive" if name == "irecv" else "send")
+            request = self.new_request("receive" if name == "irecv" else "send", self.context(call))
             self.file(call, request)
             yield from self.begin(call, request)
         elif name in PERSISTENT:
             kind = "receive" if name == "recvInit" else "send"
-            self.file(call, Request(kind, call.peer, call.tag, 0, call.size, PERSISTENT[name], True, True, False))
+            context = self.context(call)
+            self.file(call, Request(kind, call.peer, call.tag, context, call.size, PERSISTENT[name], True, True, False))
         elif name in ("probe", "iprobe"):
             yield from self.probe(call)
         elif name == "wait":
@@ -187,8 +210,21 @@ class Rank(Process):
         elif name in SEVERAL:
             yield from self.complete_listed(call) if "reqs" in call.more else self.complete_all(call)
 
-    def compute(self, seconds: float) -> Steps:
-        """Computes, in parts of a day or so."""
+    @staticmethod
+    def new_request(kind: str, context: int = 0) -> Request:
+        """A request that nothing has happened to yet."""
+        return Request(kind, context=context)
+
+    def context(self, call: Call) -> int:
+        """What tells the messages of the program over a call's communicator from all others."""
+        return self.communicators[call.more.get("comm", 0)].program
+
+    def compute_operations(self, amount: float) -> Steps:
+        """Computes so many operations."""
+        yield from self.busy(amount * self.spec.compute_scale / self.host.spec.flops)
+
+    def busy(self, seconds: float) -> Steps:
+        """Computes for so long, in parts of a day or so."""
         while seconds > 0:
             self._countable(seconds)
             part = min(seconds, 1e5)
@@ -216,7 +252,7 @@ class Rank(Process):
 
     def send_and_receive(self, call: Call) -> Steps:
         """MPI_Sendrecv: posts the receive, sends, waits for the send, then for the receive."""
-        receive, send = Request("receive"), Request("send")
+        receive, send = self.new_request("receive", self.context(call)), self.new_request("send", self.context(call))
         source, tag = self.wanted(call, call.peer2, call.more["rtag"])
         yield from self.irecv(receive, source, tag, call.size2)
         yield from self.isend(send, call.peer, call.more["stag"], call.size, "standard")
@@ -227,14 +263,14 @@ class Rank(Process):
         """A probe waits until a message is there; so does an iprobe that is recorded as successful. One that failed, or whose outcome is
         unknown, is one look."""
         source, tag = self.wanted(call, call.peer, call.tag)
-        want = Request("receive", source, tag, 0)
+        want = Request("receive", source, tag, self.context(call))
         yield from self.library_call(*self.spec.test)
         if source == PROC_NULL:
             return
         if call.name == "probe" or call.more.get("flag") is True:
             if call.name == "iprobe":
                 yield from self.progress()
-            yield from self.until(lambda: any(fits(want, m) for m in self.unexpected), self.spec.recv_wait, True)
+            yield from self.drive(lambda: any(fits(want, m) for m in self.unexpected), self.spec.recv_wait)
         else:
             yield from self.progress()
 
@@ -261,20 +297,34 @@ class Rank(Process):
             yield from self.thread.run(self.host.service(self.spec.recv_wait.look_cost))
         while True:
             token = next((t for t in self.inbox if look or not network(t)), None)
-            if token is None:
+            if token is not None:
+                self.inbox.remove(token)
+                self.inbox.appendleft(token)
+                yield from self.absorb()
+            elif self.collectives.can_advance():
+                yield from self.collectives.advance_all()
+            else:
                 return
-            self.inbox.remove(token)
-            self.inbox.appendleft(token)
-            yield from self.absorb()
+
+    def drive(self, condition: Callable[[], bool], policy: Values) -> Steps:
+        """Waits in a call of the library until the condition holds: takes in what arrives, and takes the steps of collectives. While a
+        packet waits for room in its channel (`Process.until`) no collective goes on."""
+        while not condition():
+            if self.collectives.can_advance():
+                yield from self.collectives.advance_all()
+            elif self.inbox:
+                yield from self.absorb()
+            else:
+                yield from self.thread.wait(policy)
 
     def wait(self, request: Request) -> Steps:
         """Waits for one request, by the policy of sends or of receives."""
         policy = self.spec.send_wait if request.kind == "send" else self.spec.recv_wait
-        yield from self.until(lambda: request.done, policy, True)
+        yield from self.drive(lambda: request.done, policy)
 
     def finish_pending(self) -> Steps:
         """What MPI_Finalize waits for."""
-        yield from self.until(lambda: self.open_sends == 0, self.spec.send_wait, True)
+        yield from self.drive(lambda: self.open_sends == 0 and not self.collectives.running, self.spec.send_wait)
 
     def near(self, other: int) -> bool:
         """Whether a rank is on the same host."""
@@ -324,7 +374,8 @@ class Rank(Process):
         self.job.messages.append(m)
         self.job.count.messages += 1
         self.job.count.bytes += size
-        self.job.count.own_bytes += size
+        if request.context % 2 == 0:
+            self.job.count.own_bytes += size
         self.count.sent += 1
         self.count.bytes_sent += size
         self.open_sends += 1
@@ -575,6 +626,8 @@ class Rank(Process):
     def file(self, call: Call, request: Request) -> None:
         """The trace knows a request by its number, or by its key."""
         key = (self.number, call.peer, call.tag) if request.kind == "send" else (call.peer, self.number, call.tag)
+        if request.kind in ("collective", "one-sided"):
+            key = (0, self.number, 0)
         self.filed.append(Filed(key, call.more.get("req", 0), request))
 
     def find(self, call: Call) -> Filed | None:
@@ -660,7 +713,7 @@ class Rank(Process):
                 return active(r) and r.done
 
             if not looks and any(active(r) for _, r in there):
-                yield from self.until(lambda: any(complete(r) for _, r in there), self.spec.recv_wait, True)
+                yield from self.drive(lambda: any(complete(r) for _, r in there), self.spec.recv_wait)
             completed = []
             if name != "testall" or all(r.done for _, r in there):
                 completed = [n for n, r in there if complete(r)]
@@ -690,7 +743,7 @@ class Rank(Process):
                 self.retire(filed)
         elif name in ("waitAny", "waitsome"):
             if live():
-                yield from self.until(lambda: any(f.request and f.request.done for f in live()), self.spec.recv_wait, True)
+                yield from self.drive(lambda: any(f.request and f.request.done for f in live()), self.spec.recv_wait)
                 self.retire_complete(one=name == "waitAny")
         else:
             yield from self.library_call(*self.spec.test)

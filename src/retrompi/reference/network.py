@@ -11,6 +11,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from retrompi.reference.loop import Loop
@@ -45,6 +46,8 @@ class Wire:
     """
 
     MOVES, DECIDES, ARRIVES = range(3)
+    overtakes = False
+    """Whether a short frame may overtake a long one of the same path."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
@@ -359,6 +362,8 @@ class Cards:
         self.overhead, self.mtu, self.rails = link.frame_overhead, link.mtu, link.rails
         self.stripe = link.rail_policy == "stripe" and link.rails > 1
         self.places = places
+        self.ordered = self.stripe or wire.overtakes
+        self.memory_free: dict[int, int] = {}
         self.free: dict[tuple[bool, int, int], int] = {}
         self.numbers: dict[tuple[int, int], int] = {}
         self.expected: dict[tuple[int, int], int] = {}
@@ -368,10 +373,11 @@ class Cards:
         """Carries one frame from a host to another one; calls what has become of it."""
         self.job.count.frames += 1
         pair = source, target
-        rail = (self.places[source] ^ self.places[target]) % self.rails
+        rail = self._rail(source, target)
         number = self.numbers.get(pair, 0)
-        if self.stripe:
+        if self.ordered:
             self.numbers[pair] = number + 1
+        if self.stripe:
             rail = number % self.rails
         size = payload + self.overhead
 
@@ -383,7 +389,7 @@ class Cards:
             over(lost, True)
 
         def over(told: Callable[[], None], is_lost: bool) -> None:
-            if self.stripe:
+            if self.ordered:
                 self._in_order(pair, number, told, is_lost)
             else:
                 told()
@@ -391,12 +397,71 @@ class Cards:
         out = self._cross(True, source, rail, size)
         self.wire.send(out, source * self.rails + rail, target * self.rails + rail, size, carried, gone)
 
-    def _cross(self, outwards: bool, host: int, rail: int, size: int) -> int:
+    def _rate(self, outwards: bool, host: int) -> float:
         spec = self.job.hosts[host].spec
-        rate = spec.nic_rate if outwards or spec.nic_rate_in == 0 else spec.nic_rate_in
+        return float(spec.nic_rate if outwards or spec.nic_rate_in == 0 else spec.nic_rate_in)
+
+    def _cross(self, outwards: bool, host: int, rail: int, size: int) -> int:
         card = outwards, host, rail
-        self.free[card] = max(self.loop.now, self.free.get(card, 0)) + picoseconds(size / rate)
-        return int(self.free[card] + spec.nic_latency)
+        self.free[card] = max(self.loop.now, self.free.get(card, 0)) + picoseconds(size / self._rate(outwards, host))
+        return int(self.free[card] + self.job.hosts[host].spec.nic_latency)
+
+    def burst(self, source: int, target: int, size: int, rate: float, piece: int, behind: int, delivered: Callable[[], None],
+              lost: Callable[[], None]) -> int:  # fmt: skip
+        """Moves a message from memory to memory, with ``behind`` bytes more in a packet of its own; returns when it has left the sender's.
+
+        A stage begins when a piece has crossed the one before. ``rate``: that of the sender's memory, 0 for the card's; memory and bus are
+        shared by both directions of all of a host's cards. Over several rails it goes in equal parts, each at a part of that rate.
+        """
+        size += behind
+        parts = self.rails if self.stripe and size > self.mtu else 1
+        under_way, any_lost = parts, False
+
+        def over(is_lost: bool) -> None:
+            nonlocal under_way, any_lost
+            under_way, any_lost = under_way - 1, any_lost or is_lost
+            if under_way == 0:
+                (lost if any_lost else delivered)()
+
+        if parts == 1:
+            return self._leaves((source, target, self._rail(source, target)), size, rate, piece, behind, over)
+        sizes = [size // parts + (k < size % parts) for k in range(parts)]
+        return max(self._leaves((source, target, k), sizes[k], rate / parts, piece, 0, over) for k in range(parts))
+
+    def _leaves(self, way: tuple[int, int, int], size: int, rate: float, piece: int, behind: int, over: Callable[[bool], None]) -> int:
+        source, target, rail = way
+        spec, card, now = self.job.hosts[source].spec, (True, source, rail), self.loop.now
+        self.job.count.frames += 1
+        piece, rate = min(piece, size), rate or self._rate(True, source)
+        start = max(now, self.free.get(card, 0), self.memory_free.get(source, 0))
+        self.memory_free[source] = start + picoseconds(size / spec.bus_rate)
+        left = self.free[card] = max(start + picoseconds(size / rate), self.memory_free[source])
+        packets = max(1, -(-(size - behind) // self.mtu)) + (behind > 0)
+
+        def gone() -> None:
+            self.job.count.lost += 1
+            over(True)
+
+        def sets_out() -> None:
+            ends = source * self.rails + rail, target * self.rails + rail
+            carried = partial(self._comes_in, target, rail, size, piece, left, over)
+            self.wire.send(self.loop.now, *ends, size + packets * self.overhead, carried, gone)
+
+        self.loop.schedule(start + picoseconds(piece / rate) + spec.nic_latency, sets_out)
+        return left
+
+    def _comes_in(self, target: int, rail: int, size: int, piece: int, left: int, over: Callable[[bool], None]) -> None:
+        """The last byte has come to the receiver's card: the pieces before the last one have gone into memory already, unless the card or
+        the bus was taken."""
+        spec, card, now, rate = self.job.hosts[target].spec, (False, target, rail), self.loop.now, self._rate(False, target)
+        through, share = picoseconds(size / rate), picoseconds(size / spec.bus_rate)
+        self.free[card] = max(now, max(self.free.get(card, 0), now - through) + through)
+        self.memory_free[target] = max(self.memory_free.get(target, 0), now - share) + share
+        end = max(self.free[card], self.memory_free[target], left) + picoseconds(piece / rate) + spec.nic_latency
+        self.loop.schedule(end, over, False)
+
+    def _rail(self, source: int, target: int) -> int:
+        return int((self.places[source] ^ self.places[target]) % self.rails)
 
     def _in_order(self, pair: tuple[int, int], number: int, told: Callable[[], None], is_lost: bool) -> None:
         early = self.early.setdefault(pair, {})

@@ -13,17 +13,34 @@ from types import SimpleNamespace
 from typing import Any
 
 from retrompi.reference.channel import Channel, Forwarder, Job, Process
+from retrompi.reference.collectives import Choices, Communicator, is_collective
 from retrompi.reference.curve import Curve, Port, Table
 from retrompi.reference.datagram import Datagram
+from retrompi.reference.dma import Dma
+from retrompi.reference.fluid import Fluid
 from retrompi.reference.host import Host
 from retrompi.reference.loop import Abort, Loop
 from retrompi.reference.mpi import COVERED, Call, Rank
 from retrompi.reference.network import Cards, CollidingHub, Hub, Nothing, Queues, Wire
+from retrompi.reference.one_sided import is_one_sided
 from retrompi.reference.shared_memory import Pool, Ring, SharedChannel
 from retrompi.reference.stream import STYLES, Stream
-from retrompi.reference.values import PS, NotCovered, Values, hop_values, host_values, link_values, picoseconds, policy_values
+from retrompi.reference.values import (
+    PS,
+    NotCovered,
+    Values,
+    hop_values,
+    host_values,
+    link_values,
+    one_sided_values,
+    picoseconds,
+    policy_values,
+)
 
-__all__ = ["calls_of", "simulate"]
+__all__ = ["BESIDE", "calls_of", "refuse", "simulate"]
+
+BESIDE = {"jobs": "further jobs", "traffic": "cross traffic", "failures": "failures"}
+"""What may happen beside a program that has no rules here."""
 
 
 class Random:
@@ -53,12 +70,27 @@ def calls_of(trace: Any) -> list[list[Call]]:
     for rank in range(trace.ranks):
         calls = [Call(*row) for row in trace.rank_actions(rank, extension=True)]
         for call in calls:
-            if call.name not in COVERED and not call.name.startswith("mark "):
+            if (
+                call.name not in COVERED
+                and not is_collective(call.name)
+                and not is_one_sided(call.name)
+                and not call.name.startswith("mark ")
+            ):
                 raise NotCovered(f"{trace.files[rank]}:{call.line}: the call {call.name}")
-            if call.more.get("comm"):
-                raise NotCovered(f"{trace.files[rank]}:{call.line}: communicators other than MPI_COMM_WORLD")
+            if call.name == "kernel":
+                call.more["kernel"] = trace.labels[call.tag]
         ranks.append(calls)
     return ranks
+
+
+def _communicators(trace: Any, calls: list[list[Call]]) -> dict[int, Communicator]:
+    """Every communicator that the calls make, by its number, and MPI_COMM_WORLD, which is 0."""
+    made = {call.more["new"] for rank in calls for call in rank if "new" in call.more} - {-1}
+    found = {0: Communicator(0, range(trace.ranks))}
+    for number in made:
+        c = trace.communicator(number)
+        found[number] = Communicator(number, c["group"], c["remote"], c["sources"], c["destinations"])
+    return found
 
 
 def _staging(row: Any) -> Values:
@@ -93,29 +125,21 @@ def _rank_values(rows: Mapping[str, Any]) -> Values:
         convert_byte=rows["convert_byte"] * PS, convert_buffer=int(rows["convert_buffer"] + 0.5),
         convert_call=picoseconds(rows["convert_call"]), direct_call=picoseconds(rows["direct_call"]),
         recv_wait=policy_values(rows["recv_wait"]), send_wait=policy_values(rows["send_wait"]),
+        kernels={(name, length): seconds for name, length, seconds in reversed(rows.get("kernels", []))},
+        one_sided_same=one_sided_values(rows["one_sided_same"]), one_sided_remote=one_sided_values(rows["one_sided_remote"]),
         unexpected_limit=int(rows["unexpected_limit"] + 0.5), compute_scale=rows["compute_scale"], memory_share=rows["memory_share"],
         free_wildcards=rows.get("wildcards") == "free",
     )  # fmt: skip
 
 
-def _refuse(rows: Mapping[str, Any]) -> None:
+def refuse(rows: Mapping[str, Any]) -> None:
     """Raises NotCovered for what the specification has no rule for."""
-    told = {
-        "jobs": "further jobs",
-        "traffic": "cross traffic",
-        "failures": "failures",
-        "kills": "killed processes",
-        "order": "an order of calls",
-    }
-    for key, what in told.items():
+    for key, what in (*BESIDE.items(), ("kills", "killed processes"), ("order", "an order of calls")):
         if rows.get(key):
             raise NotCovered(what)
     wire = rows.get("wire", "native")
-    if wire != "native" and len(set(rows["placement"])) > 1:
+    if wire not in ("native", "fluid") and len(set(rows["placement"])) > 1:
         raise NotCovered(f"the network '{wire}'")
-    for hop in (*rows["same"], *rows["same_bulk"], *rows["remote"]):
-        if hop["medium"] == "dma":
-            raise NotCovered("cards that move messages from memory to memory")
 
 
 class _Ways(dict[int, Any]):
@@ -133,8 +157,8 @@ class _Ways(dict[int, Any]):
 class Simulation:
     """All of one run."""
 
-    def __init__(self, rows: Mapping[str, Any], calls: list[list[Call]]) -> None:
-        _refuse(rows)
+    def __init__(self, rows: Mapping[str, Any], calls: list[list[Call]], communicators: Mapping[int, Communicator]) -> None:
+        refuse(rows)
         self.loop = Loop()
         if rows["limit_s"] > 0:
             self.loop.limit = picoseconds(rows["limit_s"])
@@ -150,20 +174,24 @@ class Simulation:
         self.same, self.remote, self.same_bulk = ([hop_values(h) for h in rows[key]] for key in ("same", "remote", "same_bulk"))
         self.wire = self._network(rows)
         self.placement = rows["placement"]
-        self._processes(rows, calls)
+        self._processes(rows, calls, communicators)
         self.channels: dict[tuple[int, Process, Process], Channel] = {}
         self.pools: dict[Host, Pool] = {}
         self.rings: dict[Any, Ring] = {}
         self.ports: dict[Any, Port] = {}
 
     def _network(self, rows: Mapping[str, Any]) -> Wire:
-        if len(self.hosts) < 2 or all(h.medium == "curve" for h in self.remote):
+        puts = bool(rows["one_sided_remote"])
+        if len(self.hosts) < 2 or (all(h.medium == "curve" for h in self.remote) and not puts):
             return Nothing(self.loop)
         link = link_values(rows["link"])
         places = list(rows["positions"])
         cards = [place for place in places for _ in range(link.rails)]
         wire: Wire
-        if link.kind != "hub":
+        # What a card moves as a whole are packets that interleave with those of others.
+        if rows.get("wire") == "fluid" or puts or any(h.medium == "dma" for h in self.remote):
+            wire = Fluid(self.loop, link, cards)
+        elif link.kind != "hub":
             wire = Queues(self.loop, link, cards)
         elif link.access == "fifo":
             wire = Hub(self.loop, link, cards)
@@ -172,7 +200,7 @@ class Simulation:
         self.job.net = Cards(self.job, wire, link, places)
         return wire
 
-    def _processes(self, rows: Mapping[str, Any], calls: list[list[Call]]) -> None:
+    def _processes(self, rows: Mapping[str, Any], calls: list[list[Call]], communicators: Mapping[int, Communicator]) -> None:
         """Proxies and daemons on each host that has ranks, then the ranks. A host's ranks get its cores in turn."""
         roles = {end.partition("@")[0] for h in (*self.same, *self.remote, *self.same_bulk) for end in h.between} - {"rank"}
         self.forwarders: dict[tuple[str, int], Forwarder] = {}
@@ -181,10 +209,10 @@ class Simulation:
                 name = f"{role} on {self.hosts[h].name}"
                 idle, cost = policy_values(rows["idle"][role]), picoseconds(rows["forward_cost"][role])
                 self.forwarders[role, h] = Forwarder(self.job, self.hosts[h], name, idle, cost)
-        spec = _rank_values(rows)
+        spec, choices = _rank_values(rows), Choices(rows)
         placed: dict[int, int] = {}
         for number, h in enumerate(self.placement):
-            rank = Rank(self.job, self.hosts[h], number, spec, calls[number])
+            rank = Rank(self.job, self.hosts[h], number, spec, calls[number], choices, communicators)
             nth = placed.get(h, 0)
             placed[h] = nth + 1
             rank.core = rows["cores"][number] if rows["cores"] else nth % self.hosts[h].spec.cores
@@ -252,6 +280,8 @@ class Simulation:
                 return SharedChannel(self.job, hop, source, target, self.rings.setdefault(key, Ring(hop.slots)))
             case "stream":
                 return STYLES[hop.io](self.job, hop, source, target)
+            case "dma":
+                return Dma(self.job, hop, source, target)
             case "datagram":
                 return Datagram(self.job, hop, source, target)
             case "curve" if isinstance(source, Rank) and isinstance(target, Rank):
@@ -291,7 +321,7 @@ class Simulation:
             per_rank.append({
                 "host": self.placement[rank.number], "time_ps": rank.end if rank.finished else now,
                 "mpi_ps": rank.count.mpi + (0 if computes else open_), "compute_ps": rank.count.compute + (open_ if computes else 0),
-                "cpu_ps": rank.thread.used, "sent": rank.count.sent, "received": rank.count.received,
+                "cpu_ps": rank.thread.processor_time(), "sent": rank.count.sent, "received": rank.count.received,
                 "bytes_sent": rank.count.bytes_sent, "bytes_received": rank.count.bytes_received,
             })  # fmt: skip
         return {
@@ -308,4 +338,5 @@ def simulate(rows: Mapping[str, Any], trace: Any) -> dict[str, Any]:
 
     Raises NotCovered, one line that says what, for what it has no rule for.
     """
-    return Simulation(rows, calls_of(trace)).run()
+    calls = calls_of(trace)
+    return Simulation(rows, calls, _communicators(trace, calls)).run()

@@ -15,7 +15,7 @@ from typing import Any
 from retrompi.spec.fields import declared
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
-from retrompi.spec.media import MEDIA, WaitPolicy
+from retrompi.spec.media import MEDIA, OneSided, WaitPolicy
 
 __all__ = [
     "ANY_SOURCE",
@@ -29,6 +29,7 @@ __all__ = [
     "host_values",
     "link_values",
     "nearest",
+    "one_sided_values",
     "picoseconds",
     "policy_values",
 ]  # fmt: skip
@@ -81,6 +82,11 @@ def _read(cls: type, row: Mapping[str, Any]) -> SimpleNamespace:
 def policy_values(row: Mapping[str, Any]) -> Values:
     """How a process waits (`retrompi.spec.media.WaitPolicy`)."""
     return _read(WaitPolicy, row)
+
+
+def one_sided_values(row: Mapping[str, Any] | None) -> Values | None:
+    """One-sided operations between two ranks; None where the runtime has none."""
+    return None if row is None else _read(OneSided, row)
 
 
 def hop_values(row: Mapping[str, Any]) -> Values:
