@@ -138,9 +138,9 @@ def _evidence() -> dict[str, str]:
         base = bases[r.base]
         if r is not base:
             told[r.variant] = (
-                f' <span class="soft">Evidence of the statements that calibrate: {number(r.log_evidence)} ± {r.error:.2g} (logarithm), its base '
-                f"{number(base.log_evidence)} ± {base.error:.2g}: {evidence.word(r.difference, errors[r.variant])}. Mean log probability of "
-                f"{r.statements} numbers held out: {number(r.score)}, its base {number(base.score)}.</span>"
+                f' <span class="soft">Evidence of the statements that calibrate: {number(r.log_evidence)} ± {r.error:.2g} (logarithm), its '
+                f"base {number(base.log_evidence)} ± {base.error:.2g}: {evidence.word(r.difference, errors[r.variant])}. Mean log "
+                f"probability of {r.statements} numbers held out: {number(r.score)}, its base {number(base.score)}.</span>"
             )
     return told
 

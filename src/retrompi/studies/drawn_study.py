@@ -29,7 +29,8 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class _Discrepancy:
-    """That of the draws of one point: ``job`` and ``computation`` [draws] and, for ``sizes``, ``curve`` [draws, sizes]; logarithms of factors on times."""
+    """That of the draws of one point: ``job`` and ``computation`` [draws] and, for ``sizes``, ``curve`` [draws, sizes]; logarithms of
+    factors on times."""
 
     job: NDArray[np.float64]
     computation: NDArray[np.float64]

@@ -296,7 +296,8 @@ def with_discrepancy(
     run: Mapping[str, Any], points: Rows = (), ranks: Rows = (), *, at: Callable[[int], float], job: float, computation: float = 0.0
 ) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
     """A stored run with the discrepancy of a draw: ``at`` is its logarithm for a message by size, ``job`` that of the job's time outside
-    computation, ``computation`` that of the rest. (run, points, ranks), whose times and bandwidths have changed; a run that did not complete has none to change."""
+    computation, ``computation`` that of the rest. (run, points, ranks), whose times and bandwidths have changed; a run that did not
+    complete has none to change."""
     factor, rest = math.exp(job), math.exp(computation)
     told_points = []
     for p in points:
