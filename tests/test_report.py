@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from refusals import refused
 from retrompi import render
 from retrompi.base import units
 from retrompi.base.errors import InputError, RetrompiError, UsageError
+from retrompi.inference import evidence
 from retrompi.papers import claims, draw, markdown, paper, reproduction, verdicts
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.papers.experiments import anatomy, startup
@@ -329,6 +331,18 @@ def test_every_model_of_the_study_has_a_card() -> None:
         assert card.rows
         assert all(r["source"] and r["help"] for r in card.rows)
     assert any(r["name"] == "server.quantum" for r in cards.platform_rows(PLAN.platform))
+
+
+def test_a_card_says_what_the_evidence_says_of_its_variants() -> None:
+    rows = {r.variant: r for r in evidence.kept()}
+    html = paper_page._card(cards.model_card("wmpi", PLAN.platform))
+    compared = [name for name in rows if name.startswith("wmpi:")]
+    assert html.count("Evidence of the statements that calibrate") == len(compared) > 0
+    for name in compared:
+        told = re.search(rf"<b>{name}</b>.*?</li>", html)
+        assert told is not None
+        assert f"{rows[name].log_evidence:.4g} ±" in told[0]
+        assert f"its base {rows['wmpi'].log_evidence:.4g}" in told[0]
 
 
 # --- files ---

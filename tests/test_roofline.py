@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import random
 import re
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from retrompi.sim.resolved import Resolved
 from retrompi.spec import kernels, registry, roofline
 from retrompi.spec.host import Host
 from retrompi.spec.question import Question, Replay
+from retrompi.studies.uncertainty import COMPUTATION_SCALE
 
 PARAMETERS = {"mdot": "vectors=3", "maxpy": "vectors=9", "spmv": "nz=7", "sptrsv": "nz=7,block=2", "gemm": "n=8,k=60", "gemv": "n=60",
               "ger": "n=4", "trsm": "order=32", "work": "operations=3,read=8,written=4"}  # fmt: skip
@@ -150,6 +152,13 @@ def test_the_judged_rows_are_those_of_the_data_and_the_page_has_their_totals() -
         assert re.search(rf"\| {re.escape(of)} \| {host} \| {good} of {all_} \|", page), (of, host, good, all_)
     sparse = [r for r in found if r.kernel.startswith("spmv") and r.agrees]
     assert {r.host for r in sparse} == {"ibm-sp1", "ibm-sp2-wide", "sgi-ip22", "sgi-ip21", "nt4-p54-166", "nt4-p6-200"}
+
+
+def test_what_the_rule_misses_is_the_discrepancy_of_draws() -> None:
+    assert kernel_rates.spread(kernel_rates.judged()) == pytest.approx(COMPUTATION_SCALE, abs=0.005)
+    row = kernel_rates.judged()[0]
+    twice = [replace(row, host=host, computed=row.seconds * factor) for host, factor in (("a", 2), ("b", 0.5), ("c", 8)) for _ in range(3)]
+    assert kernel_rates.spread([*twice, replace(row, host="d", computed=1e9)]) == pytest.approx(math.log(2))  # a single row says nothing
 
 
 def test_the_command_shows_kernels_and_judges(retrompi: Callable[..., Outcome]) -> None:

@@ -39,6 +39,13 @@ def test_teg_and_la_mpi_poll_and_mpich2_sleeps() -> None:
     assert total(asleep, "poll") == 0
 
 
+def test_tegs_thread_sleeps_and_hands_over() -> None:
+    threaded, more = ("teg.progress=thread", "teg.handoff=8us")
+    assert total(stages("teg", 64, threaded, **WHERE), "poll") == 0
+    one, slow = time_of("teg", 64, threaded, **WHERE), time_of("teg", 64, threaded, more, **WHERE)
+    assert slow - one == pytest.approx(4.5 * 0.9, rel=0.3)  # of p4-1800, on a processor of 2 GHz
+
+
 def test_socket_buffers_are_the_systems_unless_set() -> None:
     assert time_of("mpich2sock", 1 << 20, "mpich2sock.sockbuf=8KiB", **WHERE) > 1.5 * time_of("mpich2sock", 1 << 20, **WHERE)
 

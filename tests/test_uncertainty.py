@@ -12,10 +12,11 @@ import pytest
 from cases import for_each
 from refusals import agrees, refused
 
+from retrompi import traces
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.question import Message, Question, Starts, pingpong
+from retrompi.spec.question import Message, Question, Replay, Starts, pingpong
 from retrompi.store import Store, open_store
 from retrompi.studies import design, metrics, posteriors, stored_study, uncertainty
 from retrompi.studies.plan import plan
@@ -242,7 +243,39 @@ def test_discrepancy_is_that_of_a_model_in_a_placement() -> None:
     assert (logs["a"] != logs["other"]).all()
 
 
-def test_computation_has_no_discrepancy() -> None:
+def test_computation_has_a_discrepancy_if_its_trace_names_kernels() -> None:
+    def logs(line: str, platform: str = "nt-pair", spec: Spec = Spec(draws=2000), **more: Any) -> Any:  # noqa: B008
+        trace = traces.parse([f"0 init\n0 {line}\n0 finalize\n"])
+        return uncertainty.log_computation(asked("wmpi", platform, workload=Replay(trace), **more), spec)
+
+    one = logs("kernel spmv:nz=5 10000")
+    assert one.mean() == pytest.approx(0, abs=0.05)
+    assert one.std() == pytest.approx(uncertainty.COMPUTATION_SCALE, rel=0.05)
+    assert (one == logs("kernel axpy 1000", overrides={"platform.host.clock": "x2"})).all()  # of one machine
+    assert abs(np.corrcoef(one, logs("kernel axpy 1000", "nt4-p54-133"))[0, 1]) < 0.1
+    assert not logs("compute 1e6").any()
+    assert not logs("kernel axpy 1000", spec=Spec(draws=10, discrepancy=False)).any()
+
+
+def test_what_computes_and_what_communicates_have_their_own_factors() -> None:
+    run = {"kind": "replay", "outcome": "completed", "time_s": 3.0, "facts": {}}
+    ranks = [{"rank": 0, "time_s": 3.0, "compute_s": 1.0, "mpi_s": 2.0}]
+    told, _, theirs = uncertainty.with_discrepancy(run, (), ranks, at=lambda size: 0.0, job=np.log(2), computation=np.log(3))
+    assert theirs[0] == pytest.approx({"rank": 0, "time_s": 7.0, "compute_s": 3.0, "mpi_s": 4.0})
+    assert told["time_s"] == pytest.approx(7.0)
+
+
+def test_an_ensemble_of_kernels_is_as_wide_as_their_rule_misses(store: Store) -> None:
+    trace = traces.parse(["0 init\n0 kernel axpy 100000 10\n0 finalize\n"])
+    run = asked(workload=Replay(trace))
+    found = ensemble(store, [run], Spec(draws=20))[0]
+    plain = ensemble(store, [run], Spec(draws=20, discrepancy=False))[0]
+    times, without = (e.values(metrics.parse("time")) for e in (found, plain))
+    logs = [np.log(a / b) for a, b in zip(times, without, strict=True) if a is not None and b is not None]
+    assert logs == pytest.approx(list(found.log_computation), abs=0.05)  # all but starting and ending is computation
+
+
+def test_other_computation_has_no_discrepancy() -> None:
     run = {"kind": "replay", "outcome": "completed", "time_s": 3.0, "facts": {"section": {"seconds": 1.5}}}
     ranks = [{"rank": 0, "time_s": 3.0, "compute_s": 1.0, "mpi_s": 2.0}, {"rank": 1, "time_s": 2.9, "compute_s": 2.9, "mpi_s": 0.0}]
     told, _, theirs = uncertainty.with_discrepancy(run, (), ranks, at=lambda size: 0.0, job=np.log(2))

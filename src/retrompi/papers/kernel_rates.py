@@ -7,8 +7,10 @@ Westrelin). Nothing is fitted to any of them.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from statistics import fmean, median
 from typing import Any
 
 from retrompi.base.paths import reference_dir
@@ -17,7 +19,7 @@ from retrompi.papers.claims import find
 from retrompi.spec import kernels, registry, roofline
 from retrompi.spec.host import Host
 
-__all__ = ["WITHIN", "Judged", "judged", "of_loop", "totals"]
+__all__ = ["WITHIN", "Judged", "judged", "of_loop", "spread", "totals"]
 
 WITHIN = 1.25
 """The factor within which a rate agrees: 25 %."""
@@ -66,6 +68,15 @@ def totals(rows: Iterable[Judged]) -> dict[tuple[str, str], tuple[int, int]]:
         good, all_ = found.get((row.of, row.host), (0, 0))
         found[row.of, row.host] = good + row.agrees, all_ + 1
     return found
+
+
+def spread(rows: Iterable[Judged]) -> float:
+    """What the rule misses, as the logarithm of a factor: the root mean square over the rows of a set on a host, in the median over those
+    of three rows or more. The discrepancy of computation by kernel (`retrompi.studies.uncertainty.COMPUTATION_SCALE`)."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        found.setdefault((row.of, row.host), []).append(math.log(row.ratio) ** 2)
+    return median(math.sqrt(fmean(squares)) for squares in found.values() if len(squares) >= 3)
 
 
 def _judged(id: str, of: str, name: str, one: roofline.Kernel, n: float, host: Host, seconds: float) -> Judged:

@@ -118,12 +118,31 @@ def _card(card: Card) -> str:
         fitted = [[escape(f[k]) for k in ("what", "name", "text")] for f in card.fit]
         fit = "<h3>Fit: bounds, residuals, identifiability</h3>" + table(("what", "name", ""), fitted)
     fit += f"<h3>Posterior</h3>{section(card.posterior)}" if card.posterior is not None else ""
-    variants = "".join(f"<li><b>{escape(n)}</b>: {escape(note)}</li>" for n, note in card.variants)
+    said = _evidence()
+    variants = "".join(f"<li><b>{escape(n)}</b>: {escape(note)}{said.get(n, '')}</li>" for n, note in card.variants)
     others = f"<h3>Variants and rival hypotheses</h3><ul>{variants}</ul>" if variants else ""
     return (
         f"<details><summary>{escape(card.title)} ({escape(card.version)}, {escape(card.years)})</summary>"
         f"<p>{escape(card.summary)}</p>{table(head, rows)}{fit}{others}</details>"
     )
+
+
+def _evidence() -> dict[str, str]:
+    """Variant -> what the evidence says of it beside its base, of those that have been compared."""
+    from retrompi.inference import evidence
+
+    rows = evidence.kept()
+    bases, errors = {r.base: r for r in rows if r.variant == r.base}, evidence.against(rows)
+    told = {}
+    for r in rows:
+        base = bases[r.base]
+        if r is not base:
+            told[r.variant] = (
+                f' <span class="soft">Evidence of the statements that calibrate: {number(r.log_evidence)} ± {r.error:.2g} (logarithm), its '
+                f"base {number(base.log_evidence)} ± {base.error:.2g}: {evidence.word(r.difference, errors[r.variant])}. Mean log "
+                f"probability of {r.statements} numbers held out: {number(r.score)}, its base {number(base.score)}.</span>"
+            )
+    return told
 
 
 def _platform(name: str, rows: Sequence[Mapping[str, str]]) -> str:

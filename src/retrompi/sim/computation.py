@@ -12,7 +12,7 @@ from retrompi.spec import roofline
 from retrompi.spec.question import Replay
 from retrompi.traces.computation import Rate, mixed, rate_of
 
-__all__ = ["Scale", "scale_of"]
+__all__ = ["Scale", "by_kernels", "scale_of"]
 
 _MOST_HOSTS = 2
 
@@ -65,9 +65,19 @@ def scale_of(asked: Resolved, given: Rate | None = None) -> Scale | None:
 _NO_KERNELS = "the trace names no kernels, so that all computation goes at that one rate, whatever it does to caches and memory"
 
 
+def by_kernels(asked: Resolved) -> bool:
+    """Whether a replay's trace names kernels that are stated by operations and bytes."""
+    workload = asked.question.workload
+    return isinstance(workload, Replay) and bool(_named(workload))
+
+
+def _named(workload: Replay) -> set[str]:
+    return {name.partition(":")[0] for name, *_ in workload.trace.kernels()} & roofline.KINDS.keys()
+
+
 def _kernels(asked: Resolved, workload: Replay) -> str:
     """What the kernels of a trace that are stated by operations and bytes take, in one sentence; empty if it names none."""
-    named = {name.partition(":")[0] for name, *_ in workload.trace.kernels()} & roofline.KINDS.keys()
+    named = _named(workload)
     if not named:
         return ""
     host = asked.room.hosts[asked.placement[0]]

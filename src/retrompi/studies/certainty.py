@@ -21,7 +21,7 @@ from retrompi.studies import case
 from retrompi.studies.breakeven import BreakEven, Rules
 from retrompi.studies.reading import Asker, NoNumber, Reading
 from retrompi.studies.run import runs_of
-from retrompi.studies.uncertainty import Interval, Spec, interval, log_discrepancy, log_job, sets_of, with_discrepancy
+from retrompi.studies.uncertainty import Interval, Spec, interval, log_computation, log_discrepancy, log_job, sets_of, with_discrepancy
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -238,7 +238,8 @@ class DrawnAsker:
         run, points, ranks = self.store.run(run_id), self.store.points(run_id), self.store.ranks(run_id)
         sizes = [int(p["size_B"]) for p in points]
         logs = dict(zip(sizes, log_discrepancy(asked, sizes, self.spec)[draw], strict=True)) if sizes else {}
-        told = with_discrepancy(run, points, ranks, at=lambda size: float(logs[size]), job=float(log_job(asked, self.spec)[draw]))
+        job, computation = (float(of(asked, self.spec)[draw]) for of in (log_job, log_computation))
+        told = with_discrepancy(run, points, ranks, at=lambda size: float(logs[size]), job=job, computation=computation)
         return self.metric.of(*told)
 
 

@@ -14,7 +14,7 @@ from retrompi.sim.resolved import Resolved
 from retrompi.spec.outcome import Outcome
 from retrompi.studies import design
 from retrompi.studies.design import DRAW
-from retrompi.studies.uncertainty import Interval, Spec, interval, log_discrepancy, log_job, with_discrepancy
+from retrompi.studies.uncertainty import Interval, Spec, interval, log_computation, log_discrepancy, log_job, with_discrepancy
 from retrompi.studies.view import View, view
 
 if TYPE_CHECKING:
@@ -29,16 +29,18 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class _Discrepancy:
-    """That of the draws of one point: ``job`` [draws] and, for ``sizes``, ``curve`` [draws, sizes]; logarithms of factors on times."""
+    """That of the draws of one point: ``job`` and ``computation`` [draws] and, for ``sizes``, ``curve`` [draws, sizes]; logarithms of
+    factors on times."""
 
     job: NDArray[np.float64]
+    computation: NDArray[np.float64]
     curve: NDArray[np.float64]
     sizes: Mapping[int, int]
 
     def of(self, draw: int, run: Row, points: Sequence[Row], ranks: Sequence[Row]) -> tuple[Row, Sequence[Row], Sequence[Row]]:
         """A run of the draw (counted from 0) with it."""
         at = lambda size: float(self.curve[draw, self.sizes[size]])  # noqa: E731
-        return with_discrepancy(run, points, ranks, at=at, job=float(self.job[draw]))
+        return with_discrepancy(run, points, ranks, at=at, job=float(self.job[draw]), computation=float(self.computation[draw]))
 
 
 def with_intervals(v: View, draws: Sequence[Row], drawn: Mapping[int, Details], level: float) -> View:
@@ -90,7 +92,8 @@ def _discrepancies(study: design.Study, drawn: Mapping[int, Details]) -> dict[in
     for point in design.each(replace(study, draws=0)):
         try:
             asked = Resolved.of(point.scenario.question())
-            found[point.position * (1 + study.draws)] = _Discrepancy(log_job(asked, spec), log_discrepancy(asked, sizes, spec), columns)
+            both = log_job(asked, spec), log_computation(asked, spec)
+            found[point.position * (1 + study.draws)] = _Discrepancy(*both, log_discrepancy(asked, sizes, spec), columns)
         except RetrompiError:
             continue
     return found

@@ -25,6 +25,7 @@ from retrompi.base.errors import RetrompiError
 from retrompi.base.paths import stamp
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.sim import worker
+from retrompi.sim.computation import by_kernels
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Benchmark, Message, Question
@@ -43,11 +44,13 @@ if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
 
 __all__ = ["DISCREPANCY_SCALE", "LEVEL", "Ensemble", "Interval", "Spec", "brief", "drawn_of", "ends", "ensemble", "interval", "kernel",
-           "log_discrepancy", "log_job", "question_of", "sets_of", "with_discrepancy", "with_intervals"]  # fmt: skip
+           "log_computation", "log_discrepancy", "log_job", "question_of", "sets_of", "with_discrepancy", "with_intervals"]  # fmt: skip
 
 LEVEL, DRAWS = 0.90, 100
 DISCREPANCY_SCALE = 0.1
 """The scale of the half-normal prior of the discrepancy's standard deviation, of the logarithm of a time."""
+COMPUTATION_SCALE = 0.71
+"""The standard deviation of the logarithm of computation by kernel: what its rule misses (`retrompi.papers.kernel_rates.spread`)."""
 LENGTH = 1.0
 """The discrepancy's length, in decades of the size."""
 WORKERS = 2
@@ -280,17 +283,31 @@ def log_job(asked: Resolved, spec: Spec) -> NDArray[np.float64]:
     return np.asarray(drawn_of(asked, spec).sigma * normal[:, 0])
 
 
+def log_computation(asked: Resolved, spec: Spec) -> NDArray[np.float64]:
+    """The logarithm of the one factor [draws] on a job's computation: 0 unless its trace names kernels. It depends on the seed and the
+    machine, by the name of its hosts, and so cancels in a ratio of two runs on one machine."""
+    if not spec.discrepancy or not by_kernels(asked):
+        return np.zeros(spec.draws)
+    machine = asked.room.name.partition("@")[0].partition("*")[0]
+    return np.asarray(COMPUTATION_SCALE * _normal(spec.draws, 1, "discrepancy of computation", spec.seed, machine)[:, 0])
+
+
 def with_discrepancy(
-    run: Mapping[str, Any], points: Rows = (), ranks: Rows = (), *, at: Callable[[int], float], job: float
+    run: Mapping[str, Any], points: Rows = (), ranks: Rows = (), *, at: Callable[[int], float], job: float, computation: float = 0.0
 ) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
     """A stored run with the discrepancy of a draw: ``at`` is its logarithm for a message by size, ``job`` that of the job's time outside
-    computation. (run, points, ranks), whose times and bandwidths have changed; a run that did not complete has none to change."""
-    factor = math.exp(job)
+    computation, ``computation`` that of the rest. (run, points, ranks), whose times and bandwidths have changed; a run that did not
+    complete has none to change."""
+    factor, rest = math.exp(job), math.exp(computation)
     told_points = []
     for p in points:
         f = math.exp(at(int(p["size_B"])))
         told_points.append({**p, "time_us": p["time_us"] * f, "bandwidth_MBps": p["bandwidth_MBps"] / f})
-    told_ranks = [{**r, "time_s": r["compute_s"] + (r["time_s"] - r["compute_s"]) * factor, "mpi_s": r["mpi_s"] * factor} for r in ranks]
+    told_ranks = [
+        {**r, "compute_s": r["compute_s"] * rest, "mpi_s": r["mpi_s"] * factor,
+         "time_s": r["compute_s"] * rest + (r["time_s"] - r["compute_s"]) * factor}
+        for r in ranks
+    ]  # fmt: skip
     changed = dict(run)
     if run.get("time_s") is not None and run.get("kind") != "rinf1":
         last = max(zip(ranks, told_ranks, strict=True), key=lambda both: both[0]["time_s"], default=None)
@@ -363,6 +380,11 @@ class Ensemble:
         return log_job(self.asked, self.spec)
 
     @cached_property
+    def log_computation(self) -> NDArray[np.float64]:
+        """`log_computation` of the question."""
+        return log_computation(self.asked, self.spec)
+
+    @cached_property
     def _curve(self) -> tuple[dict[int, int], NDArray[np.float64]]:
         """Size -> column of the discrepancy [draws, sizes], of all sizes that occur."""
         sizes = sorted({int(p["size_B"]) for rows in self.points for p in rows} | {self._message})
@@ -380,7 +402,7 @@ class Ensemble:
         if isinstance(self.asked.question.workload, Message):
             run = {**run, "facts": {**(run.get("facts") or {}), "size_B": self._message}}
         return with_discrepancy(run, self.points[draw], self.ranks[draw], at=lambda size: float(logs[draw, columns[size]]),
-                                job=float(self.log_job[draw]))  # fmt: skip
+                                job=float(self.log_job[draw]), computation=float(self.log_computation[draw]))  # fmt: skip
 
     def values(self, metric: Metric) -> list[float | None]:
         """The metric of each draw, in its unit; None for a draw that did not complete."""
