@@ -95,8 +95,10 @@ def test_help_loads_no_command() -> None:
 
 def test_a_curve_loads_no_library_for_arrays(tmp_path: Path) -> None:
     code = (
-        "import sys; from retrompi.cli.main import run; run(['pingpong', '-m', 'wmpi', '--mode', 'shared', '--sizes', '1KiB', '--reps', '1']);"
-        "bad = [m for m in sys.modules if m in ('numpy', 'scipy', 'plotly', 'dash', 'distributed')]; sys.exit(f'loaded {bad}' if bad else 0)"
+        "import sys; from retrompi.cli.main import run;"
+        "run(['pingpong', '-m', 'wmpi', '--mode', 'shared', '--sizes', '1KiB', '--reps', '1']);"
+        "bad = [m for m in sys.modules if m in ('numpy', 'scipy', 'plotly', 'dash', 'distributed')];"
+        "sys.exit(f'loaded {bad}' if bad else 0)"
     )
     environment = os.environ | {"RETROMPI_STORE": str(tmp_path / "runs.db")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
