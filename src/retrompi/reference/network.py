@@ -448,7 +448,7 @@ class Cards:
             self.wire.send(self.loop.now, *ends, size + packets * self.overhead, carried, gone)
 
         self.loop.schedule(start + picoseconds(piece / rate) + spec.nic_latency, sets_out)
-        return left
+        return int(left)
 
     def _comes_in(self, target: int, rail: int, size: int, piece: int, left: int, over: Callable[[bool], None]) -> None:
         """The last byte has come to the receiver's card: the pieces before the last one have gone into memory already, unless the card or

@@ -303,11 +303,12 @@ def with_discrepancy(
     for p in points:
         f = math.exp(at(int(p["size_B"])))
         told_points.append({**p, "time_us": p["time_us"] * f, "bandwidth_MBps": p["bandwidth_MBps"] / f})
-    told_ranks = [
-        {**r, "compute_s": r["compute_s"] * rest, "mpi_s": r["mpi_s"] * factor,
-         "time_s": r["compute_s"] * rest + (r["time_s"] - r["compute_s"]) * factor}
-        for r in ranks
-    ]  # fmt: skip
+    told_ranks = [dict(r) for r in ranks]
+    for r in told_ranks:
+        other = r["time_s"] - r["compute_s"]
+        r["compute_s"] *= rest
+        r["mpi_s"] *= factor
+        r["time_s"] = r["compute_s"] + other * factor
     changed = dict(run)
     if run.get("time_s") is not None and run.get("kind") != "rinf1":
         last = max(zip(ranks, told_ranks, strict=True), key=lambda both: both[0]["time_s"], default=None)
