@@ -69,7 +69,7 @@ def run_runtimes(
             told = told.uncertainty(spec.level, spec.draws, report, output.fresh)
     found, drawn, warnings = told.found, told.drawn, told.warnings
     warned = note_warnings(warnings)
-    because = told.causes
+    because = [] if output.as_csv and given.out is None else told.causes  # two more simulations
     units = {m.name: m.unit for m in wanted}
     certain = {} if drawn is None else drawn.row()
     value = {"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warned, "causes": because, **certain}

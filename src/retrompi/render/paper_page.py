@@ -107,7 +107,8 @@ def why_paragraph(why: Anomaly, study: Reproduction) -> str:
     return "".join(parts) + f'</p><ul class="claims">{"".join(links)}</ul>'
 
 
-def _card(card: Card) -> str:
+def _card(card: Card, evidence: Mapping[str, str]) -> str:
+    """A model's card; ``evidence``: what is said of its variants (`_evidence`)."""
     head = ("parameter", "value", "range", "source", "what it is")
     rows: list[Sequence[Content]] = [
         (f'<span class="id">{escape(r["name"])}</span>', (escape(r["value"]), "n"), *(escape(r[k]) for k in ("range", "source", "help")))
@@ -118,8 +119,7 @@ def _card(card: Card) -> str:
         fitted = [[escape(f[k]) for k in ("what", "name", "text")] for f in card.fit]
         fit = "<h3>Fit: bounds, residuals, identifiability</h3>" + table(("what", "name", ""), fitted)
     fit += f"<h3>Posterior</h3>{section(card.posterior)}" if card.posterior is not None else ""
-    said = _evidence()
-    variants = "".join(f"<li><b>{escape(n)}</b>: {escape(note)}{said.get(n, '')}</li>" for n, note in card.variants)
+    variants = "".join(f"<li><b>{escape(n)}</b>: {escape(note)}{evidence.get(n, '')}</li>" for n, note in card.variants)
     others = f"<h3>Variants and rival hypotheses</h3><ul>{variants}</ul>" if variants else ""
     return (
         f"<details><summary>{escape(card.title)} ({escape(card.version)}, {escape(card.years)})</summary>"
@@ -278,7 +278,8 @@ def page(
     rungs = "".join(figure_html(f, n) for n, f in figures.items() if n.startswith("fidelity-"))
     ladder = f'{ladder_table(ladder_rows(study.facts))}<div class="figures">{rungs}</div>' if rungs else ""
     whys = "".join(f"<div>{why_paragraph(w, study)}</div>" for w in paper.why)
-    models = "".join(map(_card, cards)) + "".join(_platform(name, rows) for name, rows in (platforms or {}).items())
+    evidence = _evidence()
+    models = "".join(_card(card, evidence) for card in cards) + "".join(_platform(name, rows) for name, rows in (platforms or {}).items())
     models += "".join(f"<details><summary>Posterior of the fit {escape(p['of'])}</summary>{section(p)}</details>"
                       for p in of_folder(paper.folder))  # fmt: skip
     drawn = _figures(study, figures)

@@ -148,9 +148,15 @@ class Drawn:
 
     def population(self, prior: Prior) -> Population | None:
         """The measured machines that a number without a posterior has its prior from; None if the range alone says it."""
-        if not self.spec.population or prior.path in self.applied.paths:
-            return None
-        return population(prior.path, posteriors.files(self.asked.model))
+        return self._populations.get(prior.path)
+
+    @cached_property
+    def _populations(self) -> dict[str, Population]:
+        if not self.spec.population:
+            return {}
+        files = posteriors.files(self.asked.model)
+        found = {p.path: population(p.path, files) for p in self.priors if p.path not in self.applied.paths}
+        return {path: one for path, one in found.items() if one is not None}
 
     def _row(self, of: posteriors.Posterior, rows: int, draw: int) -> int:
         return int(_order(self.spec.seed, of.group, rows)[draw % rows])

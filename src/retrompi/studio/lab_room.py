@@ -183,10 +183,9 @@ class Desk:
         chart = charts.keep(self.room, parts.session(), told["chart"]) if "chart" in told else ""
         return lab_page.shown(told, chart)
 
-    def mine(self, lab: Lab, student: Any) -> lab_page.Mine:
-        """What the student has found so far."""
-        shelf = self.shelf(student)
-        return lab_page.Mine(shelf.last(lab.name).row, shelf.ran(lab), self.ran)
+    def mine(self, lab: Lab, student: Any, last: Last) -> lab_page.Mine:
+        """What the student has found so far; ``last``: what the last check said."""
+        return lab_page.Mine(last.row, self.shelf(student).ran(lab), self.ran)
 
     def opened(self, name: Any, student: Any, key: str) -> list[Component]:
         """The kept result of a form; UsageError if there is none."""

@@ -105,7 +105,7 @@ def _shown(desk: Desk, name: str, student: str, step: int) -> list[Part]:
         all_ = desk.steps(found, work)
         number_ = min(max(step, 1), len(all_)) - 1
         last = desk.last(found, student)
-        view = lab_page.step_view(found, work, all_, number_, desk.mine(found, student))
+        view = lab_page.step_view(found, work, all_, number_, desk.mine(found, student, last))
     except RetrompiError as error:
         return [parts.notices([str(error)])]
     desk.ahead(found, student)
