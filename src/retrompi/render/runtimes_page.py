@@ -78,10 +78,7 @@ def page(found: Sequence[Row], title: str, causes: Sequence[str], warnings: Sequ
     if warnings:
         parts += ["<h2>What to know of these runs</h2><ul>", *(f"<li>{escape(str(w))}</li>" for w in warnings), "</ul>"]
     parts.append(f'<p class="soft">{escape(made_by)}</p>')
-    return document(title, f"<main>{''.join(parts)}</main>{drawing(drawn) if done else ''}", SORT_WHEN_READY)
-
-
-SORT_WHEN_READY = f"addEventListener('DOMContentLoaded', () => {{{SORT}}});"
+    return document(title, f"<main>{''.join(parts)}</main>{drawing(drawn) if done else ''}<script>{SORT}</script>")
 
 
 def _line(r: Row) -> list[Content]:

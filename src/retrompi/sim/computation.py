@@ -10,6 +10,7 @@ from retrompi.base.units import format_quantity, format_time
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import roofline
 from retrompi.spec.question import Replay
+from retrompi.traces.calls import calls_of
 from retrompi.traces.computation import Rate, mixed, rate_of
 
 __all__ = ["Scale", "by_kernels", "scale_of"]
@@ -68,18 +69,14 @@ _NO_KERNELS = "the trace names no kernels, so that all computation goes at that 
 def by_kernels(asked: Resolved) -> bool:
     """Whether a replay's trace names kernels that are stated by operations and bytes."""
     workload = asked.question.workload
-    return isinstance(workload, Replay) and bool(_named(workload))
-
-
-def _named(workload: Replay) -> set[str]:
-    return {name.partition(":")[0] for name, *_ in workload.trace.kernels()} & roofline.KINDS.keys()
+    return isinstance(workload, Replay) and calls_of(workload.trace).kernels
 
 
 def _kernels(asked: Resolved, workload: Replay) -> str:
     """What the kernels of a trace that are stated by operations and bytes take, in one sentence; empty if it names none."""
-    named = _named(workload)
-    if not named:
+    if not by_kernels(asked):
         return ""
+    named = {name.partition(":")[0] for name, *_ in workload.trace.kernels()} & roofline.KINDS.keys()
     host = asked.room.hosts[asked.placement[0]]
     ceiling = "flops_per_cycle" if host.flops_per_cycle > 0 else "flops"
     values = [f"at most {format_quantity(roofline.peak(host), 'flop/s')} ({_source(asked, host.name, ceiling)})"]

@@ -254,7 +254,9 @@ class Resolved:
             facts["args"] = generate.generator(workload.generator).with_defaults(workload.arguments)
             loops = kernels.model_hash(self.room) if workload.generator == "rinf1" else None
         elif isinstance(workload, Replay):
-            loops = kernels.model_hash(self.room) if kernels.names_loops(workload.trace) else None
+            from retrompi.traces.calls import calls_of
+
+            loops = kernels.model_hash(self.room) if calls_of(workload.trace).loops else None
         hashed = {key: f for key, f in FIELDS.items() if key not in _NOT_HASHED}
         given = {_HASHED_AS.get(key, key): q.value(key) for key, f in hashed.items() if q.value(key) != f.default}
         if self.jobs:

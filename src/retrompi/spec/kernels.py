@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
@@ -30,11 +30,8 @@ from retrompi.spec.host import Host
 from retrompi.spec.platform import Platform, Quantity
 from retrompi.spec.sources import wrong_source
 
-if TYPE_CHECKING:
-    from retrompi._engine import Trace
-
 __all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop", "loops",
-           "machine", "model_hash", "names_loops", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
+           "machine", "model_hash", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
 
 SHAPES = ("vector", "matrix", "product")
 USES = ("read", "write", "update")
@@ -490,11 +487,6 @@ def compute_sets(room: Platform, kernel: str) -> dict[str, str]:
         flops = rate(which, int(text), m) if colon else in_cache(which, m)[0]
         out[f"platform.{h.name}.flops"] = f"{flops:.9g} flop/s"
     return out
-
-
-def names_loops(trace: Trace) -> bool:
-    """Whether a trace names a loop of Rinf1."""
-    return any(name in loops() for name, *_ in trace.kernels())
 
 
 def model_hash(room: Platform) -> str:

@@ -14,7 +14,7 @@ from retrompi.studio import runs
 if TYPE_CHECKING:
     from retrompi.studio.job import Report
 
-__all__ = ["MODE", "MODEL", "PACKET", "PACKETS", "PLATFORM", "QUANTA", "QUANTUM", "SIZES", "told"]
+__all__ = ["MODE", "MODEL", "PACKET", "PACKETS", "PLATFORM", "QUANTA", "QUANTUM", "SIZES", "sets", "told"]
 
 MODEL, PLATFORM, MODE = "wmpi", "nt-pair", "shared"
 PACKET, QUANTUM = "wmpi.packet", "platform.host.quantum"
@@ -23,6 +23,11 @@ PACKETS = ("32 KiB", "48 KiB", "64 KiB", "96 KiB", "128 KiB", "192 KiB")
 QUANTA = ("15 ms", "30 ms", "45 ms", "60 ms", "90 ms", "120 ms", "180 ms", "240 ms")
 SIZES = (*(size for k in range(12, 22) for size in (1 << k, 3 << (k - 1))), 1 << 22)
 """From 4 KiB to 4 MiB, two of each octave."""
+
+
+def sets(packet: str, quantum: str) -> list[str]:
+    """The overrides of a position of the sliders, of `PACKETS` and `QUANTA`."""
+    return [f"{PACKET}={packet.replace(' ', '')}", f"{QUANTUM}={quantum.replace(' ', '')}"]
 
 
 def told(report: Report, places: runs.Places) -> dict[str, Any]:
@@ -35,8 +40,7 @@ def told(report: Report, places: runs.Places) -> dict[str, Any]:
             report(i, len(PACKETS), _("packets of {size}").format(size=packet))
             row = []
             for quantum in QUANTA:
-                sets = [f"{PACKET}={packet.replace(' ', '')}", f"{QUANTUM}={quantum.replace(' ', '')}"]
-                found = runs.curve_of(stores, MODEL, PLATFORM, MODE, SIZES, sets)
+                found = runs.curve_of(stores, MODEL, PLATFORM, MODE, SIZES, sets(packet, quantum))
                 reached = {r["size_B"]: float(f"{r['bandwidth_MBps']:.4g}") for r in found["rows"]}
                 row.append([reached.get(size) for size in SIZES])
             rates.append(row)

@@ -158,8 +158,8 @@ def register(app: Dash, room: Room) -> None:
         packet, quantum = (known[int(drawn.get(key) or 0) % len(known)]
                            for key, known in (("packet", story.PACKETS), ("quantum", story.QUANTA)))  # fmt: skip
         size = format_bytes(drawn["size"])
-        sets = f"{story.PACKET}={packet.replace(' ', '')}, {story.QUANTUM}={quantum.replace(' ', '')}"
-        asked = {"model": story.MODEL, "platform": story.PLATFORM, "mode": story.MODE, "size": size, "set": sets}
+        asked = {"model": story.MODEL, "platform": story.PLATFORM, "mode": story.MODE, "size": size,
+                 "set": ", ".join(story.sets(packet, quantum))}  # fmt: skip
         return _("one message of {size}").format(size=size), scenes, ([asked], "there")
 
     parts.register_job(
