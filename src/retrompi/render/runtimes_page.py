@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from retrompi.base.units import format_time
 from retrompi.render.figures import layout, name_of
-from retrompi.render.html import Content, boxes, document, row, table
+from retrompi.render.html import Content, boxes, document, row, scroller, table
 from retrompi.render.matrix import SORT, sortable
 from retrompi.render.plotted import drawing, figure_html
 from retrompi.studies.compare_runtimes import Row
@@ -20,6 +20,8 @@ __all__ = ["figures", "grid", "page"]
 
 _MOST_TICKS = 6
 _ROWS_OF_A_SCREEN = 8
+_NAMES_PX, _CELL_PX = 180, 70
+"""Width of the platforms' names, and of a time that can be read; a narrower screen scrolls."""
 
 
 def grid(found: Sequence[Row]) -> tuple[list[str], list[str], list[list[float | None]]]:
@@ -38,13 +40,14 @@ def figures(found: Sequence[Row], title: str) -> dict[str, go.Figure]:
     figure = go.Figure()
     if known:
         low, high = log10(known[0]), log10(known[-1])
-        steps = [low + (high - low) * i / (_MOST_TICKS - 1) for i in range(_MOST_TICKS)] if high > low else [low]
+        steps = [*(low + (high - low) * i / (_MOST_TICKS - 1) for i in range(_MOST_TICKS - 1)), high] if high > low else [low]
         figure.add_heatmap(
             x=[name_of(m) for m in models], y=rooms, z=[[log10(t) if t else None for t in line] for line in times],
             text=[[format_time(t) if t else "" for t in line] for line in times], texttemplate="%{text}",
             hovertemplate="%{y}<br>%{x}<br>%{text}<extra></extra>",
             colorscale="Cividis_r", xgap=2, ygap=2, hoverongaps=False,
-            colorbar={"tickvals": steps, "ticktext": [format_time(10**s) for s in steps], "title": "time"},
+            colorbar={"tickvals": steps, "ticktext": [format_time(10**s) for s in steps], "orientation": "h", "y": 1.0, "yanchor": "bottom",
+                      "thickness": 12, "len": 1.0},
         )  # fmt: skip
     figure.update_yaxes(autorange="reversed", automargin=True)
     figure.update_xaxes(automargin=True, tickangle=-40)
@@ -66,7 +69,9 @@ def page(found: Sequence[Row], title: str, causes: Sequence[str], warnings: Sequ
     ])  # fmt: skip
     parts = [f"<h1>{escape(title)}</h1>", counts]
     if done:
-        parts += ["<h2>Times</h2>", figure_html(drawn["matrix"], "matrix", tall=len(rooms) > _ROWS_OF_A_SCREEN)]
+        matrix = figure_html(drawn["matrix"], "matrix", tall=len(rooms) > _ROWS_OF_A_SCREEN)
+        wide = f'<div style="min-width: {_NAMES_PX + _CELL_PX * len(models)}px">{matrix}</div>'
+        parts += ["<h2>Times</h2>", f"{scroller('times')}{wide}</div>"]
     if causes:
         parts += [f"<h2>Why the first is first</h2><p>{escape(causes[0])}</p><ul>", *(f"<li>{escape(c)}</li>" for c in causes[1:]), "</ul>"]
     head = ("runtime", "platform", "time", "interval", "ratio", "in MPI", "computing")
