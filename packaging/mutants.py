@@ -279,6 +279,7 @@ def main(arguments: list[str]) -> int:
     seed = random.SystemRandom().getrandbits(32) if given.seed is None else given.seed
     print(f"mutants of seed {seed}", flush=True)
     build = Build()
+    BUILD.mkdir(parents=True, exist_ok=True)
     asked = BUILD / "questions.pickle"
     asked.write_bytes(pickle.dumps(questions(given.programs, given.runs, seed)))
     begin = time.monotonic()
