@@ -198,7 +198,7 @@ def test_every_card_of_a_model_shows_its_posterior(
     assert determined.of_folder(posterior.file.parent) == [determined.card(posterior)]
     monkeypatch.setattr(determined, "of_model", lambda cls: determined.card(posterior))
     assert model_dossier("wmpi")["posterior"]["of"] == "wmpi"
-    page = _card(model_card("wmpi", "nt-pair"))
+    page = _card(model_card("wmpi", "nt-pair"), {})
     assert page.count('class="prior"') == 3
     assert "not determined" in page
     assert words(card_parts.posterior(determined.card(posterior))).count("determined") == 2
