@@ -101,8 +101,8 @@ def test_alike_works_are_told_with_reasons_and_those_unknown_are_named(worked: C
     place = str(worked.room.folder / "test-runs.db")
     told = similar.compared(lambda *_: None, one.name, works, known, place)
     ids = {who: members.find(worked.db, who)["id"] for who in ("ann", "bo", "cy")}
-    assert [{p.one, p.other} for p in told["pairs"]] == [{ids["ann"], ids["bo"]}]
-    assert told["pairs"][0].why
+    assert [{p["one"], p["other"]} for p in told["pairs"]] == [{ids["ann"], ids["bo"]}]
+    assert told["pairs"][0]["why"]
     del known[key_of(one, "bo")]
     told = similar.compared(lambda *_: None, one.name, works, known, place)
     assert (told["pairs"], told["left_out"], told["compared"]) == ([], [ids["bo"]], 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -19,18 +18,7 @@ from retrompi.labs.work import Work as Done
 if TYPE_CHECKING:
     from retrompi.labs.alike import Facts
 
-__all__ = ["Similar", "compared", "works"]
-
-
-@dataclass(frozen=True)
-class Similar:
-    """Two students (member ids) and the reasons, the strongest first; ``weight`` is about the decimal digits of how unlikely it is by
-    chance."""
-
-    one: int
-    other: int
-    why: tuple[str, ...]
-    weight: float
+__all__ = ["compared", "works"]
 
 
 def works(db: Database, lab: Lab) -> list[tuple[int, str, Done]]:
@@ -44,8 +32,9 @@ def works(db: Database, lab: Lab) -> list[tuple[int, str, Done]]:
 def compared(
     report: Any, name: str, found: Sequence[tuple[int, str, Done]], known: Mapping[str, Mapping[str, Any]], store: str | None
 ) -> dict[str, Any]:
-    """A job: ``pairs`` (`Similar`) among the works, and ``left_out``, the member ids whose own right values are not ``known`` yet, or whose
-    work is of another version of the lab. Nothing is simulated."""
+    """A job: ``pairs`` (one, other: member ids; why: the reasons, the strongest first; weight: about the decimal digits of how unlikely it is
+    by chance), and ``left_out``, the member ids whose own right values are not ``known`` yet, or whose work is of another version of the
+    lab. Nothing is simulated."""
     from retrompi.labs import alike
 
     lab = lab_of(name)
@@ -58,7 +47,7 @@ def compared(
         else:
             ids.append(member_id)
             facts.append(one)
-    pairs = [Similar(ids[p.one], ids[p.other], p.why, p.weight) for p in alike.pairs(facts)]
+    pairs = [{"one": ids[p.one], "other": ids[p.other], "why": list(p.why), "weight": p.weight} for p in alike.pairs(facts)]
     return {"pairs": pairs, "left_out": left_out, "compared": len(facts)}
 
 
