@@ -32,9 +32,9 @@ def works(db: Database, lab: Lab) -> list[tuple[int, str, Done]]:
 def compared(
     report: Any, name: str, found: Sequence[tuple[int, str, Done]], known: Mapping[str, Mapping[str, Any]], store: str | None
 ) -> dict[str, Any]:
-    """A job: ``pairs`` (one, other: member ids; why: the reasons, the strongest first; weight: about the decimal digits of how unlikely it is
-    by chance), and ``left_out``, the member ids whose own right values are not ``known`` yet, or whose work is of another version of the
-    lab. Nothing is simulated."""
+    """A job: ``pairs`` (one, other: member ids; why: the reasons, the strongest first; weight: about the decimal digits of how unlikely
+    it is by chance), and ``left_out``, the member ids whose own right values are not ``known`` yet, or whose work is of another version
+    of the lab. Nothing is simulated."""
     from retrompi.labs import alike
 
     lab = lab_of(name)
