@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option
 from retrompi.cli.options import Effort, RunOutput, Workers, complete_scenario, progress, share
-from retrompi.cli.output import note_warnings
 
 if TYPE_CHECKING:
+    from retrompi.api.answering import Asking
     from retrompi.studies.metrics import Metric
     from retrompi.studies.reading import Asker
     from retrompi.studies.run import Executor
     from retrompi.studies.scenario import Scenario
-    from retrompi.studies.uncertainty import Spec
 
-__all__ = ["AnswerOptions", "Executors", "asking", "count_line", "metric_for", "note_search", "scenario_argument", "share",
-           "the_scenario"]
+__all__ = ["AnswerOptions", "Executors", "asking_of", "count_line", "scenario_argument", "share", "the_scenario"]
 
 scenario_argument = click.argument("scenario", metavar="SCENARIO", shell_complete=complete_scenario)
 
@@ -75,35 +73,23 @@ class AnswerOptions(Executors):
 
 def the_scenario(name: str, sets: Sequence[str]) -> Scenario:
     """The scenario with ``--set`` applied; rejects invalid overrides before anything runs."""
+    from retrompi.api.answering import scenario_of
     from retrompi.spec.model import parse_sets
-    from retrompi.studies import case, catalogue
-    from retrompi.studies.applies import refuse_idle
 
-    found = case.apply(catalogue.scenario(name), parse_sets(list(sets)))
-    case.identity(found)
-    refuse_idle(found)
-    return found
+    return scenario_of(name, parse_sets(list(sets)))
 
 
-def metric_for(text: str | None, default: str, scenario: Scenario) -> Metric:
-    """The metric by name; UsageError if the scenario's runs cannot have it."""
-    from retrompi.studies import metrics
-
-    found = metrics.parse(text or default)
-    found.check(scenario)
-    return found
-
-
-@contextmanager
-def asking(
-    label: str, scenario: Scenario, metric: Metric, given: AnswerOptions, output: RunOutput, *, expected: int
-) -> Iterator[Asker]:
-    """An `Asker` on the store of ``output``, with workers and progress."""
+def asking_of(label: str, given: AnswerOptions, output: RunOutput) -> Asking:
+    """Runs in the store of ``output``, with the workers of the options and progress."""
     from retrompi.studies.reading import Asker
 
-    store = output.open()
-    with progress(label) as report, given.working() as executor:
-        yield Asker(store, scenario, metric, executor, output.fresh, report, expected, label)
+    @contextmanager
+    def ask(scenario: Scenario, metric: Metric, expected: int) -> Iterator[Asker]:
+        store = output.open()
+        with progress(label) as report, given.working() as executor:
+            yield Asker(store, scenario, metric, executor, output.fresh, report, expected, label)
+
+    return ask
 
 
 def count_line(counts: tuple[int, int]) -> str:
@@ -114,17 +100,3 @@ def count_line(counts: tuple[int, int]) -> str:
     if simulated == runs:
         return f"{runs} runs, all simulated now"
     return f"{runs} runs, {simulated} of them simulated now" if simulated else f"{runs} runs, all found in the store"
-
-
-def note_search(ask: Asker, scenarios: Sequence[Scenario], spec: Spec | None = None) -> tuple[list[dict[str, Any]], str]:
-    """Tells the cautions of a search: those of ``scenarios``, its base and its ends, by model, what its runs kept, and that the draws of
-    ``spec`` are too few.
-
-    Returns their rows, for JSON, and the mark of the title line.
-    """
-    from retrompi.sim.cautions import mark
-    from retrompi.studies.cautions import of_search
-    from retrompi.studies.interval_reasons import unresolved
-
-    found = [*of_search(ask.store, scenarios, ask.run_ids), *(unresolved(spec) if spec is not None else [])]
-    return note_warnings(found), mark(found)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, note_search, scenario_argument, the_scenario
+from retrompi.base.errors import UsageError
+from retrompi.cli.answers import AnswerOptions, asking_of, count_line, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import percent
 from retrompi.cli.options import RunOutput, Uncertain, share
-from retrompi.cli.output import Column, print_csv, print_json, print_table, say
+from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from retrompi.studies.breakeven import BreakEven, Crossing, Pair
+    from retrompi.api.break_even import BreakEven
+    from retrompi.studies.breakeven import BreakEven as Found
+    from retrompi.studies.breakeven import Crossing
     from retrompi.studies.certainty import Crossed
-    from retrompi.studies.metrics import Metric
-    from retrompi.studies.reading import Asker
     from retrompi.studies.scale import Scale
-    from retrompi.studies.scenario import Scenario
-    from retrompi.studies.uncertainty import Spec
 
 POINT_KEYS = ("key", "value", "text", "a", "b", "unit", "ahead", "outcome_a", "outcome_b", "run_a", "run_b")
 
@@ -55,73 +53,29 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
       retrompi break-even bf-wmpi-shared --along trace.size=1KiB..1MiB --a model=wmpi --b model=winmpich
       retrompi break-even bf-wmpi-distributed --along platform.link.bandwidth=10Mbps..1Gbps --a model=wmpi --b model=hpvm
     """
+    from retrompi.api.break_even import break_even_of
+    from retrompi.sim.cautions import mark
     from retrompi.spec.model import parse_sets
-    from retrompi.studies import case
-    from retrompi.studies.applies import refuse_idle
-    from retrompi.studies.breakeven import Rules, break_even
-    from retrompi.studies.certainty import coarser
 
     spec = given.spec()
     base = the_scenario(scenario, given.sets)
-    if not given.a and not given.b:
-        raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
-    sides = [case.apply(base, parse_sets(list(given))) for given in (given.a, given.b)]
-    for side in sides:
-        case.identity(side)
-    scale, low, high = _range(given.along, sides)
-    concerned = [case.concerns(scale.key, s.model) for s in sides]
-    texts = (scale.text(low), scale.text(high))
-    ends = [case.apply(s, {scale.key: t}) if mine else s for t in texts for s, mine in zip(sides, concerned, strict=True)]
-    refuse_idle(*sides, *ends)
-    known = [case.identity(end) for end in ends]
-    if known[::2] == known[1::2]:  # the given values are the scenario's own: a costly tie everywhere
-        raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
-    for end in ends:
-        wanted = metric_for(given.metric, "latency" if scale.key in ("trace.size", "trace.sizes") else "time", end)
-    changes = [parse_sets(list(g)) for g in (given.a, given.b)]
-    with asking("break-even", base, wanted, given, output, expected=2 * given.scan + 16) as ask:
-
-        def points(values: Sequence[float]) -> list[dict[str, str]]:
-            moved = [({scale.key: scale.text(x)}, g, mine) for x in values for g, mine in zip(changes, concerned, strict=True)]
-            return [{**g, **(to if mine else {})} for to, g, mine in moved]
-
-        def evaluate(values: Sequence[float]) -> list[Any]:
-            readings = ask(points(values))
-            return list(zip(readings[::2], readings[1::2], strict=True))
-
-        rules = Rules(wanted.more_is_better, given.scan, share("--tolerance", given.tolerance), share("--tie", given.tie))
-        found = break_even(evaluate, scale, low, high, rules)
-        drawn = None if spec is None else _drawn(ask, spec, points, lambda at: break_even(at, scale, low, high, coarser(rules)))
-        warnings, mark = note_search(ask, ends, spec)
+    key, ends = _along(given.along)
+    told = break_even_of(
+        base, key, ends, (parse_sets(list(given.a)), parse_sets(list(given.b))), asking_of("break-even", given, output),
+        metric=given.metric, scan=given.scan, tolerance=share("--tolerance", given.tolerance), tie=share("--tie", given.tie), spec=spec,
+    )  # fmt: skip
+    warnings = note_warnings(told.warnings)
     names = (_name("a", given.a), _name("b", given.b))
     if output.as_json:
-        print_json({**as_object(found, wanted, base.name, names, warnings), **({} if drawn is None else drawn.row())})
+        print_json({**as_object(told, names, warnings), **({} if told.drawn is None else told.drawn.row())})
     elif output.as_csv:
-        print_csv([_point(found, wanted, i) for i in range(len(found.points))], POINT_KEYS)
+        print_csv(told.rows, POINT_KEYS)
     else:
-        _print(found, wanted, base, names, mark)
-        for line in [] if drawn is None else _certain(drawn, scale):
+        _print(told, names, mark(told.warnings))
+        for line in [] if told.drawn is None else _certain(told.drawn, told.found.scale):
             say(line)
-    if set(found.states) == {"neither"}:
+    if set(told.found.states) == {"neither"}:
         ctx.exit(1)
-
-
-def _drawn(
-    ask: Asker, spec: Spec, points: Callable[[Sequence[float]], list[dict[str, str]]], search: Callable[[Any], BreakEven]
-) -> Crossed:
-    """The search in each draw."""
-    from retrompi.studies.certainty import DrawnAsker, crossed, together
-
-    asker = DrawnAsker.like(ask, spec)
-
-    def one(at: Callable[[Sequence[Any]], Sequence[Any]]) -> BreakEven:
-        def evaluate(values: Sequence[float]) -> list[Any]:
-            readings = at(points(values))
-            return list(zip(readings[::2], readings[1::2], strict=True))
-
-        return search(evaluate)
-
-    return crossed(together([one] * spec.draws, asker), spec)
 
 
 def _certain(drawn: Crossed, scale: Scale) -> list[str]:
@@ -144,58 +98,26 @@ def _name(letter: str, given: Sequence[str]) -> str:
     return " ".join(given) if given else f"{letter}: the scenario"
 
 
-def _range(along: str, sides: Sequence[Scenario]) -> tuple[Scale, float, float]:
-    """The scale and the ends of ``KEY=LOW..HIGH``, for the side to which the key applies."""
-    from retrompi.studies.keys import number
-    from retrompi.studies.scale import scale_of
-
-    name, equals, text = along.partition("=")
-    low, dots, high = text.partition("..")
+def _along(text: str) -> tuple[str, tuple[str, str, str]]:
+    """The key of ``KEY=LOW..HIGH[:log|:linear]``, and its range with its shape."""
+    name, equals, given = text.partition("=")
+    low, dots, high = given.partition("..")
     high, _, shape = high.partition(":")
     if not equals or not dots or not low.strip() or not high.strip() or shape not in ("", "log", "linear"):
         raise UsageError(
-            f"'--along {along}' is not KEY=LOW..HIGH[:log|:linear]; example: --along platform.link.bandwidth=1Mbps..1Gbps",
+            f"'--along {text}' is not KEY=LOW..HIGH[:log|:linear]; example: --along platform.link.bandwidth=1Mbps..1Gbps",
             code="bad-syntax",
-        )
-    told = []
-    refused: RetrompiError | None = None
-    for side in sides:
-        try:
-            told.append(number(side, name))
-        except RetrompiError as error:
-            refused = refused or error
-    if not told:
-        raise refused or UsageError(f"no key '{name}'")
-    key = told[0]
-    log = {"": None, "log": True, "linear": False}[shape]
-    scale, values = scale_of(key.name, key.unit, [low.strip(), high.strip()], whole=key.whole, log=log)
-    return scale, values[0], values[1]
+        )  # fmt: skip
+    return name, (low, high, shape)
 
 
-def _point(found: BreakEven, metric: Metric, i: int) -> dict[str, Any]:
-    p: Pair = found.points[i]
-    return {
-        "key": found.scale.key, "value": p.x, "text": p.text, "a": p.a.value, "b": p.b.value, "unit": metric.unit, "ahead": found.states[i],
-        "outcome_a": p.a.outcome, "outcome_b": p.b.outcome, "run_a": p.a.run_id, "run_b": p.b.run_id,
-    }  # fmt: skip
-
-
-def as_object(
-    found: BreakEven, metric: Metric, scenario: str, names: Sequence[str], warnings: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+def as_object(told: BreakEven, names: Sequence[str], warnings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The result as JSON values."""
-    index = {p.x: i for i, p in enumerate(found.points)}
-    crossings = [
-        {"low": _point(found, metric, index[c.low.x]), "high": _point(found, metric, index[c.high.x]), "before": c.before, "after": c.after,
-         "overtakes": c.overtakes, "estimate": c.estimate}
-        for c in found.crossings
-    ]  # fmt: skip
-    points = [_point(found, metric, i) for i in range(len(found.points))]
-    runs, simulated = found.counts
+    runs, simulated = told.found.counts
     return {
-        "scenario": scenario, "metric": metric.name, "unit": metric.unit, "key": found.scale.key, "a": names[0], "b": names[1],
-        "crossings": crossings, "ends": [points[0], points[-1]], "points": points, "runs": runs, "simulated": simulated,
-        "warnings": list(warnings),
+        "scenario": told.scenario.name, "metric": told.metric.name, "unit": told.unit, "key": told.found.scale.key,
+        "a": names[0], "b": names[1], "crossings": told.crossings, "ends": [told.rows[0], told.rows[-1]], "points": told.rows,
+        "runs": runs, "simulated": simulated, "warnings": list(warnings),
     }  # fmt: skip
 
 
@@ -204,13 +126,14 @@ _AHEAD: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def _print(found: BreakEven, metric: Metric, scenario: Scenario, names: Sequence[str], mark: str) -> None:
+def _print(told: BreakEven, names: Sequence[str], mark: str) -> None:
+    found, metric, points = told.found, told.metric, told.rows
     low, high = found.ends
-    say(f"{metric.label} of {scenario.name}{mark}\nalong {found.scale.key}, {low.text} to {high.text}")
+    say(f"{metric.label} of {told.scenario.name}{mark}\nalong {found.scale.key}, {low.text} to {high.text}")
     say(f"A: {names[0]}\nB: {names[1]}\n")
     narrowed = {p.x for c in found.crossings for p in (c.low, c.high)}
     shown = [0, *(i for i, p in enumerate(found.points) if p.x in narrowed), len(found.points) - 1]
-    rows = [{**_point(found, metric, i), "lead": _lead(found, i)} for i in dict.fromkeys(shown)]
+    rows = [{**points[i], "lead": _lead(found, i)} for i in dict.fromkeys(shown)]
     columns = [
         Column("text", found.scale.key.rpartition(".")[2], right=True),
         Column("a", "A", metric.show, right=True),
@@ -238,7 +161,7 @@ def _runs(row: Mapping[str, Any]) -> str:
     return ", ".join("-" if row[k] is None else str(row[k]) for k in ("run_a", "run_b"))
 
 
-def _lead(found: BreakEven, i: int) -> str:
+def _lead(found: Found, i: int) -> str:
     """The ratio of the larger number to the smaller: as a percentage above it, or as a factor."""
     a, b = found.points[i].a.value, found.points[i].b.value
     if a is None or b is None or found.states[i] == "tie" or not min(a, b) > 0:
@@ -262,7 +185,7 @@ def _state(state: str) -> str:
             "neither": "neither completes"}[state]  # fmt: skip
 
 
-def _all_the_way(found: BreakEven) -> str:
+def _all_the_way(found: Found) -> str:
     state = found.states[0]
     low, high = found.ends
     line = f"no crossing: {_state(state)} from {low.text} to {high.text}"

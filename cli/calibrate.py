@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,8 +17,7 @@ from retrompi.cli.this_machine import calibrate as calibrate_here
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from retrompi.papers.curve_fits import Evidence
-    from retrompi.papers.paper import Paper
+    from retrompi.api.fits import Calibration
 
 VALUES = (
     Column("parameter", "parameter"),
@@ -112,8 +110,8 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
       retrompi calibrate sockets:pipe --check-posterior --dry-run
       retrompi calibrate this-machine --quick --name mine
     """
+    from retrompi.api.fits import calibrate_model, is_paper
     from retrompi.base.errors import UsageError
-    from retrompi.papers import calibrate
     from retrompi.spec import registry
 
     model = what
@@ -136,11 +134,11 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
         return _posterior(what, given, output)
     if given.simulations is not None:
         raise UsageError("--simulations is of --posterior and of --check-posterior", code="unused-option")
-    if _is_paper(what):
+    if is_paper(what):
         return _paper(what, given, output)
     if given.only_fit is not None:
         raise UsageError(f"--only-fit names a [[fit]] of a paper, and '{what}' is none", code="unused-option")
-    cls = registry.model(model)
+    registry.model(model)
     if given.nas or given.replication:
         if given.nas and given.replication:
             raise UsageError("--nas and --replication are different fits; give one", code="conflicting-options")
@@ -150,21 +148,17 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
             )
         _study(given, output)
         return 0
-    platform = given.platform or registry.own_platform(model)
-    registry.platform(platform)
-    with progress(f"fit {cls.name}") as report:
-        fit = calibrate.fit(model, platform, seed=given.seed, evaluations=given.evaluations, progress=report)
+    found = calibrate_model(model, given.platform, progress, seed=given.seed, evaluations=given.evaluations, write=not given.dry_run)
+    (fit,) = found.fits
     output.emit(fit.values, VALUES, empty="this model has nothing to fit")
     if output.text:
         say("")
         print_table(fit.residuals, RESIDUALS, "no claim was used")
         if fit.note:
             say(f"\n{fit.note}")
-    if not given.dry_run:
-        written = fit.write()
-        if output.text:
-            say(f"\nwritten: {written}")
-    return 1 if fit.outside else 0
+        for file in fit.files:
+            say(f"\nwritten: {file}")
+    return 1 if fit.missed else 0
 
 
 def _check(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
@@ -179,6 +173,7 @@ def _check(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
 
 def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
     """The posteriors of a model's group, or of the fits of a paper."""
+    from retrompi.api.fits import fitted_to_claims, is_paper
     from retrompi.base.errors import UsageError
     from retrompi.inference import posterior, problem
     from retrompi.papers.paper import working_with
@@ -196,11 +191,11 @@ def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
             done.append(posterior.posterior(one, seed=given.seed, simulations=simulations, progress=report))
         files.extend([] if given.dry_run else done[-1].write())
 
-    if _is_paper(what):
+    if is_paper(what):
         if given.platform:
             raise UsageError(f"--platform is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")
         with working_with(what) as (paper,):
-            problems = [*problem.of_paper(paper), *(problem.of_model(m, paper.platform) for m in _fitted_to_claims(paper))]
+            problems = [*problem.of_paper(paper), *(problem.of_model(m, paper.platform) for m in fitted_to_claims(paper))]
             if not problems:
                 raise UsageError(f"'{paper.key}' has no [[fit]], and no model of its own with claims to fit to: nothing says what is free",
                                  code="no-claims")  # fmt: skip
@@ -217,108 +212,33 @@ def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
     return 0 if all(found.converged for found in done) else 1
 
 
-def _is_paper(what: str) -> bool:
-    from pathlib import Path
-
-    from retrompi.papers.claims import papers
-
-    return what in papers() or (Path(what) / "paper.toml").is_file()
-
-
 def _paper(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
-    """The fits of a paper, one after the other: each is written before the next begins."""
-    from retrompi.base import paths
-    from retrompi.base.errors import UsageError, nearest
-    from retrompi.papers import calibrate, curve_fits, curves
-    from retrompi.papers.paper import working_with
+    """The fits of a paper."""
+    from retrompi.api.fits import calibrate_paper
+    from retrompi.base.errors import UsageError
 
     others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations,
               "--platform": given.platform}  # fmt: skip
     wrong = next((k for k, v in others.items() if v), None)
     if wrong:
         raise UsageError(f"{wrong} is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")
-    with working_with(what) as (paper,):
-        plans = {p.name: p for p in curves.fits_of(paper)}
-        models = [] if given.only_fit is not None else _fitted_to_claims(paper)
-        if given.only_fit is not None and given.only_fit not in plans:
-            raise UsageError(f"'{paper.key}' has no fit '{given.only_fit}'{nearest(given.only_fit, plans)}", code="unknown-name")
-        if not plans and not models:
-            raise UsageError(f"'{paper.key}' has no [[fit]], and no model of its own with claims to fit to: nothing says what is free",
-                             code="no-claims")  # fmt: skip
-        evidence = curve_fits.evidence_of(paper)
-        folder = None if paper.folder.parent == paths.papers_dir() else paper.folder
-        done: list[_Done] = []
-        for plan in plans.values() if given.only_fit is None else [plans[given.only_fit]]:
-            with progress(f"fit {plan.name}") as report:
-                found = curve_fits.fit(plan, evidence, folder=folder, seed=given.seed, progress=report)
-            done.append(_Done(plan.name, found.values, found.rows, found.missed, [] if given.dry_run else found.write()))
-        for model in models:
-            with progress(f"fit {model}") as report:
-                of_model = calibrate.fit(model, paper.platform, seed=given.seed, progress=report)
-            rows = [_claim_row(r) for r in of_model.residuals]
-            done.append(_Done(model, of_model.values, rows, of_model.outside, [] if given.dry_run else [of_model.write()]))
-        unseen = _unseen(paper, evidence, {str(r["evidence"]) for d in done for r in d.rows}) if given.only_fit is None else []
-    _print_fits(done, unseen, output)
-    return 1 if any(d.missed for d in done) else 0
+    found = calibrate_paper(what, progress, seed=given.seed, only_fit=given.only_fit, write=not given.dry_run)
+    _print_fits(found, output)
+    return 1 if found.missed else 0
 
 
-@dataclass(frozen=True)
-class _Done:
-    """One fit of a paper: rows of values and of evidence, what it missed, and the files written."""
-
-    name: str
-    values: list[dict[str, Any]]
-    rows: list[dict[str, Any]]
-    missed: list[str]
-    files: list[Path]
-
-
-def _fitted_to_claims(paper: Paper) -> list[str]:
-    """The paper's own models that have free parameters and claims to fit them to, other than claims about curves."""
-    from retrompi.base.errors import UsageError
-    from retrompi.papers.claims import for_fit
-    from retrompi.spec import registry
-
-    found = []
-    for name in paper.models:
-        cls = registry.model(name)
-        if not cls.folder().resolve().is_relative_to(paper.folder.resolve()) or not any(p.fitted for p in cls.params().values()):
-            continue
-        try:
-            claims = for_fit(cls.name)
-        except UsageError:  # none is marked
-            continue
-        if any(check["kind"] != "curve" for c in claims for check in paper.checks.get(c.id, ())):
-            found.append(name)
-    return found
-
-
-def _claim_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    told = f"{row['observed']:.4g} {row['unit']} in {row['low']:.4g}..{row['high']:.4g}"
-    return {"evidence": row["claim"], "what": "claim", "seen": row.get("seen", True), "points": 1, "median": None, "largest": None,
-            "at_B": None, "limit": None, "observed": told, "verdict": "pass" if abs(row["residual"]) <= 1 else "fail"}  # fmt: skip
-
-
-def _unseen(paper: Paper, evidence: Evidence, seen: Collection[str]) -> list[str]:
-    """What is marked for calibration and was seen by none of the fits."""
-    marked = [c.name for c in evidence.curves.values() if c.use == "calibrate"] + [c.id for c in paper.claims if c.use == "calibrate"]
-    return [name for name in marked if name not in seen]
-
-
-def _print_fits(done: Sequence[_Done], unseen: Sequence[str], output: StoreOutput) -> None:
-    values = [{"fit": d.name, **row} for d in done for row in d.values]
-    evidence = [{"fit": d.name, **row} for d in done for row in d.rows]
+def _print_fits(found: Calibration, output: StoreOutput) -> None:
+    evidence = found.evidence.rows
     if not output.text:
-        output.emit([{k: row.get(k) for k in PAPER_KEYS} for row in [*values, *evidence]], (), keys=PAPER_KEYS)
+        output.emit([{k: row.get(k) for k in PAPER_KEYS} for row in [*found.rows, *evidence]], (), keys=PAPER_KEYS)
         return
-    print_table(values, FITTED, "nothing was free")
+    print_table(found.rows, FITTED, "nothing was free")
     say("")
     print_table(evidence, EVIDENCE, "nothing was judged")
-    missed = [f"{name} ({d.name})" for d in done for name in d.missed]
-    say(f"\nmissed: {', '.join(missed)}" if missed else "\nevery curve and claim that a fit saw is met")
-    if unseen:
-        say(f"marked for calibration, seen by no fit: {', '.join(unseen)}")
-    for file in dict.fromkeys(file for d in done for file in d.files):
+    say(f"\nmissed: {', '.join(found.missed)}" if found.missed else "\nevery curve and claim that a fit saw is met")
+    if found.unseen:
+        say(f"marked for calibration, seen by no fit: {', '.join(found.unseen)}")
+    for file in found.written:
         say(f"written: {file}")
 
 

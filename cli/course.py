@@ -17,7 +17,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.options import Stored, ends_in
+from retrompi.cli.options import Stored, ends_in, open_browser
 from retrompi.cli.output import Column, Output, note, say
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def command() -> None:
 
     \b
     Examples:
+      retrompi course start
       retrompi course new "Parallel computing" --students students.csv --labs 1,2,3
       retrompi course serve
-      retrompi course list
     """
 
 
@@ -206,7 +206,7 @@ def list_members(given: OfCourse, output: Output) -> None:
       retrompi course list
     """
     from retrompi.classroom import members
-    from retrompi.classroom.page import when
+    from retrompi.classroom.page import utc
     from retrompi.classroom.records import standings
 
     db = given.open()
@@ -214,7 +214,7 @@ def list_members(given: OfCourse, output: Output) -> None:
     rows = []
     for m in members.members(db):
         mine = [s for (member, _), s in found.items() if member == m["id"]]
-        rows.append({**m, "seen": when(m["seen"]) if m["seen"] else None, "labs": len(mine), "points": sum(s.points for s in mine),
+        rows.append({**m, "seen": utc(m["seen"]) if m["seen"] else None, "labs": len(mine), "points": sum(s.points for s in mine),
                      "open": sum(s.open for s in mine)})  # fmt: skip
     output.emit(rows, MEMBERS, empty="no members")
 
@@ -240,19 +240,21 @@ def labs(lab: str | None, given: LabsOptions, output: Output) -> None:
       retrompi course labs 1 --opens 2026-12-01T08:00 --closes 2026-12-08T23:59
     """
     from retrompi.classroom import course
-    from retrompi.classroom.page import when
+    from retrompi.classroom.page import utc
     from retrompi.classroom.records import standings
 
-    times = {k: course.time_of(v) for k, v in (("opens", given.opens), ("closes", given.closes)) if v is not None}
-    if times and lab is None:
+    written = {k: v for k, v in (("opens", given.opens), ("closes", given.closes)) if v is not None}
+    if written and lab is None:
         raise UsageError("--opens and --closes belong to a lab: give its number", code="missing-option")
     db = given.open()
+    zone = course.about(db).settings.tz
+    times = {k: course.time_of(v, zone) for k, v in written.items()}
     rows = course.labs(db) if lab is None else [course.dates(db, lab, **times)]
     found = standings(db)
     told = []
     for row in rows:
         mine = [s for (_, name), s in found.items() if name == row["lab"]]
-        shown = {k: when(row[k]) if row[k] else None for k in ("opens", "closes", "released")}
+        shown = {k: utc(row[k]) if row[k] else None for k in ("opens", "closes", "released")}
         told.append({"lab": row["lab"], **shown, "begun": len(mine), "passed": sum(s.passed for s in mine)})
     output.emit(told, LABS, empty="no labs")
 
@@ -273,6 +275,58 @@ class ServeOptions(Stored):
     as_root: bool = option("Serve as root, which is refused otherwise: a fault of the server would then be one of the whole machine.")
 
 
+@dataclass(frozen=True)
+class StartOptions(ServeOptions):
+    """Options of ``retrompi course start``."""
+
+    no_browser: bool = option("Do not open a browser.")
+
+
+@command.command("start")
+@options(given=StartOptions)
+def start(given: StartOptions) -> None:
+    """Start a course from a page in the browser: its name, labs, dates and students; then serve it.
+
+    The page is for this machine alone, at an address that only this command prints. A course that is there already is served with
+    'retrompi course serve'.
+
+    \b
+    Examples:
+      retrompi course start
+      retrompi course start --database /srv/mpi/course.db --address https://lab.example.org/
+    """
+    from retrompi.base.signals import terminated_is_interrupted
+    from retrompi.classroom.course import about, change
+    from retrompi.classroom.database import location
+    from retrompi.classroom.serve import base_of, checked_address
+    from retrompi.classroom.start import StartPage
+
+    _not_as_root(given)
+    where = location(given.database)
+    if "://" not in where and Path(where).expanduser().exists():
+        raise UsageError(f"{where} exists already: 'retrompi course serve' serves it, --database names another file", code="exists-already")
+    address = checked_address(given.address) if given.address else ""
+
+    def base(db: Database) -> str:
+        return base_of(change(db, address=address).settings if address else about(db).settings, given.host, given.port)
+
+    with terminated_is_interrupted():
+        page = StartPage(where, base)
+        page.serve()
+        try:
+            click.echo(f"start the class at: {page.address}")
+            click.echo("press Ctrl-C to stop", err=True)
+            if not given.no_browser:
+                open_browser(page.address)
+            with suppress(KeyboardInterrupt):
+                while not page.made.wait(0.5):
+                    pass
+                assert page.db is not None
+                _serve(page.db, given)
+        finally:
+            page.close()
+
+
 @command.command("serve")
 @options(given=ServeOptions)
 def serve(given: ServeOptions) -> None:
@@ -283,16 +337,27 @@ def serve(given: ServeOptions) -> None:
       retrompi course serve
       retrompi course serve --host 127.0.0.1 --proxy 127.0.0.1 --address https://lab.example.org/
     """
-    from retrompi.base.signals import terminated_is_interrupted
     from retrompi.classroom.course import change
     from retrompi.classroom.database import Database
-    from retrompi.classroom.serve import ClassServer, checked_address
+    from retrompi.classroom.serve import checked_address
 
-    if os.geteuid() == 0 and not given.as_root:
-        raise UsageError("a class is not served as root: use a user who owns the course's database alone, or --as-root", code="bad-usage")
+    _not_as_root(given)
     db = Database.open(given.database)
     if given.address is not None:
         change(db, address=checked_address(given.address))
+    _serve(db, given)
+
+
+def _not_as_root(given: ServeOptions) -> None:
+    if os.geteuid() == 0 and not given.as_root:
+        raise UsageError("a class is not served as root: use a user who owns the course's database alone, or --as-root", code="bad-usage")
+
+
+def _serve(db: Database, given: ServeOptions) -> None:
+    """Serves the course until it is interrupted."""
+    from retrompi.base.signals import terminated_is_interrupted
+    from retrompi.classroom.serve import ClassServer
+
     with terminated_is_interrupted():
         server = ClassServer(db, host=given.host, port=given.port, store=given.where, names=given.names, proxy=given.proxy)
         try:

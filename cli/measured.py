@@ -110,21 +110,13 @@ def import_file(file: Path, reading: Reading, given: ImportOptions, output: Stor
       retrompi measured import latency.txt --label mine
       retrompi measured import table.csv --unit us --round-trip --column size=1 --column time=3
     """
-    from retrompi.measure.curves import read_all
-    from retrompi.measure.curves.imported import default_label, save, stored
+    from retrompi.api.measuring import imported_into
 
-    found = read_all(file, reading.format_, **reading.about(), what=given.what, host=given.host, date=given.date, by=given.by)
-    kept = output.open()
-    ids = {}
-    for number, series in enumerate(found, 1):
-        name = given.label
-        if name and len(found) > 1:
-            name += f", {default_label(series).partition(' (')[0]}, {series.ranks or '?'} ranks"
-        run_id, known = save(kept, series, label=name, number=number)
-        ids[run_id] = known
-    output.emit([r for r in stored(kept) if r["id"] in ids], LIST, keys=LIST_KEYS)
-    if any(ids.values()):
-        note(f"{sum(ids.values())} of {len(ids)} were in the store already")
+    about = {**reading.about(), "what": given.what, "host": given.host, "date": given.date, "by": given.by}
+    rows, known = imported_into(output.open(), file, reading.format_, about, given.label)
+    output.emit(rows, LIST, keys=LIST_KEYS)
+    if known:
+        note(f"{known} of {len(rows)} were in the store already")
 
 
 @command.command("list")
@@ -137,9 +129,9 @@ def list_measured(output: StoreOutput) -> None:
       retrompi measured list
       retrompi measured list --csv
     """
-    from retrompi.measure.curves.imported import stored
+    from retrompi.api.measuring import list_measured as listed
 
-    rows = stored(output.open(write=False))
+    rows = listed(output.open(write=False)).rows
     output.emit(rows, LIST, keys=LIST_KEYS, empty="no measured curve is stored; 'retrompi measured import FILE' stores one", cut=True)
 
 
@@ -156,21 +148,11 @@ def show_measured(which: str, reading: Reading, output: StoreOutput) -> None:
       retrompi measured show mine
       retrompi measured show latency.txt --csv
     """
-    from dataclasses import asdict
+    from retrompi.api.measuring import measured_in
 
-    from retrompi.measure.curves import read_all
-    from retrompi.measure.curves.imported import default_label, series_of
-
-    if Path(which).is_file():
-        found = read_all(which, reading.format_, **reading.about())
-        labels = [default_label(m) for m in found]
-    else:
-        kept = output.open(write=False)
-        found = [series_of(kept, which)]
-        labels = [which if not which.isdigit() else str(kept.run(int(which))["facts"]["label"])]
+    found = measured_in(None if Path(which).is_file() else output.open(write=False), which, reading.format_, reading.about())
     series: list[dict[str, Any]] = [
-        {"label": label, "what": m.what, "ranks": m.ranks, "provenance": asdict(m.provenance), "points": [p.row() for p in m.points]}
-        for label, m in zip(labels, found, strict=True)
+        {"label": m.label, "what": m.found.what, "ranks": m.found.ranks, "provenance": m.provenance, "points": m.rows} for m in found
     ]
     if output.as_json:
         print_json(series)

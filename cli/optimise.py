@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from retrompi.base.units import format_quantity
-from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, note_search, scenario_argument, the_scenario
+from retrompi.cli.answers import AnswerOptions, asking_of, count_line, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import RunOutput
-from retrompi.cli.output import Column, print_csv, print_json, print_table, say
+from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
@@ -47,26 +47,25 @@ def command(ctx: click.Context, scenario: str, given: OptimiseOptions, output: R
       retrompi optimise bf-wmpi-shared --metric time@1MiB --over wmpi.packet=16KiB..512KiB --over wmpi.pool=1MiB..16MiB
       retrompi optimise bf-wmpi-distributed --metric bandwidth@64KiB --over model=wmpi,hpvm --over trace.reps=1..4 --trials 20
     """
-    from retrompi.studies import case
-    from retrompi.studies.optimise import optimise, space
+    from retrompi.api.answering import metric_of
+    from retrompi.api.searches import search_of
+    from retrompi.sim.cautions import mark
+    from retrompi.studies.optimise import space
 
     base = the_scenario(scenario, given.sets)
     overs = space(base, given.over)
-    wanted = metric_for(given.metric, "time", base)
-    ends = [base, *(case.apply(base, {over.key: end}) for over in overs for end in over.ends)]
-    with asking("optimise", base, wanted, given, output, expected=given.trials + 1) as ask:
-        found = optimise(ask, overs, trials=given.trials, seed=given.seed, more_is_better=wanted.more_is_better)
-        warnings, mark = note_search(ask, ends)
-    rows = [t.row(overs, wanted) for t in (found.base, *found.trials)]
+    asking, wanted = asking_of("optimise", given, output), metric_of(given.metric, "time", base)
+    told = search_of(base, wanted, overs, asking, trials=given.trials, seed=given.seed)
+    warnings = note_warnings(told.warnings)
     if output.as_json:
-        best = None if found.best is None else found.best.row(overs, wanted)
-        print_json({"scenario": base.name, "metric": wanted.name, "unit": wanted.unit, "seed": given.seed, "best": best, "trials": rows,
-                    "warnings": warnings})  # fmt: skip
+        best = None if told.found.best is None else told.best
+        print_json({"scenario": base.name, "metric": told.metric.name, "unit": told.metric.unit, "seed": given.seed, "best": best,
+                    "trials": told.rows, "warnings": warnings})  # fmt: skip
     elif output.as_csv:
-        print_csv(rows, list(rows[0]))
+        print_csv(told.rows, list(told.rows[0]))
     else:
-        _print(found, overs, wanted, mark)
-    if found.best is None:
+        _print(told.found, overs, told.metric, mark(told.warnings))
+    if told.found.best is None:
         ctx.exit(1)
 
 

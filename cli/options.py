@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -58,6 +59,7 @@ __all__ = [
     "ends_in",
     "mode_option",
     "new_path",
+    "open_browser",
     "output_option",
     "placement_row",
     "placement_words",
@@ -450,6 +452,14 @@ class UndefinedSource:
 
     undefined_source: Literal["refuse", "any", "null"] = option(
         "Meaning of source -333 in a receive: SMPI writes it both for MPI_ANY_SOURCE and for MPI_PROC_NULL.", default="refuse")
+
+
+def open_browser(address: str) -> None:
+    """Opens a page, where there is a screen to show it on."""
+    if sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+        import webbrowser
+
+        webbrowser.open(address)
 
 
 def new_path(path: Path) -> Path:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +14,9 @@ from retrompi.base.units import format_bytes, format_quantity, format_span, form
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Workers, progress
 from retrompi.cli.output import Column, Output, print_json, print_table, say, time_column
+
+if TYPE_CHECKING:
+    from retrompi.api.predicting import Predictions
 
 KEYS = ("prediction", "model", "platform", "placement", "what", "size_B", "nominal_s", "low_s", "median_s", "high_s", "parameters_low_s",
         "parameters_high_s", "date", "commit")  # fmt: skip
@@ -103,19 +107,23 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
       retrompi predict --score
       retrompi predict --csv
     """
+    from retrompi.api.predicting import predict
     from retrompi.papers import predictions
 
-    wanted = predictions.chosen(names)
+    told = predict(*names)
+    wanted = list(told.names)
     if given.score:
-        _scores(wanted if names else None, output)
+        _scores(told, bool(names), output)
         return
-    if given.write or given.verify:
-        differ = _made(wanted, given)
-        if given.verify:
-            say(f"differ: {', '.join(differ)}" if differ else f"{len(wanted)} predictions are as written")
-            ctx.exit(1 if differ else 0)
+    if given.write:
+        _write(wanted, given)
         return
-    rows = _rows(predictions.shipped(), wanted)
+    if given.verify:
+        with progress("predictions") as report:
+            differ = told.differing(given.folder, given.jobs, report)
+        say(f"differ: {', '.join(differ)}" if differ else f"{len(wanted)} predictions are as written")
+        ctx.exit(1 if differ else 0)
+    rows = told.rows
     if not output.text:
         output.emit(rows, keys=KEYS)
         return
@@ -130,74 +138,57 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
         "(validate/predictions/README.md)")  # fmt: skip
 
 
-def _made(wanted: list[str], given: PredictOptions) -> list[str]:
-    """Simulates the predictions and writes them, or compares them: returns those that differ."""
+def _write(wanted: Sequence[str], given: PredictOptions) -> None:
+    """Simulates the predictions again and writes their files."""
+    from retrompi.api.predicting import made_again
     from retrompi.papers import predictions
-    from retrompi.papers.reproduction import WORKERS
 
-    differ = []
     with progress("predictions") as report:
-        for i, name in enumerate(wanted):
-
-            def part(done: int, total: int, what: str, before: int = i) -> None:
-                report(before * 1000 + 1000 * done // total, len(wanted) * 1000, what)
-
-            text = predictions.written(predictions.made(name, part, given.jobs or WORKERS))
+        for name, text in made_again(wanted, given.jobs, report):
             file = predictions.file_of(name, given.folder)
             try:
-                if given.write:
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_text(text, encoding="utf-8")
-                elif not predictions.same(text, file.read_text(encoding="utf-8")):
-                    differ.append(name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
             except OSError as error:
-                verb = "write" if given.write else "read"
-                raise UsageError(f"cannot {verb} {file}: {error.strerror}", code=f"un{verb.replace('write', 'writ')}able-file") from None
-    if given.write:
-        click.echo(f"written: {len(wanted)} predictions to {given.folder or predictions.folder()}", err=True)
-    return differ
+                raise UsageError(f"cannot write {file}: {error.strerror}", code="unwritable-file") from None
+    click.echo(f"written: {len(wanted)} predictions to {given.folder or predictions.folder()}", err=True)
 
 
 def _worst(error: float | None, size: int | None) -> str:
     return "closed" if error is None or size is None else f"{100 * error:+.0f} % at {format_bytes(size)}"
 
 
-def _scores(wanted: list[str] | None, output: Output) -> None:
-    """Shows the scores of the predictions ``wanted``, or of all. Raises UsageError if none of them has one."""
+def _scores(told: Predictions, named: bool, output: Output) -> None:
+    """Shows the scores of the predictions; ``named``: of some of them. Raises UsageError if none of them has one."""
     from retrompi.papers import scores
 
-    found = [s for s in scores.scores() if wanted is None or s.prediction in wanted]
-    numbers = [n for n in scores.numbers() if wanted is None or n.prediction in wanted]
-    if not found and not numbers:
-        raise UsageError("nothing has been published of these predictions since; 'retrompi predict --score' lists those that have a score",
-                         code="no-results")  # fmt: skip
+    flat, found, compared = told.scores.rows, told.scored, told.numbers
     by = {name: [asdict(g) for g in scores.groups(found, name)] for name in ("runtime", "machine")}
-    flat = [s.row() for s in found]
     if output.as_json:
-        print_json({"curves": flat, **by, "numbers": [n.row() for n in numbers]})
+        print_json({"curves": flat, **by, "numbers": [n.row() for n in compared]})
         return
     if not output.text:
         output.emit(flat, keys=scores.KEYS)
         return
     rows = [{**s.row(), "worst": _worst(s.worst, s.worst_size)} for s in found]
     print_table(rows, SCORED, empty="no curve of these has been published since")
-    if wanted is None:
+    if not named:
         click.echo()
         print_table(by["runtime"] + by["machine"], GROUPED)
-    told = [n for n in numbers if n.inside is not None]
-    outside = [n for n in told if not n.inside]
+    judged = [n for n in compared if n.inside is not None]
+    outside = [n for n in judged if not n.inside]
     names = "; ".join(f"{n.id} {n.prediction.rpartition('/')[2]} {n.published:g} {n.unit} ({n.low:.4g} .. {n.high:.4g})" for n in outside)
-    say(f"single numbers: {len(told) - len(outside)} of {len(told)} inside; outside: {names or 'none'}")
+    say(f"single numbers: {len(judged) - len(outside)} of {len(judged)} inside; outside: {names or 'none'}")
     if any(not s.opened for s in found):
         say("closed: the published points are kept apart; these scores came with the opened curves (scores.csv) and are not computed here")
 
 
-def _value(row: dict[str, Any]) -> dict[str, Any]:
+def _value(row: Mapping[str, Any]) -> dict[str, Any]:
     parameters = format_span(row["parameters_low_s"], row["parameters_high_s"], "s")
     return {**row, "interval": format_span(row["low_s"], row["high_s"], "s"), "parameters": parameters}
 
 
-def _listed(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _listed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One line for a prediction."""
     first, last = rows[0], rows[-1]
     size = last["size_B"]
@@ -206,9 +197,3 @@ def _listed(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "latency": format_time(first["nominal_s"]), "latencies": format_span(first["low_s"], first["high_s"], "s"),
         "rate": format_quantity(size / last["nominal_s"], "B/s"), "rates": format_span(size / last["high_s"], size / last["low_s"], "B/s"),
     }  # fmt: skip
-
-
-def _rows(files: dict[str, dict[str, Any]], wanted: list[str]) -> list[dict[str, Any]]:
-    shared = ("model", "platform", "placement", "date", "commit")
-    told = [(name, files[name]) for name in wanted if name in files]
-    return [{"prediction": name, **{k: f[k] for k in shared}, **v} for name, f in told for v in f["value"]]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,7 +10,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Stored
+from retrompi.cli.options import Stored, open_browser
 
 PORT = 8418
 
@@ -57,11 +55,8 @@ def command(given: StudioOptions) -> None:
         studio = Studio(host=host, port=given.port, token=token, store=given.where, names=given.names)
 
         def ready() -> None:
-            screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
-            if not given.no_browser and screen:
-                import webbrowser
-
-                webbrowser.open(studio.entrance)
+            if not given.no_browser:
+                open_browser(studio.entrance)
 
         try:
             with suppress(KeyboardInterrupt):  # the server may take it for itself, and return

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from retrompi.base.errors import UsageError
 from retrompi.base.units import canonical, format_quantity
-from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, note_search, scenario_argument, the_scenario
+from retrompi.cli.answers import AnswerOptions, asking_of, count_line, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import percent
 from retrompi.cli.options import RunOutput, Uncertain, share
-from retrompi.cli.output import Column, print_csv, print_json, print_table, say
+from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
+    from retrompi.api.tolerance import Tolerance
     from retrompi.studies.certainty import Distance
     from retrompi.studies.metrics import Metric
-    from retrompi.studies.reading import Asker
     from retrompi.studies.scenario import Scenario
     from retrompi.studies.sensitivity import Tolerated
-    from retrompi.studies.tolerance import Answer, Place, Tolerance, Way
-    from retrompi.studies.uncertainty import Spec
+    from retrompi.studies.tolerance import Answer, Place, Way
+    from retrompi.studies.tolerance import Tolerance as Found
 
 KEYS = ("slower", "status", "within", "within_text", "beyond", "beyond_text", "estimate", "by_slope", "metric_within", "metric_beyond",
         "unit", "run_within", "run_beyond", "outcome_beyond", "back", "one_run", "one_run_in_order")  # fmt: skip
-FARTHEST = 2.0**16
-"""Default limit, as a factor of the base."""
-NOTHING: Mapping[float, Tolerated] = {}
-_FALLING = ("B/s", "Hz", "flop/s")
 
 
 @dataclass(frozen=True)
@@ -62,68 +57,27 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
       retrompi tolerance bf-wmpi-distributed --add platform.link.latency --slower 1%,5%
       retrompi tolerance bf-wmpi-distributed --change platform.link.bandwidth --metric time@64KiB
     """
-    from retrompi.studies import case
-    from retrompi.studies.applies import refuse_idle
-    from retrompi.studies.tolerance import tolerance as search
+    from retrompi.api.answering import metric_of
+    from retrompi.api.tolerance import tolerance_of
+    from retrompi.sim.cautions import mark
 
     spec = given.spec()
     base = the_scenario(scenario, given.sets)
-    way = _way(base, given.add, given.change, given.up_to, given.down_to)
     shares = [share("--slower", part) for part in given.slower.split(",")]
-    wanted = metric_for(given.metric, "time", base)
-    if given.one_run and wanted.name != "time":
-        raise UsageError(f"--one-run is about the time of the run, not about {wanted.name}", code="conflicting-options")
-    far = case.apply(base, {way.scale.key: way.scale.text(way.value(way.limit))})
-    case.identity(far)
-    refuse_idle(far)
-    with asking("tolerance", base, wanted, given, output, expected=40) as ask:
-        (start,) = ask([{}])
-
-        def evaluate(values: Sequence[float]) -> Sequence[Any]:
-            return ask([{way.scale.key: way.scale.text(x)} for x in values])
-
-        width = share("--tolerance", given.tolerance)
-        found = search(evaluate, way, start, slower=shares, more_is_better=wanted.more_is_better, width=width)
-        drawn = [] if spec is None else _drawn(ask, spec, way, shares, width)
-        warnings, mark = note_search(ask, [base, far], spec)
-    alone = _alone(base, way, shares) if given.one_run else {}
+    told = tolerance_of(
+        base, metric_of(given.metric, "time", base), (given.add, given.change, given.up_to, given.down_to),
+        asking_of("tolerance", given, output), shares=shares, width=share("--tolerance", given.tolerance), one_run=given.one_run, spec=spec,
+    )  # fmt: skip
+    warnings = note_warnings(told.warnings)
     if output.as_json:
-        certain = {} if spec is None else {"level": spec.level, "draws": spec.draws, "certain": [d.row() for d in drawn]}
-        print_json({**as_object(found, wanted, base, warnings, alone), **certain})
+        certain = {} if spec is None else {"level": spec.level, "draws": spec.draws, "certain": [d.row() for d in told.drawn]}
+        print_json({**as_object(told, warnings), **certain})
     elif output.as_csv:
-        print_csv([_row(a, wanted, alone.get(a.slower)) for a in found.answers], KEYS)
+        print_csv(told.rows, KEYS)
     else:
-        _print(found, wanted, base, alone, mark)
-        for d in drawn:
-            say(_certain(d, way))
-
-
-def _alone(base: Scenario, way: Way, shares: Sequence[float]) -> dict[float, Tolerated]:
-    """What the record of the base run says, by share."""
-    from retrompi.sim import simulate
-    from retrompi.sim.observe import Observe
-    from retrompi.studies.sensitivity import tolerated
-
-    result = simulate.run(base.question(), Observe(critical_path=True))
-    simulate.require_completed(result, base.name)
-    return {t.slower: t for t in tolerated(base, result.recorded_path, way.scale.key, tuple(shares), down=way.down)}
-
-
-def _drawn(ask: Asker, spec: Spec, way: Way, shares: Sequence[float], width: float) -> list[Distance]:
-    """The search in each draw; the key's own value is the given one in all of them."""
-    from retrompi.studies.certainty import WIDTH, DrawnAsker, distances, together
-    from retrompi.studies.tolerance import tolerance as search
-
-    asker = DrawnAsker.like(ask, spec)
-
-    def one(at: Callable[[Sequence[Any]], Sequence[Any]]) -> Tolerance:
-        def evaluate(values: Sequence[float]) -> Sequence[Any]:
-            return at([{way.scale.key: way.scale.text(x)} for x in values])
-
-        (start,) = evaluate([way.base])
-        return search(evaluate, way, start, slower=shares, more_is_better=ask.metric.more_is_better, width=max(width, WIDTH))
-
-    return distances(together([one] * spec.draws, asker), shares, spec.level)
+        _print(told.found, told.metric, told.scenario, told.alone, mark(told.warnings))
+        for d in told.drawn:
+            say(_certain(d, told.found.way))
 
 
 def _certain(d: Distance, way: Way) -> str:
@@ -137,71 +91,14 @@ def _certain(d: Distance, way: Way) -> str:
     return f"{share_text} {d.reached} of {d.draws} draws at {middle}, {low} to {high} ({percent(d.value.level)} of these draws){rest}"
 
 
-def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None, down_to: str | None) -> Way:
-    """The search range given by the options; UsageError in one line if they are inconsistent."""
-    from retrompi.studies.keys import number
-    from retrompi.studies.scale import scale_of
-    from retrompi.studies.tolerance import Way
-
-    if (add is None) == (change is None):
-        raise UsageError(
-            "give the key to change: --add KEY adds to its value, --change KEY multiplies or divides it", code="missing-option"
-        )
-    if up_to is not None and down_to is not None:
-        raise UsageError("--up-to and --down-to are mutually exclusive", code="conflicting-options")
-    if add is not None and down_to is not None:
-        raise UsageError("--add increases the key; to decrease it use --change KEY --down-to VALUE", code="bad-range")
-    key = number(base, str(add or change))
-    if key.value is None:
-        raise UsageError(f"'{key.name}' has no initial value in '{base.name}'; give one with --set {key.name}=VALUE", code="bad-range")
-    limit_text = up_to if up_to is not None else down_to
-    down = down_to is not None or (change is not None and up_to is None and canonical(key.unit) in _FALLING)
-    texts = [key.text] if limit_text is None else [limit_text]
-    scale, values = scale_of(key.name, key.unit, texts, whole=key.whole, log=False)
-    scale = type(scale)(scale.key, scale.unit, scale.spelling, scale.whole, False, 9)
-    limit = values[0] if limit_text is not None else None
-    if key.value <= 0 and (change is not None or limit is None):
-        raise UsageError(f"'{key.name}' is 0: use --add {key.name} with a largest value in --up-to", code="bad-range")
-    if limit is None:
-        limit = key.value / FARTHEST if down else key.value * FARTHEST
-        if key.whole:
-            limit = max(1.0, key.value / 64) if down else key.value * 64
-    if limit == key.value or (limit > key.value) == down:
-        word = "below" if down else "above"
-        raise UsageError(f"'{key.name}' is {key.text}; give a value {word} it", code="bad-range")
-    if change is not None:
-        return Way(scale, key.value, 2.0, key.value / limit if down else limit / key.value, by_factor=True, down=down)
-    first = 1.0 if key.whole else key.value / 8 if key.value > 0 else limit / 1024
-    return Way(scale, key.value, first, limit - key.value)
-
-
-def _row(a: Answer, metric: Metric, alone: Tolerated | None = None) -> dict[str, Any]:
-    high = a.high
-    more = {} if alone is None else {"one_run": alone.value, "one_run_in_order": alone.in_range}
-    return {
-        "slower": a.slower, "status": a.status, "within": a.low.x, "within_text": a.low.text, "beyond": high.x if high else None,
-        "beyond_text": high.text if high else None, "estimate": a.estimate, "by_slope": a.by_slope, "metric_within": a.low.reading.value,
-        "metric_beyond": high.reading.value if high else None, "unit": metric.unit, "run_within": a.low.reading.run_id,
-        "run_beyond": high.reading.run_id if high else None, "outcome_beyond": high.reading.outcome if high else None,
-        "back": [p.text for p in a.back], **more,
-    }  # fmt: skip
-
-
-def as_object(
-    found: Tolerance, metric: Metric, base: Scenario, warnings: Sequence[Mapping[str, Any]], alone: Mapping[float, Tolerated] = NOTHING
-) -> dict[str, Any]:
+def as_object(told: Tolerance, warnings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The result as JSON values."""
+    found = told.found
     runs, simulated = found.counts
-    places = [
-        {"value": p.x, "text": p.text, "metric": p.reading.value, "worse": p.worse, "outcome": p.reading.outcome, "run": p.reading.run_id}
-        for p in found.places
-    ]  # fmt: skip
     return {
-        "scenario": base.name, "metric": metric.name, "unit": metric.unit, "key": found.way.scale.key, "base": found.way.base,
-        "at_base": found.base.value, "run": found.base.run_id, "answers": [_row(a, metric, alone.get(a.slower)) for a in found.answers],
-        "slope": found.slope,
-        "elasticity": found.elasticity, "monotonic": found.monotonic, "points": places, "runs": runs, "simulated": simulated,
-        "warnings": list(warnings),
+        "scenario": told.scenario.name, "metric": told.metric.name, "unit": told.unit, "key": found.way.scale.key, "base": found.way.base,
+        "at_base": found.base.value, "run": found.base.run_id, "answers": told.rows, "slope": found.slope, "elasticity": found.elasticity,
+        "monotonic": found.monotonic, "points": told.points, "runs": runs, "simulated": simulated, "warnings": list(warnings),
     }  # fmt: skip
 
 
@@ -216,7 +113,7 @@ def _short(way: Way, x: float | None) -> str:
     return format_quantity(x, way.scale.unit) if canonical(way.scale.unit) == "s" or "e" in four else four
 
 
-def _print(found: Tolerance, metric: Metric, base: Scenario, alone: Mapping[float, Tolerated], mark: str) -> None:
+def _print(found: Found, metric: Metric, base: Scenario, alone: Mapping[float, Tolerated], mark: str) -> None:
     way = found.way
     key = way.scale.key
     at = f"{key} is {_short(way, way.base)}"
@@ -251,7 +148,7 @@ def _runs(a: Answer) -> str:
     return ", ".join(str(p.reading.run_id) for p in (a.low, a.high) if p is not None and p.reading.run_id is not None)
 
 
-def _sentences(a: Answer, found: Tolerance) -> list[str]:
+def _sentences(a: Answer, found: Found) -> list[str]:
     way, share_text = found.way, f"{100 * a.slower:g} %"
     if a.status == "never":
         worse = f"{100 * (a.low.worse or 0):.3g} % worse there"
@@ -274,7 +171,7 @@ def _moved(way: Way, estimate: float | None, high: Place) -> str:
     return f", {format_quantity(float(f'{x - way.base:.4g}'), way.scale.unit)} more"
 
 
-def _slope(found: Tolerance, metric: Metric) -> list[str]:
+def _slope(found: Found, metric: Metric) -> list[str]:
     if found.slope is None:
         return ["no slope: the run next to the base has no number"]
     key, way = found.way.scale.key, found.way

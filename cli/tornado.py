@@ -11,19 +11,19 @@ from click.core import ParameterSource
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import LARGEST_SEED
-from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, note_search, scenario_argument, the_scenario
+from retrompi.cli.answers import AnswerOptions, asking_of, count_line, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import draw, note_draws, percent
 from retrompi.cli.options import RunOutput, Uncertain
 from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
+    from retrompi.api.tornado import Tornado
     from retrompi.studies.information import Item
     from retrompi.studies.metrics import Metric
-    from retrompi.studies.reading import Asker
     from retrompi.studies.scenario import Scenario
-    from retrompi.studies.tornado import Bar, Factor, OneAtATime, Sobol
-    from retrompi.studies.uncertainty import Ensemble, Spec
+    from retrompi.studies.tornado import Bar, OneAtATime, Sobol
+    from retrompi.studies.uncertainty import Ensemble
     from retrompi.studies.worth import Worth
 
 OAT_KEYS = ("key", "base", "value", "metric", "change", "unit", "outcome", "reason", "run", "swing", "source")
@@ -69,8 +69,8 @@ def command(ctx: click.Context, scenario: str, given: TornadoOptions, output: Ru
       retrompi tornado bf-wmpi-shared --method sobol --samples 64 --vary wmpi.packet=64KiB..256KiB --vary wmpi.library=5us..90us
       retrompi tornado bf-wmpi-shared --metric time@1MiB --uncertainty 90%
     """
-    from retrompi.studies import case
-    from retrompi.studies.applies import refuse_idle
+    from retrompi.api.answering import metric_of
+    from retrompi.api.tornado import factors_of, information_of, one_at_a_time_of, sobol_of
 
     spec = given.spec()
     refused = [o for o in ("vary", "method", "samples", "seed", "second", "incomplete") if _given(ctx, o)] if spec is not None else []
@@ -80,59 +80,56 @@ def command(ctx: click.Context, scenario: str, given: TornadoOptions, output: Ru
     if spec is None and given.measure:
         raise UsageError("--measure applies only with --uncertainty", code="unused-option")
     base = the_scenario(scenario, given.sets)
-    wanted = metric_for(given.metric, "time", base)
+    wanted = metric_of(given.metric, "time", base)
     if spec is not None:
-        _information(base, wanted, spec, given, output)
+        _tell_information(information_of(base, wanted, given.measure, lambda asked: draw(output.open(), asked, spec, output.fresh)), output)
         return
-    factors = _factors(base, given.vary)
-    for f in factors:
-        for text in f.ends[:1]:
-            wanted.check(case.apply(base, {f.key: text}))
-        refuse_idle(*(case.apply(base, {f.key: text}) for text in f.ends))
+    factors, asking = factors_of(base, _varied(given.vary)), asking_of("tornado", given, output)
     if given.method == "sobol":
-        from retrompi.studies.tornado import saltelli
-
-        expected = len(saltelli(factors, given.samples, given.seed, given.second))  # rejects invalid samples before anything runs
+        _tell_sobol(sobol_of(base, wanted, factors, asking, samples=given.samples, seed=given.seed, second=given.second,
+                             incomplete=given.incomplete), given, output)  # fmt: skip
     else:
-        expected = 1 + sum(len(f.ends) for f in factors)
-    with asking("tornado", base, wanted, given, output, expected=expected) as ask:
-        if given.method == "sobol":
-            _sobol(ask, factors, wanted, given, output)
-        else:
-            _oat(ask, factors, wanted, output)
+        _tell_oat(one_at_a_time_of(base, wanted, factors, asking), output)
+
+
+def _varied(vary: Sequence[str]) -> dict[str, str]:
+    """Key -> values of the options ``--vary``. UsageError for one that is not KEY=VALUES, or a key that is given twice."""
+    found: dict[str, str] = {}
+    for item in vary:
+        key, equals, text = item.partition("=")
+        if not equals or not key.strip() or not text.strip():
+            raise UsageError(f"'--vary {item}' is not KEY=VALUES; example: --vary wmpi.packet=64KiB..256KiB", code="bad-syntax")
+        if key.strip() in found:
+            raise UsageError(f"'{key.strip()}' varies twice", code="duplicate-name")
+        found[key.strip()] = text
+    return found
 
 
 def _given(ctx: click.Context, name: str) -> bool:
     return ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE
 
 
-def _information(base: Scenario, wanted: Metric, spec: Spec, given: TornadoOptions, output: RunOutput) -> None:
+def _tell_information(told: Tornado, output: RunOutput) -> None:
     """What would make the metric more certain."""
     from retrompi.sim.cautions import mark
-    from retrompi.sim.resolved import Resolved
-    from retrompi.studies.cautions import of_scenarios
-    from retrompi.studies.worth import measurements, worth
+    from retrompi.studies.worth import Worth
 
-    asked = measurements(base, wanted, given.measure)
-    known = of_scenarios([(base.model, base)])
-    warnings = note_warnings(known)
-    questions = [Resolved.of(q) for q in (wanted.shortened(base).question(), *(a.question for a in asked))]
-    drawn = draw(output.open(), questions, spec, output.fresh)
-    values = {a.name: one.values(a.metric) for a, one in zip(asked, drawn[1:], strict=True)}
-    found = worth(drawn[0], wanted, values)
-    rows = found.rows()
+    found, drawn, wanted = told.found, told.drawn, told.metric
+    assert isinstance(found, Worth)
+    assert drawn is not None
+    warnings = note_warnings(told.warnings)
     if output.as_json:
         n = found.number
         print_json(
-            {"scenario": base.name, "metric": wanted.name, "unit": wanted.unit, "method": "information", "level": spec.level,
-             "draws": spec.draws, "completed": n.completed, "low": n.low, "median": n.median, "high": n.high,
-             "below": found.parameters.below, "rows": rows, "warnings": warnings}
+            {"scenario": told.scenario.name, "metric": wanted.name, "unit": wanted.unit, "method": told.method, "level": drawn.spec.level,
+             "draws": drawn.spec.draws, "completed": n.completed, "low": n.low, "median": n.median, "high": n.high,
+             "below": found.parameters.below, "rows": told.rows, "warnings": warnings}
         )  # fmt: skip
     elif output.as_csv:
-        print_csv(rows, INFORMATION_KEYS)
+        print_csv(told.rows, INFORMATION_KEYS)
     else:
-        _print_information(found, wanted, base, drawn[0], mark(known))
-    note_draws(drawn[:1])
+        _print_information(found, wanted, told.scenario, drawn, mark(told.warnings))
+    note_draws([drawn])
 
 
 def _print_information(found: Worth, metric: Metric, base: Scenario, drawn: Ensemble, mark: str) -> None:
@@ -178,71 +175,24 @@ def _rank(i: Item) -> str:
     return "" if not low else str(low) if low == high else f"{low}-{high}"
 
 
-def _factors(base: Scenario, vary: Sequence[str]) -> list[Factor]:
-    """The varied keys, checked against the scenario: raises for unknown keys and wrong units."""
-    from retrompi.studies import axes, case, keys
-    from retrompi.studies.tornado import Factor
+def _tell_oat(told: Tornado, output: RunOutput) -> None:
+    """One key at a time."""
+    from retrompi.sim.cautions import mark
+    from retrompi.studies.tornado import OneAtATime
 
-    if not vary:
-        found = keys.sourced(base)
-        if not found:
-            raise UsageError(f"no parameter of '{base.name}' has a sourced range; give --vary KEY=LOW..HIGH", code="nothing-varies")
-        return found
-    room = case.Room(base, [base.model], [base.platform])
-    out: list[Factor] = []
-    for item in vary:
-        key, equals, text = item.partition("=")
-        if not equals or not key.strip() or not text.strip():
-            raise UsageError(f"'--vary {item}' is not KEY=VALUES; example: --vary wmpi.packet=64KiB..256KiB", code="bad-syntax")
-        name = case.proper(key)
-        if any(f.key == name for f in out):
-            raise UsageError(f"'{name}' varies twice", code="duplicate-name")
-        axis = axes.parse(name, text.strip(), continuous=True)
-        whole = False
-        if axis.span is not None:
-            told = keys.number(base, name)
-            whole = told.whole
-        factor = Factor(axis, whole, case.about(base, name).text)
-        if len(factor.ends) > 64:
-            raise UsageError(f"'{name}' has {len(factor.ends)} values; a tornado takes LOW..HIGH or a short list", code="bad-range")
-        room.check(name, factor.ends)
-        out.append(factor)
-    return out
-
-
-def _oat(ask: Asker, factors: Sequence[Factor], metric: Metric, output: RunOutput) -> None:
-    from retrompi.studies.tornado import one_at_a_time
-
-    found = one_at_a_time(ask, factors)
-    warnings, mark = note_search(ask, [ask.scenario])
+    found, metric = told.found, told.metric
+    assert isinstance(found, OneAtATime)
+    warnings = note_warnings(told.warnings)
     if output.as_json:
         runs, simulated = found.counts
         print_json(
-            {"scenario": ask.scenario.name, "metric": metric.name, "unit": metric.unit, "method": "oat", "base": found.base.value,
-             "run": found.base.run_id, "rows": _oat_rows(found, metric), "runs": runs, "simulated": simulated, "warnings": warnings}
+            {"scenario": told.scenario.name, "metric": metric.name, "unit": metric.unit, "method": told.method, "base": told.base,
+             "run": found.base.run_id, "rows": told.rows, "runs": runs, "simulated": simulated, "warnings": warnings}
         )  # fmt: skip
     elif output.as_csv:
-        print_csv(_oat_rows(found, metric), OAT_KEYS)
+        print_csv(told.rows, OAT_KEYS)
     else:
-        _print_oat(found, metric, ask.scenario, mark)
-
-
-def _oat_rows(found: OneAtATime, metric: Metric) -> list[dict[str, Any]]:
-    """A row for each value tried, the bars in order."""
-    rows = []
-    for bar in found.bars:
-        for text, r in zip(bar.factor.ends, bar.readings, strict=True):
-            rows.append(
-                {"key": bar.factor.key, "base": bar.factor.base, "value": text, "metric": r.value, "change": _change(found, r.value),
-                 "unit": metric.unit, "outcome": r.outcome, "reason": r.reason, "run": r.run_id, "swing": bar.swing,
-                 "source": bar.factor.source}
-            )  # fmt: skip
-    return rows
-
-
-def _change(found: OneAtATime, value: float | None) -> float | None:
-    start = found.base.value
-    return None if value is None or not start else value / start - 1
+        _print_oat(found, metric, told.scenario, mark(told.warnings))
 
 
 def _percent(value: float | None) -> str:
@@ -254,6 +204,8 @@ def _percent(value: float | None) -> str:
 
 
 def _print_oat(found: OneAtATime, metric: Metric, base: Scenario, mark: str) -> None:
+    from retrompi.api.tornado import range_of
+
     say(f"{metric.label} of {base.name}: {metric.show(found.base.value)} (run {found.base.run_id}), one key at a time{mark}\n")
     moved = [b for b in found.bars if b.swing]
     rows = [row for b in moved for row in _bar_rows(found, b, metric)]
@@ -271,14 +223,16 @@ def _print_oat(found: OneAtATime, metric: Metric, base: Scenario, mark: str) -> 
     if moved:
         say("\nranges, values now, and where the ranges are from")
         for b in moved:
-            told = [f"{_range(b.factor)}, now {b.factor.base or 'not set'}", b.factor.source]
+            told = [f"{range_of(b.factor)}, now {b.factor.base or 'not set'}", b.factor.source]
             say(f"  {b.factor.key}: {'; '.join(t for t in told if t)}")
     say(f"\n{count_line(found.counts)}")
 
 
 def _bar_rows(found: OneAtATime, bar: Bar, metric: Metric) -> list[dict[str, Any]]:
     """One row for a range; one for each value of a list."""
-    changes = [_percent(_change(found, r.value)) or r.outcome for r in bar.readings]
+    from retrompi.api.tornado import change_of
+
+    changes = [_percent(change_of(found, r.value)) or r.outcome for r in bar.readings]
     swing = metric.show(bar.swing)
     if bar.factor.axis.span is not None:
         return [{"key": bar.factor.key, "low": changes[0], "high": changes[1], "swing": swing}]
@@ -288,45 +242,26 @@ def _bar_rows(found: OneAtATime, bar: Bar, metric: Metric) -> list[dict[str, Any
     ]
 
 
-def _sobol(
-    ask: Asker, factors: Sequence[Factor], metric: Metric, given: TornadoOptions, output: RunOutput
-) -> None:
-    from retrompi.studies.tornado import CONFIDENCE, sobol
+def _tell_sobol(told: Tornado, given: TornadoOptions, output: RunOutput) -> None:
+    """Sobol indices."""
+    from retrompi.sim.cautions import mark
+    from retrompi.studies.tornado import CONFIDENCE, Sobol
 
-    found = sobol(ask, factors, samples=given.samples, seed=given.seed, second=given.second, incomplete=given.incomplete)
-    warnings, mark = note_search(ask, [ask.scenario])
+    found, metric = told.found, told.metric
+    assert isinstance(found, Sobol)
+    warnings = note_warnings(told.warnings)
     if output.as_json:
         runs, simulated = found.counts
         ended = [{**p, "outcome": r.outcome, "reason": r.reason, "run": r.run_id} for p, r in found.ended]
         print_json(
-            {"scenario": ask.scenario.name, "metric": metric.name, "unit": metric.unit, "method": "sobol", "samples": found.samples,
-             "seed": given.seed,
-             "confidence": CONFIDENCE, "values": dict(found.values), "rows": _sobol_rows(found), "dropped": found.dropped, "ended": ended,
-             "runs": runs, "simulated": simulated, "warnings": warnings}
+            {"scenario": told.scenario.name, "metric": metric.name, "unit": metric.unit, "method": told.method, "samples": found.samples,
+             "seed": given.seed, "confidence": CONFIDENCE, "values": dict(found.values), "rows": told.rows, "dropped": found.dropped,
+             "ended": ended, "runs": runs, "simulated": simulated, "warnings": warnings}
         )  # fmt: skip
     elif output.as_csv:
-        print_csv(_sobol_rows(found), SOBOL_KEYS)
+        print_csv(told.rows, SOBOL_KEYS)
     else:
-        _print_sobol(found, metric, ask.scenario, CONFIDENCE, mark)
-
-
-def _range(factor: Factor) -> str:
-    joint = ".." if factor.axis.span is not None else ","
-    return joint.join(factor.ends) + (":log" if factor.axis.span is not None and factor.axis.span.log else "")
-
-
-def _sobol_rows(found: Sobol) -> list[dict[str, Any]]:
-    """A row for each index: first, total, and second of a pair."""
-    rows: list[dict[str, Any]] = []
-    for i in found.indices:
-        both = (("first", i.first, i.first_conf), ("total", i.total, i.total_conf))
-        rows += [
-            {"key": i.factor.key, "with": "", "index": name, "value": v, "conf": c, "range": _range(i.factor), "source": i.factor.source}
-            for name, v, c in both
-        ]
-    for s in found.seconds:
-        rows.append({"key": s.a, "with": s.b, "index": "second", "value": s.index, "conf": s.conf, "range": "", "source": ""})
-    return rows
+        _print_sobol(found, metric, told.scenario, CONFIDENCE, mark(told.warnings))
 
 
 def _three(value: float) -> str:
@@ -335,11 +270,13 @@ def _three(value: float) -> str:
 
 
 def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float, mark: str) -> None:
+    from retrompi.api.tornado import range_of
+
     shown: Mapping[str, str] = {k: metric.show(v) for k, v in found.values.items()}
     say(f"{metric.label} of {base.name}{mark}\nmean {shown['mean']}, deviation {shown['deviation']}, "
                f"{shown['least']} to {shown['most']}\n")  # fmt: skip
     rows = [
-        {"key": i.factor.key, "range": _range(i.factor), "first": f"{_three(i.first)} ± {i.first_conf:.3f}",
+        {"key": i.factor.key, "range": range_of(i.factor), "first": f"{_three(i.first)} ± {i.first_conf:.3f}",
          "total": f"{_three(i.total)} ± {i.total_conf:.3f}"}
         for i in found.indices
     ]  # fmt: skip

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.base.units import format_bytes, parse
+from retrompi.base.units import format_bytes
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import new_path, output_option, ranks_option
 from retrompi.cli.output import Column, Output, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from retrompi.api.measuring import Recording
 
 COLUMNS = (
     Column("rank", "rank", right=True),
@@ -62,21 +65,22 @@ def record(command: tuple[str, ...], given: RecordOptions, output: Output) -> No
       retrompi trace record -o app.tar.zst -- mpiexec -n 4 python app.py
       retrompi trace record --smpi -n 4 -- examples/jacobi.c
     """
+    from retrompi.api import measuring
     from retrompi.measure import record as recorder
 
     if given.finish is not None:
         if command:
             raise UsageError("--finish takes no command", code="unused-option")
         out = new_path(given.out or given.finish.with_name(given.finish.name.removesuffix(".part")))
-        result = recorder.assemble(given.finish, out, None, check=not given.no_check)
+        result = measuring.Recording(recorder.assemble(given.finish, out, None, check=not given.no_check))
     else:
         if not command:
             raise UsageError(
                 "nothing to record: give a command after --, e.g. retrompi trace record -- mpiexec -n 4 ./app", code="missing-option"
             )
-        result = recorder.record(
-            command, given.out or Path(f"{_name(command)}-trace"), mpicc=given.mpicc, use_smpi=given.use_smpi, ranks=given.ranks,
-            clock=recorder.Clock(given.clock, *_scale(given)), whole_command=given.whole_command, check=not given.no_check,
+        result = measuring.record(
+            command, given.out or Path(f"{_name(command)}-trace"), smpi=given.use_smpi, ranks=given.ranks, mpicc=given.mpicc,
+            clock=given.clock, rate=given.rate, merge_below=given.threshold, whole_command=given.whole_command, check=not given.no_check,
         )  # fmt: skip
     _tell(result, output)
     if result.failed or result.partial:
@@ -90,33 +94,13 @@ def _name(command: tuple[str, ...]) -> str:
     return path.stem if path.suffix in (".c", ".f", ".f90", ".py", ".cpp", ".cc") else path.name
 
 
-def _scale(given: RecordOptions) -> tuple[float | None, int]:
-    """(rate, threshold) as arguments of ``Clock``."""
-    if given.clock in ("instructions", "cycles"):
-        try:
-            each = None if given.rate is None else float(given.rate)
-        except ValueError:
-            raise UsageError(
-                f"--rate {given.rate}: with --clock {given.clock} this is flop per event, a plain number", code="bad-number"
-            ) from None
-        least = 1000
-    else:
-        each = None if given.rate is None else parse(given.rate, "flop/s")
-        least = round(parse(given.threshold, "s") * 1e9)
-    if (each is not None and not 0 < each < float("inf")) or least < 0:
-        raise UsageError("--rate must be positive and --merge-below not negative", code="out-of-range")
-    return each, least
-
-
-def _tell(result: Any, output: Output) -> None:
+def _tell(result: Recording, output: Output) -> None:
     """Print a summary of the recording: a row for each rank, the totals, and what is missing."""
     from retrompi.traces.computation import rate_of
 
-    rows = [
-        {"rank": s.rank, "ended": s.ended(), "calls": s.calls, "lines": s.lines, "trace_B": s.written, "overhead_ns": s.overhead_ns}
-        for s in result.states
-    ]
-    told: dict[str, Any] = {"out": str(result.path), "ranks": result.ranks, "exit_code": result.exit_code, "partial": result.partial}
+    rows = result.rows
+    ranks = result.found.ranks
+    told: dict[str, Any] = {"out": str(result.path), "ranks": ranks, "exit_code": result.found.exit_code, "partial": result.partial}
     if result.trace is not None:
         from retrompi.sim import preflight
 
@@ -132,8 +116,8 @@ def _tell(result: Any, output: Output) -> None:
         print_table(rows[:MOST_ROWS], COLUMNS)
         if len(rows) > MOST_ROWS:
             say(f"… and {len(rows) - MOST_ROWS} more ranks (--csv has all)")
-        calls = sum(s.calls for s in result.states)
-        what = f"{result.path}: {result.ranks} ranks, {calls} calls"
+        calls = sum(s.calls for s in result.found.states)
+        what = f"{result.path}: {ranks} ranks, {calls} calls"
         if result.trace is not None:
             what += f", {told['sends']} messages sent ({format_bytes(told['bytes_sent'])}), with collectives about {told['messages']}"
         say(what + (", PARTIAL" if result.partial else ""))

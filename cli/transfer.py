@@ -48,14 +48,12 @@ def command(given: TransferOptions, output: RunOutput) -> None:
       retrompi transfer --model mpibip
       retrompi transfer --csv
     """
+    from retrompi.api.predicting import transfer_of
     from retrompi.papers import transfer
     from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
-    from retrompi.spec import registry
 
-    if given.model:
-        registry.model(given.model)  # names the nearest of an unknown one
     with progress("transfer") as report:
-        rows = transfer.rows(output.open(), given.model, fresh=output.fresh, progress=report)
+        rows = transfer_of(given.model, output.open(), output.fresh, report).rows
     if given.write:
         click.echo(f"written: {transfer.write(rows)}", err=True)
     if not output.text:

@@ -14,8 +14,8 @@ from retrompi.cli.options import RunOutput, Uncertain, Workers, complete_model, 
 from retrompi.cli.output import Column, Output, as_text, print_table, say
 
 if TYPE_CHECKING:
+    from retrompi.api.judging import Verdicts
     from retrompi.papers import Reproduction, Verdict
-    from retrompi.studies.uncertainty import Spec
 
 KEYS = ("id", "system", "use", "verdict", "observed", "low", "high", "unit", "note")
 COLUMNS = (
@@ -45,22 +45,22 @@ def published(row: Mapping[str, Any]) -> str:
     return as_text(low) if low == high else f"{as_text(low)}..{as_text(high)}"
 
 
-def print_verdicts(verdicts: Sequence[Verdict], output: Output, *, all_rows: bool = False) -> None:
+def print_verdicts(told: Verdicts, output: Output, *, all_rows: bool = False) -> None:
     """The verdicts as JSON, CSV, or a table with a count for fit and held-out claims below it.
 
     The table lists judged and excluded claims; ``all_rows`` adds the others. JSON and CSV contain all.
     """
     from retrompi.papers import summary
 
-    drawn, rows = _drawn(verdicts), rows_of(verdicts)
-    shown: list[dict[str, Any]] = rows
+    rows = told.rows
+    shown: Sequence[Mapping[str, Any]] = rows
     if output.text:
         shown = [{**row, "published": published(row), **_third(row)} for row in rows if all_rows or _interesting(row)]
-    columns = (*COLUMNS[:3], THIRD[0], *COLUMNS[3:5], THIRD[1], *COLUMNS[5:]) if drawn else COLUMNS
-    output.emit(shown, columns, keys=keys_of(verdicts), empty="no claims to judge")
+    columns = (*COLUMNS[:3], THIRD[0], *COLUMNS[3:5], THIRD[1], *COLUMNS[5:]) if told.drawn else COLUMNS
+    output.emit(shown, columns, keys=keys_of(told), empty="no claims to judge")
     if output.text:
         say("")
-        for line in summary(verdicts):
+        for line in summary(told.found):
             say(str(line))
 
 
@@ -106,24 +106,11 @@ def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
     return row
 
 
-def _drawn(verdicts: Sequence[Verdict]) -> bool:
-    return any(v.agreement is not None for v in verdicts)
-
-
-def rows_of(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """The flat rows of the verdicts, with the third verdict if draws were made."""
+def keys_of(told: Verdicts) -> tuple[str, ...]:
+    """The keys of the rows in JSON and CSV."""
     from retrompi.papers.verdicts import NOT_DRAWN
 
-    if not _drawn(verdicts):
-        return [v.row() for v in verdicts]
-    return [{**v.row(), **(NOT_DRAWN if v.agreement is None else v.agreement.row())} for v in verdicts]
-
-
-def keys_of(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """The keys of `rows_of` in JSON and CSV."""
-    from retrompi.papers.verdicts import NOT_DRAWN
-
-    return (*KEYS, *NOT_DRAWN) if _drawn(verdicts) else KEYS
+    return (*KEYS, *NOT_DRAWN) if told.drawn else KEYS
 
 
 def _third(row: Mapping[str, Any]) -> dict[str, str]:
@@ -136,25 +123,6 @@ def _third(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _interesting(row: Mapping[str, Any]) -> bool:
     return bool(row["verdict"] != "unjudged" or row["use"] == "exclude")
-
-
-def studies(keys: Sequence[str], output: RunOutput, jobs: int | None, fidelity: str = "mechanism") -> list[Reproduction]:
-    """The replayed papers, which are at hand, at a rung of the fidelity ladder; ``jobs`` at a time."""
-    from retrompi.papers import run_papers
-    from retrompi.papers.reproduction import WORKERS
-
-    opened = output.open()
-    with progress(keys[0] if len(keys) == 1 else f"{len(keys)} studies") as report:
-        return run_papers(keys, opened, output.fresh, report, workers=jobs or WORKERS, fidelity=fidelity)
-
-
-def with_agreement(done: Sequence[Reproduction], spec: Spec, output: RunOutput, jobs: int | None) -> list[Reproduction]:
-    """The replayed papers, which are at hand, with what the draws of their parameters say."""
-    from retrompi.papers.agreement import with_agreement as judged
-    from retrompi.papers.reproduction import WORKERS
-
-    with progress("draws") as report:
-        return judged(done, output.open(), spec, report, fresh=output.fresh, workers=jobs or WORKERS)
 
 
 @dataclass(frozen=True)
@@ -198,34 +166,22 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
       retrompi validate --all --csv
       retrompi validate --paper mpptest-1994 --uncertainty 90% --draws 20
     """
-    from retrompi.papers import all_papers, judge_all, of_curves
+    from retrompi.api.judging import Judging, validate_model_of, validate_of
     from retrompi.papers.coverage import written
-    from retrompi.papers.paper import working_with
 
     spec = given.spec()
-
     if given.model is not None:
-        from retrompi.papers.evidence import judge_model
-        from retrompi.spec import registry
-
-        verdicts = judge_model(given.model, given.platform or registry.own_platform(given.model), output.open(), fresh=output.fresh)
-        print_verdicts(verdicts, output, all_rows=given.all_rows)
-        if any(v.verdict == "fail" for v in verdicts):
-            ctx.exit(1)
-        return
-    with working_with(*(all_papers() if given.paper is None else [given.paper])) as found:
-        done = studies([plan.key for plan in found], output, given.jobs)
-        if spec is not None:
-            done = with_agreement(done, spec, output, given.jobs)
-            if given.write:
-                click.echo(f"written: {written(done).name}", err=True)
-        verdicts = done[0].verdicts if given.paper is not None else [*judge_all(done), *of_curves(done)]
-    if not output.text or given.full or given.all_rows or spec is not None:
-        print_verdicts(verdicts, output, all_rows=given.all_rows)
-    elif given.paper is not None:
-        print_digest(done[0])
+        told = validate_model_of(given.model, given.platform, output.open(), output.fresh)
     else:
-        print_counts(verdicts)
+        told = validate_of(given.paper, Judging(output.open(), output.fresh, given.jobs, progress), spec)
+        if given.write:
+            click.echo(f"written: {written(told.papers).name}", err=True)
+    if not output.text or given.full or given.all_rows or spec is not None or given.model is not None:
+        print_verdicts(told, output, all_rows=given.all_rows)
+    elif given.paper is not None:
+        print_digest(told.papers[0])
+    else:
+        print_counts(told.found)
         say("\nevery verdict: --full, of one paper: --paper KEY, why one is so: retrompi claims show ID")
-    if any(v.verdict == "fail" for v in verdicts):
+    if told.failed:
         ctx.exit(1)

@@ -8,6 +8,7 @@ import contextlib
 import doctest
 import inspect
 import json
+import re
 import subprocess
 import sys
 import time
@@ -20,8 +21,11 @@ from cases import for_each
 from refusals import refused
 
 import retrompi
+from retrompi.cli import functions
+from retrompi.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "retrompi" / "__init__.py"
 SIGNATURES = Path(__file__).parent / "data" / "api.json"
 OURS = [n for n in retrompi.__all__ if getattr(getattr(retrompi, n), "__module__", "").startswith("retrompi.api")]
 FUNCTIONS = [n for n in OURS if inspect.isfunction(getattr(retrompi, n))]
@@ -202,5 +206,117 @@ def test_what_is_drawn_has_intervals(tmp_path: Path) -> None:
     assert run.interval("time").completed == 1
 
 
+BESIDE = "Each command beside its function (tests/test_api.py writes this table):\n\n"
+
+
+def _with_table(text: str) -> str:
+    """The package's docstring with the table of commands and functions of today."""
+    return re.sub(re.escape(BESIDE) + r".*?(?=\"\"\")", lambda _: BESIDE + functions.table() + "\n", text, count=1, flags=re.DOTALL)
+
+
+def test_each_command_stands_beside_its_function_or_says_why_there_is_none() -> None:
+    """Rewrite the table: python tests/test_api.py."""
+    assert {*functions.FUNCTIONS, *functions.ALONE} == set(COMMANDS)
+    assert not {*functions.FUNCTIONS} & {*functions.ALONE}
+    for name in (n for names in functions.FUNCTIONS.values() for n in names):
+        found: Any = retrompi
+        for part in name.split("."):
+            found = getattr(found, part)
+        assert callable(found), name
+    text = PACKAGE.read_text(encoding="utf-8")
+    assert BESIDE in text
+    assert _with_table(text) == text
+    assert functions.table() in (retrompi.__doc__ or "")
+
+
+@for_each("name", FUNCTIONS)
+def test_no_argument_escapes_as_a_type_error(name: str) -> None:
+    """Whatever stands in the place of an argument, and one that is missing or unknown, is a UsageError that names it."""
+    function = getattr(retrompi, name)
+    if name == "in_background":
+        with refused(retrompi.UsageError, "wrong-type"):
+            asyncio.run(function(3))
+        return
+    parameters = inspect.signature(function).parameters.values()
+    needed = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    fitting = {p.name: _fitting(str(p.annotation)) for p in needed}
+    for p in parameters:
+        if p.kind is p.VAR_POSITIONAL:
+            with refused(retrompi.UsageError, "wrong-type"):
+                function(3)
+        elif p.kind is p.VAR_KEYWORD:
+            for key in retrompi.Options.__annotations__:
+                with refused(retrompi.UsageError, f"wrong-type | '{key}'"):
+                    function(**fitting, **{key: object()})
+        else:
+            for wrong in (object(), {1: object()}, [object()], b"bytes", 1j):
+                with refused(retrompi.UsageError, f"wrong-type | '{p.name}'"):
+                    function(**{**fitting, p.name: wrong})
+    with refused(retrompi.UsageError, "unknown-name | nonsense"):
+        function(**fitting, nonsense=1)
+    if fitting:
+        with refused(retrompi.UsageError, f"missing-argument | {next(iter(fitting))}"):
+            function()
+
+
+def _fitting(declared: str) -> Any:
+    """A value that a declared type takes."""
+    return {} if declared.startswith("Mapping") else [] if declared.startswith("Sequence") else "1 KiB" if declared == "Size" else "x"
+
+
+def test_a_list_of_one_text_is_not_that_text_and_a_number_of_numpy_is_a_number(tmp_path: Path) -> None:
+    import numpy as np
+
+    with refused(retrompi.UsageError, "wrong-type | write ['wmpi']"):
+        retrompi.compare_runtimes("ring", "wmpi")
+    with refused(retrompi.UsageError, "wrong-type | 'size' | not float 1.5"):
+        retrompi.pingpong("wmpi", mode="shared", sizes=np.array([1024]), reps=np.int64(2), store=tmp_path / "s.db").time(1.5)  # type: ignore[arg-type]
+
+
+def test_the_answers_of_the_interface_are_those_of_the_commands(tmp_path: Path, retrompi: Callable[..., Any]) -> None:
+    """tornado, break-even and tolerance: rows, runs and cautions."""
+    import retrompi as package
+
+    short, store = {"trace.sizes": "1KiB", "trace.reps": 2}, tmp_path / "s.db"
+    common = ("--set", "trace.sizes=1KiB", "--set", "trace.reps=2", "--store", str(store), "--json", "-j", "1")
+    tornado = package.tornado("bf-wmpi-shared", {"wmpi.event": "1us..100us"}, metric="time@1KiB", set=short, store=store, jobs=1)
+    told = json.loads(retrompi("tornado", "bf-wmpi-shared", "--vary", "wmpi.event=1us..100us", "--metric", "time@1KiB", *common).out)
+    assert told["rows"] == tornado.rows
+    assert (told["base"], told["simulated"]) == (tornado.base, 0)
+    assert [w["code"] for w in told["warnings"]] == [w.code for w in tornado.warnings]
+    sides = {"a": {"model": "wmpi"}, "b": {"model": "hpvm"}}
+    given: dict[str, Any] = {"metric": "time@1KiB", "tolerance": 0.5, "set": short, "store": store, "jobs": 1}
+    crossed = package.break_even("bf-wmpi-shared", "wmpi.event", "1us", "100us", **sides, scan=2, **given)
+    told = json.loads(retrompi("break-even", "bf-wmpi-shared", "--along", "wmpi.event=1us..100us", "--a", "model=wmpi", "--b", "model=hpvm",
+                               "--metric", "time@1KiB", "--scan", "2", "--tolerance", "50%", *common).out)  # fmt: skip
+    assert (told["points"], told["crossings"]) == (crossed.rows, crossed.crossings)
+    far = package.tolerance("bf-wmpi-shared", add="wmpi.event", up_to="1ms", slower=[0.05, 0.5], **given)
+    told = json.loads(retrompi("tolerance", "bf-wmpi-shared", "--add", "wmpi.event", "--up-to", "1ms", "--metric", "time@1KiB", "--slower",
+                               "5%,50%", "--tolerance", "50%", *common).out)  # fmt: skip
+    assert (told["answers"], told["points"], told["slope"]) == (far.rows, far.points, far.slope)
+
+
+def test_measured_curves_and_predictions_are_those_of_the_commands(tmp_path: Path, retrompi: Callable[..., Any]) -> None:
+    import retrompi as package
+
+    store, file = tmp_path / "s.db", str(ROOT / "tests" / "data" / "measured" / "netpipe37-np.out")
+    kept = package.import_measured(file, label="mine", store=store)
+    assert kept.rows == json.loads(retrompi("measured", "list", "--store", str(store), "--json").out)
+    (told,) = json.loads(retrompi("measured", "show", "mine", "--store", str(store), "--json").out)
+    assert told["points"] == package.measured("mine", store=store).rows == package.measured(file).rows
+    assert package.predict("mpibip-lanai9").rows == json.loads(retrompi("predict", "mpibip-lanai9", "--json").out)
+    with refused(package.UsageError, "unknown-name"):
+        package.predict("mpibip-lanai8")
+    with refused(package.RetrompiError, "bad-usage"):
+        package.record([], tmp_path / "trace")
+
+
+def test_the_name_before_still_works_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrompi.api.judging.validate_of", lambda paper, judging, spec: (paper, judging.jobs))
+    with pytest.warns(DeprecationWarning, match=r"retrompi\.validate"):
+        assert retrompi.verdicts("krishna", jobs=3) == ("krishna", 3)
+
+
 if __name__ == "__main__":
     SIGNATURES.write_text(json.dumps(_promised(), indent=1) + "\n", encoding="utf-8")
+    PACKAGE.write_text(_with_table(PACKAGE.read_text(encoding="utf-8")), encoding="utf-8")

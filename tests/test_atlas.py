@@ -28,13 +28,13 @@ from refusals import agrees, refused
 
 from retrompi import render
 from retrompi.base.errors import InputError, RetrompiError
-from retrompi.papers import claims, paper, reproduction, systems, verdicts
+from retrompi.papers import claims, paper, reproduction, scores, systems, verdicts
 from retrompi.papers import experiments as kinds
 from retrompi.papers.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable, ScatterFigure, read_figures, read_tables
 from retrompi.papers.experiments import Done, Job
 from retrompi.papers.paper import Paper, all_papers, find_paper
 from retrompi.papers.reproduction import Reproduction
-from retrompi.render import cards, exhibits, front, numbers, overlay, tables
+from retrompi.render import cards, exhibits, front, glance, numbers, overlay, tables
 from retrompi.render import figures as drawing
 from retrompi.store import open_store
 
@@ -478,7 +478,7 @@ def test_the_front_page_shows_failures_defects_and_how_it_was_made(rinf: Reprodu
     assert "krishna-2010: not reproduced" in text
     assert "a &lt;machine&gt;" in text
     assert "The fidelity ladder" in text
-    assert "Plotly" not in text  # nothing to draw: the page stays small
+    assert text.index('id="figure-glance"') < text.index("<h2"), "the page opens with its figure"
     assert "baker-fox and baker-fox-long" in text
     with (tmp_path / "atlas-matrix.csv").open(newline="", encoding="utf-8") as handle:
         assert sum(int(r["pass"]) + int(r["fail"]) + int(r["unjudged"]) for r in csv.DictReader(handle)) == len(claims.load())
@@ -493,6 +493,22 @@ def test_without_defects_the_page_says_so(rinf: Reproduction) -> None:
     assert "Every claim that can be judged has been judged." in text
     assert 'class="defect"' not in text
     assert "<p>None.</p>" in text
+
+
+def test_the_figure_at_a_glance_has_what_is_held_out_and_what_was_blind() -> None:
+    held = next(c for c in claims.load() if c.use == "validate")
+    made = verdicts.Verdict("A", "s", "validate", "pass", 3.0, 1.0, 4.0, "ms", "")
+    changes: list[dict[str, Any]] = [{}, {"verdict": "fail", "observed": 8.0}, {"use": "calibrate"}, {"high": None}, {"observed": "words"},
+                                     {"verdict": "unjudged"}, {"low": -1.0}]  # fmt: skip
+    rows = [replace(made, **change) for change in changes]
+    assert [glance.ratio(v) for v in rows] == [1.5, 4.0, 1.5, None, None, 1.5, None]
+    score = next(s for s in scores.scores())
+    passed, failed, blind = glance.figure([held] * len(rows), rows, [score]).data
+    assert (list(passed.x), list(failed.x), list(blind.x)) == ([1.5], [4.0], [1 + score.bias])
+    assert set(passed.y) == {claims.paper_key(held.paper)}
+    assert list(blind.y) == [f"blind: {score.runtime}"]
+    drawn = glance.figure(claims.load(), front.scorecard([]).verdicts, scores.scores())
+    assert len(drawn.data[2].x) == len(scores.scores())
 
 
 # --- one pool for all studies ---

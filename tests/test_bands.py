@@ -377,6 +377,17 @@ def test_the_bars_of_a_message_have_an_interval_for_each_stage_and_the_total() -
     assert "interval" not in message_page.page(plain).partition("<header>")[2].partition("<script>")[0]
 
 
+def test_stages_too_small_for_a_bar_are_one_bar_and_all_stand_in_the_table() -> None:
+    rows = tuple({"stage": f"stage {i}", "process": "", "seconds": s} for i, s in enumerate([60e-6, 39e-6, 0.4e-6, 0.3e-6, 0.3e-6]))
+    total = {"stage": "total", "process": "", "seconds": 100e-6}
+    (bars,) = message_page.figures(message_page.Stages("t", rows, total, 1))["stages"].data
+    assert list(bars.x) == pytest.approx([100.0, 60.0, 39.0, 1.0])
+    assert "3 stages below 1% each" in bars.y[-1]
+    assert "stage 4" in message_page.page(message_page.Stages("t", rows, total, 1))
+    wide = ({**rows[2], "seconds_low": 0.0, "seconds_high": 5e-6}, *rows[3:])
+    assert len(message_page.folded(message_page.Stages("t", wide, total, 1, 0.9, 20))) == 2, "a stage that may be large keeps its bar"
+
+
 def test_kept_third_verdicts_are_of_the_same_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     told = Verdict(id="A", system="s", use="validate", verdict="fail", observed=3.0, low=1.0, high=2.0, unit="ms", note="")
     file = tmp_path / "agreement.csv"

@@ -76,7 +76,7 @@ def shelf(served: ClassServer, student: str) -> DatabaseShelf:
 
 
 TEACHERS = ("/course/teacher", "/course/teacher/lab/1", "/course/teacher/marks/1/explain", "/course/teacher/student/{id}",
-            "/course/teacher/grades.csv")  # fmt: skip
+            "/course/teacher/student/{id}/1", "/course/teacher/alike/1", "/course/teacher/grades.csv")  # fmt: skip
 CHANGES = ("/course/teacher/lab/1/dates", "/course/teacher/lab/1/release", "/course/teacher/lab/1/reveal", "/course/teacher/add",
            "/course/teacher/settings", "/course/teacher/student/{id}/link", "/course/teacher/student/{id}/out",
            "/course/teacher/student/{id}/remove")  # fmt: skip
@@ -308,7 +308,7 @@ def test_a_class_is_seen_marked_and_graded(served: ClassServer, browser: Callabl
     rows = {r.task: r for r in records.statistics(db, one)}
     assert (rows["startup"].answered, rows["startup"].right, rows["startup"].first) == (2, 1, 1)
     assert rows["explain"].open == 2
-    assert records.mistakes(db, one)["startup"][0][1] == 1
+    assert len(records.mistakes(db, one)["startup"][0].students) == 1
     found = predictions.distribution(one.task("p-startup"), predictions.sealed(db, one))
     assert found.count == 2
     assert sum(b.count for b in found.bins) == 2

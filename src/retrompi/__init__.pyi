@@ -2,11 +2,24 @@
 
 from .api.asking import Options as Options
 from .api.background import in_background as in_background
+from .api.break_even import BreakEven as BreakEven
+from .api.break_even import break_even as break_even
+from .api.fits import Calibration as Calibration
+from .api.fits import calibrate as calibrate
 from .api.judging import Claim as Claim
+from .api.judging import Reproduced as Reproduced
 from .api.judging import Verdicts as Verdicts
 from .api.judging import claim as claim
 from .api.judging import claims as claims
+from .api.judging import reproduce as reproduce
+from .api.judging import validate as validate
 from .api.judging import verdicts as verdicts
+from .api.measuring import MeasuredCurve as MeasuredCurve
+from .api.measuring import Recording as Recording
+from .api.measuring import import_measured as import_measured
+from .api.measuring import list_measured as list_measured
+from .api.measuring import measured as measured
+from .api.measuring import record as record
 from .api.parts import Model as Model
 from .api.parts import Platform as Platform
 from .api.parts import list_models as list_models
@@ -14,6 +27,10 @@ from .api.parts import list_platforms as list_platforms
 from .api.parts import model as model
 from .api.parts import platform as platform
 from .api.paths import CriticalPath as CriticalPath
+from .api.predicting import Predictions as Predictions
+from .api.predicting import Transfer as Transfer
+from .api.predicting import predict as predict
+from .api.predicting import transfer as transfer
 from .api.programs import Comparison as Comparison
 from .api.programs import Execution as Execution
 from .api.programs import Runtimes as Runtimes
@@ -31,6 +48,10 @@ from .api.searches import optimise as optimise
 from .api.studies import StudyResult as StudyResult
 from .api.studies import study as study
 from .api.studies import sweep as sweep
+from .api.tolerance import Tolerance as Tolerance
+from .api.tolerance import tolerance as tolerance
+from .api.tornado import Tornado as Tornado
+from .api.tornado import tornado as tornado
 from .base.errors import EngineError as EngineError
 from .base.errors import InputError as InputError
 from .base.errors import RetrompiError as RetrompiError

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from retrompi.api.frames import opened, texts
-from retrompi.base.errors import UsageError, nearest
+from retrompi.base.errors import UsageError
 from retrompi.base.units import parse, parse_sizes
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import needs, registry
@@ -90,10 +90,6 @@ def as_seconds(value: str | float) -> float:
 def asked_of(model: str | Path, platform: str | Path | None, workload: Workload, given: Options, **more: Any) -> tuple[Resolved, Where]:
     """The question with its names looked up, and its store; UsageError for what is wrong in it, before a store is made. ``platform``
     None: the model's own. ``given`` are options of every run, ``more`` those of a trace (`OPTIONS`)."""
-    allowed = [*(key for key, f in OPTIONS.items() if not f.of and key not in ("model", "platform")), "store", "fresh"]
-    if unknown := set(given) - set(allowed):
-        name = sorted(unknown)[0]
-        raise UsageError(f"no option '{name}'{nearest(name, allowed)}", code="unknown-name")
     options: dict[str, Any] = {"mode": NATURAL, "network": NATIVE, **{k: v for k, v in given.items() if k in OPTIONS}, **more}
     options |= {"model": str(model), "platform": registry.own_platform(str(model)) if platform is None else str(platform)}
     options |= {"set": texts(options.get("set", {})), "what_if_hardware": options.get("what_if_hardware", False) or needs.asked()}

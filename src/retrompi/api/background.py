@@ -10,6 +10,7 @@ from functools import cache
 from typing import ParamSpec, TypeVar
 
 from retrompi.api.frames import reporting
+from retrompi.base.errors import UsageError
 
 __all__ = ["in_background"]
 
@@ -36,13 +37,18 @@ async def in_background(function: Callable[P, R], *args: P.args, **kwargs: P.kwa
     """
     from retrompi.sim.worker import Group
 
+    if not callable(function):
+        raise UsageError(f"in_background: 'function' is a function, not {function!r}", code="wrong-type")
     group = Group()
 
     def work() -> R:
         with group:
-            given = inspect.signature(function).bind(*args, **kwargs)
-            if "progress" not in given.signature.parameters:
+            if "progress" not in inspect.signature(function).parameters:
                 return function(*args, **kwargs)
+            try:
+                given = inspect.signature(function).bind(*args, **kwargs)
+            except TypeError:
+                return function(*args, **kwargs)  # which says what is wrong
             with reporting(given.arguments.get("progress"), function.__name__) as told:
 
                 def report(done: int, total: int, what: str = "") -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
+from inspect import isfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retrompi.api.checking import checked
 from retrompi.base.errors import UsageError
 from retrompi.sim.cautions import Caution, mark
 
@@ -93,7 +95,13 @@ def _text(value: Any) -> str:
 
 
 class Table:
-    """Rows with names: the base of all results."""
+    """Rows with names: the base of all results, whose methods check what they are given."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        for name, member in list(vars(cls).items()):
+            if isfunction(member) and not name.startswith("_"):
+                setattr(cls, name, checked(member))
 
     @property
     def title(self) -> str:

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from retrompi.api.checking import checked
 from retrompi.api.frames import Progress, Report, Row, Table, opened, reporting, texts
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
@@ -204,6 +205,7 @@ class Runtimes(Table):
         return runtimes_page.figures(self.found, self.title)["matrix"]
 
 
+@checked
 def run(
     program: str | Path, arguments: Sequence[str] = (), *, ranks: int = 2, backend: Backend | None = None, model: str | Path | None = None,
     platform: str | Path | None = None, mode: str | None = None, set: Mapping[str, str | float] | None = None,
@@ -230,6 +232,7 @@ def run(
         ))  # fmt: skip
 
 
+@checked
 def compare(
     program: str | Path, arguments: Sequence[str] = (), *, ranks: int = 2, model: str | Path | None = None,
     platform: str | Path | None = None, backends: Sequence[Backend] = ("native", "smpi", "model"), repetitions: int = 10,
@@ -251,6 +254,7 @@ def compare(
         ))  # fmt: skip
 
 
+@checked
 def compare_runtimes(
     program: str | Path, models: Sequence[str], *, platforms: Sequence[str] = (), ranks: int | None = None, mode: str | None = None,
     platform: str | Path | None = None, arguments: Mapping[str, str | float] | None = None, metrics: Sequence[str] = (),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from retrompi.api.asking import Options, Size, Where, as_bytes, as_seconds, as_sizes, asked_of
+from retrompi.api.checking import checked
 from retrompi.api.frames import Progress, Row, Table, reporting
 from retrompi.api.paths import CriticalPath, path_of
 from retrompi.base.errors import UsageError
@@ -388,6 +389,7 @@ def run_of(asked: Resolved, where: Where, observe: Observe = NOTHING, rate: Rate
     return Run(asked, answer(where.store, asked, fresh=where.fresh, observe=observe), where, rate=rate)
 
 
+@checked
 def pingpong(
     model: str | Path, platform: str | Path | None = None, *, sizes: Size | Sequence[Size] | None = None, reps: int | None = None,
     warm_up: int = WARM_UP, **options: Unpack[Options],
@@ -409,6 +411,7 @@ def pingpong(
     return curve_of(*asked_of(model, platform, pingpong_of(as_sizes(sizes), reps, warm_up), options))
 
 
+@checked
 def message(model: str | Path, platform: str | Path | None = None, *, size: Size, **options: Unpack[Options]) -> Anatomy:
     """The anatomy of one message of ``size`` (B, or text): its one-way time by stage and process, exact to the picosecond.
 
@@ -420,6 +423,7 @@ def message(model: str | Path, platform: str | Path | None = None, *, size: Size
     return anatomy_of(*asked_of(model, platform, Message(as_bytes(size)), options))
 
 
+@checked
 def replay(
     trace: Trace | str | Path, model: str | Path, platform: str | Path | None = None, *, ranks: int | None = None,
     section: str | None = None, compute: str | float | None = None, kills: Sequence[str] = (),

@@ -7,7 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrompi.api.frames import Progress, Row, Table, opened, reporting, texts
+from retrompi.api.answering import Answer, Asking, asking_in, cautions_of, metric_of, scenario_of
+from retrompi.api.checking import checked
+from retrompi.api.frames import Progress, Row, texts
 from retrompi.sim.cautions import Caution
 from retrompi.spec import needs
 
@@ -17,11 +19,12 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.metrics import Metric
     from retrompi.studies.optimise import Optimum, Over
+    from retrompi.studies.scenario import Scenario
 
-__all__ = ["Search", "optimise"]
+__all__ = ["Search", "optimise", "search_of"]
 
 
-class Search(Table):
+class Search(Answer):
     """A search for the best value of a metric: a row for each trial, with its keys, the metric (``unit``), outcome and run_id.
 
     >>> found = retrompi.optimise("bf-wmpi-shared", {"wmpi.event": "1us..100us"}, metric="time@4KiB",
@@ -30,19 +33,14 @@ class Search(Table):
     ('...us', ...)
     """
 
-    def __init__(self, found: Optimum, overs: Sequence[Over], metric: Metric, scenario: str, warnings: Sequence[Caution] = ()) -> None:
-        self.found, self.overs, self.metric, self.scenario = found, overs, metric, scenario
-        self._warnings = tuple(warnings)
+    def __init__(self, scenario: Scenario, metric: Metric, found: Optimum, overs: Sequence[Over], warnings: Sequence[Caution]) -> None:
+        super().__init__(scenario, metric, warnings)
+        self.found, self.overs = found, overs
 
     @property
     def title(self) -> str:
         """What was searched for."""
-        return f"{self.scenario}: {self.metric.label}, the {'largest' if self.metric.more_is_better else 'smallest'}"
-
-    @property
-    def warnings(self) -> tuple[Caution, ...]:
-        """What one should know of the scenario and its runs; ``about`` says how many of them it is about, unless they all are."""
-        return self._warnings
+        return f"{self.scenario.name}: {self.metric.label}, the {'largest' if self.metric.more_is_better else 'smallest'}"
 
     @cached_property
     def rows(self) -> Sequence[Row]:
@@ -75,6 +73,7 @@ class Search(Table):
         return figure
 
 
+@checked
 def optimise(
     scenario: str | Path, over: Mapping[str, str | Sequence[str | float]], *, metric: str = "time", trials: int = 60, seed: int = 1,
     set: Mapping[str, str | float] | None = None, what_if_hardware: bool = False, store: Store | Path | str | None = None,
@@ -92,19 +91,21 @@ def optimise(
     >>> retrompi.optimise("bf-wmpi-shared", keys, metric="time@4KiB", trials=4, set=short).best["outcome"]    # its "time@4KiB" is in s
     'completed'
     """
-    from retrompi.studies import case, catalogue, metrics
     from retrompi.studies import optimise as searching
-    from retrompi.studies.cautions import of_search
-    from retrompi.studies.reading import Asker
-    from retrompi.studies.worker_pool import Pool
 
     with needs.asking(what_if_hardware or needs.asked()):
-        base = case.apply(catalogue.scenario(str(scenario)), texts(set or {}))
-    wanted = metrics.parse(metric)
-    wanted.check(base)
-    overs = searching.space(base, [f"{k}={v if isinstance(v, str) else ','.join(map(str, v))}" for k, v in over.items()])
-    with reporting(progress, "optimise") as report, Pool(jobs) as executor:
-        ask = Asker(opened(store), base, wanted, executor, fresh, report, trials + 1)
-        found = searching.optimise(ask, overs, trials=trials, seed=seed, more_is_better=wanted.more_is_better)
+        base = scenario_of(scenario, texts(set or {}))
+        wanted = metric_of(metric, "time", base)
+        overs = searching.space(base, [f"{k}={v if isinstance(v, str) else ','.join(map(str, v))}" for k, v in over.items()])
+        return search_of(base, wanted, overs, asking_in(store, fresh, jobs, progress, "optimise"), trials=trials, seed=seed)
+
+
+def search_of(base: Scenario, metric: Metric, overs: Sequence[Over], asking: Asking, *, trials: int, seed: int) -> Search:
+    """The search over the keys ``overs``."""
+    from retrompi.studies import case
+    from retrompi.studies.optimise import optimise
+
+    with asking(base, metric, trials + 1) as ask:
+        found = optimise(ask, overs, trials=trials, seed=seed, more_is_better=metric.more_is_better)
         ends = [base, *(case.apply(base, {over.key: end}) for over in overs for end in over.ends)]
-        return Search(found, overs, wanted, base.name, of_search(ask.store, ends, ask.run_ids))
+        return Search(base, metric, found, overs, cautions_of(ask, ends))

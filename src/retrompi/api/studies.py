@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from retrompi.api.checking import checked
 from retrompi.api.frames import Progress, Row, Table, opened, reporting, texts
 from retrompi.sim.cautions import Caution
 from retrompi.spec import needs
@@ -107,6 +108,7 @@ def _run(study: Study, store: Store | Path | str | None, fresh: bool, jobs: int 
         return StudyResult(at, run_study(at, study, executor=Pool(jobs), fresh=fresh, report=report))
 
 
+@checked
 def sweep(
     scenario: str | Path, vary: Mapping[str, Values], *, set: Mapping[str, str | float] | None = None, sample: str = "", draws: int = 0,
     what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
@@ -130,6 +132,7 @@ def sweep(
     return _run(replace(made, draws=draws), store, fresh, jobs, progress)
 
 
+@checked
 def study(
     name: str | Path, *, draws: int = 0, what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False,
     jobs: int | None = None, progress: Progress | None = None,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import sqlalchemy as sa
 
@@ -17,7 +18,7 @@ from retrompi.classroom.roll import Entry
 from retrompi.classroom.schema import Course, CourseLab
 from retrompi.labs.lab import lab as lab_of
 
-__all__ = ["About", "Settings", "about", "change", "dates", "lab_names", "labs", "new", "plan", "reveal", "time_of"]
+__all__ = ["About", "Settings", "about", "change", "dates", "lab_names", "labs", "new", "plan", "reveal", "time_of", "zone_of"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,13 @@ class Settings:
     """Whether answers are marked without names."""
     language: str = ""
     """Language of the pages where a member has chosen none."""
+    zone: str = ""
+    """Time zone of the course's dates, ``Europe/Berlin``; empty: that of the machine that serves it."""
+
+    @property
+    def tz(self) -> tzinfo | None:
+        """The zone; None: the machine's own."""
+        return ZoneInfo(self.zone) if self.zone else None
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,8 @@ def change(db: Database, *, code: str | None = None, **settings: Any) -> About:
     for name in ("runs", "cpu_s", "uploads", "upload_B", "members"):
         if name in settings and not 0 < settings[name] < 1e15:
             raise UsageError(f"{name} is a number above 0, not {settings[name]:g}", code="out-of-range")
+    if settings.get("zone"):
+        zone_of(settings["zone"])
     now = about(db)
     values: dict[str, Any] = {"settings": asdict(replace(now.settings, **settings))}
     if code is not None:
@@ -122,15 +132,24 @@ def plan(db: Database, lab: str) -> dict[str, Any]:
     return rows[name]
 
 
-def time_of(text: str) -> datetime | None:
-    """A time as written: ISO 8601, in the zone of this machine unless it names one; "" or "none" is no time. UsageError otherwise."""
+def zone_of(name: str) -> ZoneInfo:
+    """A time zone by its name, ``Europe/Berlin``. UsageError for an unknown one."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # also names that are paths, or folders of names
+        raise UsageError(f"no time zone '{name[:40]}'{nearest(name[:40], available_timezones())}", code="unknown-name") from None
+
+
+def time_of(text: str, zone: tzinfo | None = None) -> datetime | None:
+    """A time as written: ISO 8601, in ``zone`` (None: that of this machine) unless it names one; "" or "none" is no time. UsageError
+    otherwise."""
     if text.strip().lower() in ("", "none", "never"):
         return None
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
         raise UsageError(f"'{text[:40]}' is no time; write it as 2026-12-01T18:00, or none", code="bad-value") from None
-    return found.astimezone(UTC)
+    return (found.replace(tzinfo=zone) if found.tzinfo is None else found).astimezone(UTC)
 
 
 def dates(db: Database, lab: str, **times: datetime | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +23,8 @@ from retrompi.labs.student import draw
 from retrompi.labs.work import Work as Done
 from retrompi.labs.work import model_answer
 
-__all__ = ["WHOLE", "Given", "Sheet", "criteria", "give", "of_member", "open_tasks", "release", "sheets"]
+__all__ = ["WHOLE", "Given", "Sheet", "answer_text", "criteria", "filled", "give", "given_to", "of_member", "open_tasks", "release",
+           "sheets"]  # fmt: skip
 
 WHOLE = ""
 """The criterion of a task without a rubric, and of the comment on the whole answer."""
@@ -51,6 +52,8 @@ class Sheet:
     question: str
     answer: str
     model: str
+    criteria: tuple[Criterion, ...] = ()
+    """What marks are given for, with this student's numbers."""
     marks: Mapping[str, Given] = field(default_factory=dict)
     by: str = ""
 
@@ -75,11 +78,21 @@ def criteria(task: Task) -> tuple[Criterion, ...]:
     return task.criteria or (Criterion(WHOLE, task.points, ""),)
 
 
+def filled(task: Task, known: Mapping[str, str]) -> tuple[Criterion, ...]:
+    """The criteria of a task with a student's numbers in their words."""
+    return tuple(
+        replace(c, says=_text.fill(c.says, known, strict=False),
+                levels=tuple((points, _text.fill(says, known, strict=False)) for points, says in c.levels))
+        for c in criteria(task)
+    )  # fmt: skip
+
+
 def _tag(secret: str, member_id: int, lab: str) -> str:
     return hashlib.sha256(f"{secret}\0{member_id}\0{lab}".encode()).hexdigest()[:16]
 
 
-def _answer(work: Done, task: Task) -> str:
+def answer_text(work: Done, task: Task) -> str:
+    """The answer that stands in a work: its text, the items of an order in lines, or the program."""
     if task.kind == "file":
         return work.files.get(task.file, b"")[:100_000].decode("utf-8", "replace")
     found = work.answers.get(task.id, "")
@@ -100,14 +113,14 @@ def sheets(db: Database, lab: Lab, task: Task, *, anonymous: bool = False) -> li
             if person.id not in works:
                 continue
             work = work_of(connection, works[person.id])
-            answer = _answer(work, task)
+            answer = answer_text(work, task)
             if not answer.strip():
                 continue
             known = _text.names(lab, draw(lab, person.student), person.student)
             question = _text.fill(task.question, known, strict=False)
             model = _WRAPPED.sub(" ", model_answer(work, lab, task.id)) if task.kind == "text" else ""
             found.append(Sheet(person.id, person.name, person.student, _tag(secret, person.id, lab.name), question, answer, model,
-                               marks.get(person.id, {}), by.get(person.id, "")))  # fmt: skip
+                               filled(task, known), marks.get(person.id, {}), by.get(person.id, "")))  # fmt: skip
     return sorted(found, key=lambda s: s.tag) if anonymous else found
 
 
@@ -165,10 +178,22 @@ def of_member(db: Database, member_id: int, lab: Lab) -> list[dict[str, Any]]:
             marks = _marks(connection, lab.name, task.id).get(member_id)
             if marks:
                 rows = [{"name": c.name or task.id, "points": marks.get(c.name, Given()).points, "of": c.points, "says": c.says,
-                         "comment": marks.get(c.name, Given()).comment if c.name else ""} for c in criteria(task)]  # fmt: skip
-                found.append({"task": task.id, "question": _text.fill(task.question, known, strict=False), "answer": _answer(work, task),
-                              "criteria": rows, "comment": marks.get(WHOLE, Given()).comment,
-                              "points": sum(m.points or 0.0 for m in marks.values())})  # fmt: skip
+                         "comment": marks.get(c.name, Given()).comment if c.name else ""} for c in filled(task, known)]  # fmt: skip
+                question = _text.fill(task.question, known, strict=False)
+                comment = marks.get(WHOLE, Given()).comment
+                found.append({"task": task.id, "question": question, "answer": answer_text(work, task), "criteria": rows,
+                              "comment": comment, "points": sum(m.points or 0.0 for m in marks.values())})  # fmt: skip
+    return found
+
+
+def given_to(db: Database, member_id: int, lab: Lab) -> dict[str, tuple[float, str]]:
+    """Task -> (points, comment) that teachers gave a student in a lab."""
+    query = sa.select(Mark.task, Mark.criterion, Mark.points, Mark.comment).where(Mark.member_id == member_id, Mark.lab == lab.name)
+    found: dict[str, tuple[float, str]] = {}
+    with db.reading() as connection:
+        for task, criterion, points, comment in connection.execute(query):
+            before = found.get(task, (0.0, ""))
+            found[task] = (before[0] + (points or 0.0), comment if criterion == WHOLE else before[1])
     return found
 
 

@@ -10,23 +10,38 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
-from flask import Response, g, request
+from flask import Response, g, has_app_context, request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from retrompi.base import translate
 from retrompi.base.translate import _, ngettext
 from retrompi.studio.room import Member
 
-__all__ = ["ago", "message", "page", "style", "teaching", "when"]
+__all__ = ["ago", "field", "here", "message", "page", "style", "teaching", "utc", "when"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _HERE = Path(__file__).parent
 _LOADING = threading.Lock()
 
 
+def here(time: datetime) -> datetime:
+    """A time in the zone of the course that is being served, else of this machine."""
+    return time.astimezone(g.get("zone") if has_app_context() else None)
+
+
 def when(time: datetime | None) -> str:
-    """A time, UTC to the minute; a dash for none."""
+    """A time to the minute, with the zone it is told in (`here`); a dash for none."""
+    return "–" if time is None else here(time).strftime("%Y-%m-%d %H:%M %Z")
+
+
+def utc(time: datetime | None) -> str:
+    """A time, UTC to the minute, as the commands write it; a dash for none."""
     return "–" if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def field(time: datetime | None) -> str:
+    """A time as a field of a form has it."""
+    return "" if time is None else here(time).strftime("%Y-%m-%dT%H:%M")
 
 
 def ago(time: datetime | None) -> str:
@@ -70,7 +85,7 @@ def unnumbered(text: str) -> str:
 def _environment() -> Environment:
     made = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
                        lstrip_blocks=True)  # fmt: skip
-    made.filters.update(when=when, ago=ago, points=lambda v: "–" if v is None else f"{v:g}", percent=lambda v: f"{v:.0%}")
+    made.filters.update(when=when, ago=ago, field=field, points=lambda v: "–" if v is None else f"{v:g}", percent=lambda v: f"{v:.0%}")
     made.filters.update(role=role, status=status, unnumbered=unnumbered, way=way)
     made.globals.update(_=_, ngettext=ngettext)
     return made

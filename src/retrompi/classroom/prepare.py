@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,11 @@ class Preparer:
         """The right answers of a student, if they are prepared."""
         found = self._known.get(key_of(lab_of(lab), student))
         return None if found is None else dict(found["expected"])
+
+    def known(self, lab: str, students: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Key of a student's values -> right ones and those of mistakes, of the students for whom they are prepared."""
+        keys = {key_of(lab_of(lab), student) for student in students}
+        return {key: dict(found) for key in keys if (found := self._known.get(key)) is not None}
 
     def _work(self) -> None:
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from retrompi.classroom.schema import Check, CheckResult, Mark, Member, Work
 from retrompi.labs.lab import Lab
 from retrompi.labs.lab import lab as lab_of
 
-__all__ = ["Standing", "TaskStatistics", "grades", "mistakes", "standings", "standings_of", "statistics"]
+__all__ = ["Mistake", "Standing", "TaskStatistics", "grades", "mistakes", "standings", "standings_of", "statistics"]
 
 DONE = ("right", "sealed", "changed", "open")
 
@@ -183,16 +184,50 @@ def _students() -> Any:
     return sa.select(Member.id).where(Member.role == "student")
 
 
-def mistakes(db: Database, lab: Lab, most: int = 5) -> dict[str, list[tuple[str, int]]]:
-    """Task -> (what the check said, number of students it was said to), most frequent first; without what says only "not right"."""
-    query = sa.select(CheckResult.task, CheckResult.says, sa.func.count(sa.distinct(Check.member_id))).join(Check)
+@dataclass
+class Mistake:
+    """A kind of mistake in a task: what the check says of it, without the numbers of single students; who made it; their answers."""
+
+    says: str
+    students: set[int] = field(default_factory=set)
+    given: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def examples(self) -> list[str]:
+        """The most frequent answers."""
+        return [text if len(text) <= 40 else f"{text[:39]}…" for text, _ in self.given.most_common(3)]
+
+
+def mistakes(db: Database, lab: Lab, most: int = 8) -> dict[str, list[Mistake]]:
+    """Task -> kinds of mistakes, those of the most students first; ``says`` is empty for what no usual mistake leads to."""
+    query = sa.select(CheckResult.task, CheckResult.says, CheckResult.given, Check.member_id).join(Check)
     wrong = query.where(Check.lab == lab.name, CheckResult.status.in_(("wrong", "unreadable")), Check.member_id.in_(_students()))
-    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    found: dict[str, dict[str, Mistake]] = defaultdict(dict)
     with db.reading() as connection:
-        for task, says, students in connection.execute(wrong.group_by(CheckResult.task, CheckResult.says)):
-            found[task].append((says, int(students)))
+        rows = connection.execute(wrong.order_by(Check.number, Check.id)).all()
+    seen: set[tuple[str, int, str]] = set()
+    for task, says, given, student in rows:
+        kind = _kind(says, given)
+        one = found[task].setdefault(kind, Mistake(kind))
+        one.students.add(student)
+        if (task, student, given) not in seen:  # the same answer, checked again, is one answer
+            seen.add((task, student, given))
+            one.given[given] += 1
     order = [t.id for t in lab.tasks]
-    return {task: sorted(found[task], key=lambda row: (-row[1], row[0]))[:most] for task in order if task in found}
+    return {task: sorted(found[task].values(), key=lambda m: (-len(m.students), m.says))[:most] for task in order if task in found}
+
+
+_UNIT = r"(?:[KMGT]i?B(?:/s)?|B(?:/s)?|[mun\u00b5]?s|[KMG]?Hz|[KMG]?bit/s|[KMG]?bps|[KMG])"
+_NUMBER = re.compile(rf"(?<![\w.])[-+]?\d[\d.,]*(?:e[-+]?\d+)?(?: ?{_UNIT}\b)?", re.IGNORECASE)
+
+
+def _kind(says: str, given: str) -> str:
+    """What a check said, without the answer and the numbers of the student to whom it said it."""
+    told = says
+    for cut in dict.fromkeys((given, given.strip(), given[:40])):
+        if cut:
+            told = told.replace(f"'{cut}'", "'…'")
+    return _NUMBER.sub("…", told)
 
 
 def grades(db: Database) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from retrompi.base.errors import InputError, RetrompiError
 from retrompi.labs.student import normal_id
 
-__all__ = ["Entry", "read"]
+__all__ = ["Entry", "entries", "read"]
 
 _COLUMNS = {
     "student": (
@@ -48,7 +48,7 @@ class Entry:
 
 
 def read(file: Path) -> list[Entry]:
-    """The people of a class list. InputError with file and line for what cannot be taken: nobody is left out in silence."""
+    """The people of the class list in a file. InputError with file and line for what cannot be taken: nobody is left out in silence."""
     try:
         if file.stat().st_size > LARGEST_B:
             raise InputError(f"the class list is larger than {LARGEST_B >> 20} MiB", file, code="out-of-range")
@@ -57,6 +57,12 @@ def read(file: Path) -> list[Entry]:
         raise InputError("the class list is not UTF-8 text; save it as 'CSV UTF-8'", file, code="unreadable-file") from None
     except OSError as error:
         raise InputError(f"cannot read the class list: {error.strerror}", file, code="unreadable-file") from None
+    return entries(text, file)
+
+
+def entries(text: str, file: Path | None = None) -> list[Entry]:
+    """The people of a class list, which is the text of ``file``, if it is of a file; a line with an id alone needs no heading above it.
+    InputError with the line."""
     first = text.split("\n", 1)[0]
     mark = max(",;\t", key=first.count)
     try:

@@ -126,6 +126,7 @@ class ClassServer(Studio):
         @server.before_request
         def whose() -> None:
             g.member = self.roster.member(g.session)
+            g.zone = self.course.settings.tz
 
         server.url_map.strict_slashes = False
         server.register_blueprint(doors(self.roster, guarded))

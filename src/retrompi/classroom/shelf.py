@@ -79,7 +79,7 @@ class DatabaseShelf:
             return found
         planned = plan(self.db, lab.name)
         if not is_open(planned) and not self.member.teaches:
-            raise UsageError(f"lab {lab.key} opens at {when(planned['opens'])} UTC", code="not-open")
+            raise UsageError(f"lab {lab.key} opens at {when(planned['opens'])}", code="not-open")
         made = begin(lab, self.member.student)
         try:
             with self.db.transaction() as connection:

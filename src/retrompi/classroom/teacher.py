@@ -6,17 +6,18 @@ import io
 from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import quote
+from zoneinfo import available_timezones
 
 from flask import Blueprint, Response, g, redirect, request
 
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.translate import _
-from retrompi.classroom import course, marks, members, predictions, records
+from retrompi.classroom import answers, course, marks, members, predictions, records, similar
 from retrompi.classroom.database import Database
 from retrompi.classroom.own import devices
 from retrompi.classroom.page import message, page, teaching
-from retrompi.classroom.prepare import Preparer
+from retrompi.classroom.prepare import SESSION, Preparer
 from retrompi.classroom.roster import Roster
 from retrompi.labs.lab import Lab
 from retrompi.labs.lab import lab as lab_of
@@ -26,6 +27,8 @@ from retrompi.studio.room import Room
 __all__ = ["teacher"]
 
 HOME = "/course/teacher"
+_COMPARING_S = 60.0
+"""How long a page waits for the comparison of a class's works."""
 
 
 class Served(Protocol):
@@ -84,6 +87,7 @@ def teacher(server: Served) -> Blueprint:
         return page(
             "teacher.html", course=server.course, labs=[{**p, "about": lab_of(p["lab"])} for p in plans], found=found,
             students=[r for r in rows if r["role"] == "student"], staff=[r for r in rows if r["role"] != "student"], base=server.links,
+            zones=sorted(available_timezones()),
             **values,
         )  # fmt: skip
 
@@ -129,7 +133,8 @@ def teacher(server: Served) -> Blueprint:
         _may_change()
         found = named(lab)
         if what == "dates":
-            course.dates(db, found.name, opens=course.time_of(_zoned("opens")), closes=course.time_of(_zoned("closes")))
+            times = {name: course.time_of(request.form.get(name, "")[:40], server.course.settings.tz) for name in ("opens", "closes")}
+            course.dates(db, found.name, **times)
             return _back(f"{HOME}#labs")
         if what == "release":
             marks.release(db, found.name, request.form.get("yes") == "1")
@@ -146,7 +151,7 @@ def teacher(server: Served) -> Blueprint:
         asked = found.task(task[:80])
         anonymous = server.course.settings.anonymous
         sheets = marks.sheets(db, found, asked, anonymous=anonymous)
-        return page("marks.html", lab=found, task=asked, sheets=sheets, criteria=marks.criteria(asked), anonymous=anonymous,
+        return page("marks.html", lab=found, task=asked, sheets=sheets, anonymous=anonymous,
                     open_tasks=marks.open_tasks(found), released=course.plan(db, found.name)["released"])  # fmt: skip
 
     @made.post("/marks/<lab>/<task>/<tag>")
@@ -176,6 +181,29 @@ def teacher(server: Served) -> Blueprint:
     @teaching
     def student(member_id: int) -> Response:
         return student_page(member_id)
+
+    @made.get("/student/<int:member_id>/<lab>")
+    @teaching
+    def answers_of(member_id: int, lab: str) -> Response:
+        person, found = whom(member_id), named(lab)
+        rows = answers.answers(db, found, member_id, server.preparer.right(found.name, person["student"]))
+        return page("answers.html", person=person, lab=found, rows=rows, checks=answers.checks(db, found, member_id),
+                    given=marks.given_to(db, member_id, found))  # fmt: skip
+
+    @made.get("/alike/<lab>")
+    @teaching
+    def alike(lab: str) -> Response:
+        found = named(lab)
+        works = similar.works(db, found)
+        known = server.preparer.known(found.name, (student for _id, student, _work in works))
+        jobs, title = server.room.jobs, _("comparing the works")
+        job = jobs.submit(SESSION, title, similar.compared, found.name, works, known, server.room.places[1], client=f"alike {found.name}")
+        state = jobs.wait(job, SESSION, _COMPARING_S)
+        if state.status != "done":
+            return message(_("The works could not be compared in time; try again in a minute."), 503)
+        names, told = {row["id"]: row for row in people()}, state.result
+        left_out = [names[one]["name"] for one in told["left_out"]]
+        return page("alike.html", lab=found, names=names, pairs=told["pairs"], compared=told["compared"], left_out=left_out)
 
     @made.post("/student/<int:member_id>/<what>")
     @teaching
@@ -213,7 +241,11 @@ def teacher(server: Served) -> Blueprint:
     @teaching
     def settings() -> Response:
         _may_change()
-        server.settings(code=request.form.get("code", "")[:40], anonymous=request.form.get("anonymous") == "1")
+        code, zone = (request.form.get(name, "").strip()[:60] for name in ("code", "zone"))
+        try:
+            server.settings(code=code[:40], anonymous=request.form.get("anonymous") == "1", zone=zone)
+        except UsageError as error:
+            return overview(line=str(error))
         return _back(f"{HOME}#settings")
 
     @made.get("/grades.csv")
@@ -226,12 +258,6 @@ def teacher(server: Served) -> Blueprint:
         return Response(out.getvalue(), mimetype="text/csv", headers=head)
 
     return made
-
-
-def _zoned(name: str) -> str:
-    """A time of a form, which is UTC as the page says."""
-    text = request.form.get(name, "")[:40].strip()
-    return f"{text}+00:00" if text else ""
 
 
 def _points(text: str) -> float | None:

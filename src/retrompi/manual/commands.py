@@ -99,7 +99,17 @@ def _section(words: str, command: click.Command, level: int) -> list[str]:
     context = click.Context(command, info_name=f"retrompi {words}")
     usage = " ".join(command.collect_usage_pieces(context))
     heading = f"# retrompi {words}" if level == 1 else f"{'#' * level} retrompi {words} {anchor(words)}"
-    return [heading, f"```text\nretrompi {words} {usage}\n```", _said(command), _options(command, words)]
+    return [heading, f"```text\nretrompi {words} {usage}\n```", _said(command), *([_python(words)] if level == 1 else []),
+            _options(command, words)]  # fmt: skip
+
+
+def _python(name: str) -> str:
+    """Which functions of the Python interface a command has."""
+    from retrompi.cli.functions import ALONE, FUNCTIONS
+
+    if name in ALONE:
+        return f"In Python: no function ({escape(ALONE[name])})."
+    return f"In [Python](../../api.md): {', '.join(f'`retrompi.{one}`' for one in FUNCTIONS[name])}."
 
 
 def command_pages() -> list[Page]:

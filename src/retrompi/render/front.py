@@ -23,11 +23,13 @@ from retrompi.papers.systems import anchor, system_of
 from retrompi.papers.transfer import judged, shipped
 from retrompi.papers.verdicts import Summary, Verdict, summary
 from retrompi.render import blind_page
+from retrompi.render import glance as glancing
 from retrompi.render.html import SIGN, bounds, boxes, document, number, ranges, scroller, table
 from retrompi.render.ladder import ladder_rows, ladder_table
 from retrompi.render.machines_page import PAGE, SOURCES, machine_cells
 from retrompi.render.matrix import SORT, matrix_html
 from retrompi.render.paper_page import over_draws
+from retrompi.render.plotted import drawing, figure_html
 from retrompi.render.transfer_table import transfer_html
 from retrompi.studies.about import networks
 
@@ -345,6 +347,7 @@ def _counts(score: Scorecard) -> str:
 def front_page(score: Scorecard, how: Made) -> str:
     """The front page as HTML text. It loads no external resource; its script sorts tables, and without it they stay as they are."""
     papers = len({c.paper for c in score.claims})
+    glance = glancing.figure(score.claims, score.verdicts, scores.scores())
     rows = [(f"<b>{escape(a)}</b>", escape(b)) for a, b in how.rows]
     return document(
         "Atlas",
@@ -358,6 +361,7 @@ see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
 {'<a href="#fidelity">Fidelity</a>' if score.fidelity else ""}
 {'<a href="#networks">Networks</a>' if score.beside else ""}<a href="#transfer">Transfer</a>
 <a href="#made">How it was made</a></nav></header>
+{figure_html(glance, "glance", tall=True)}
 {_counts(score)}
 <h2 id="runtimes">Runtimes, networks, machines</h2>{matrix_html(score.cells(), [*score.replayed, PAGE])}
 <h2 id="blind">The blind test</h2><p>Whole curves of runtimes were predicted before the project knew them, and then laid over the
@@ -374,5 +378,6 @@ of the largest bandwidths; no model is tuned to it.</p>{_interventions(effects(v
 <h2 id="transfer">Transfer</h2><p>Every model on every machine that its library is known to have run on. <b>Input</b>: a value of the model
 or the machine comes from it. <b>Blind</b>: predicted, with an interval, before the project knows the published number.</p>
 {transfer_html(score.transfer())}
-<h2 id="made">Provenance</h2>{table(("what", ""), rows)}<script>{SORT}</script>""",
+<h2 id="made">Provenance</h2>{table(("what", ""), rows)}
+{drawing({"glance": glance})}<script>{SORT}</script>""",
     )

@@ -16,9 +16,11 @@ from retrompi.render.figures import AXIS, PALETTE, hatched, layout
 from retrompi.render.html import Content, document, save, table
 from retrompi.render.plotted import drawing, figure_html
 
-__all__ = ["Stages", "figures", "page", "write"]
+__all__ = ["Stages", "figures", "folded", "page", "write"]
 
 _TOTAL = "#6b6b6b"
+LEAST = 0.01
+"""Share of the total below which a stage has no bar of its own: it would be invisible."""
 Row = Mapping[str, Any]
 
 
@@ -43,17 +45,30 @@ def _unit(seconds: float) -> tuple[str, float]:
     return next(((u, s) for u, s in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)) if seconds >= s), ("ns", 1e-9))
 
 
+def folded(told: Stages) -> list[Row]:
+    """The stages that a bar can show; those below `LEAST` of the total, also at the high end of their interval, as one row with their
+    sum."""
+    least = LEAST * told.total["seconds"]
+    small = [r for r in told.rows if max(r["seconds"], r.get("seconds_high") or 0.0) < least]
+    if len(small) < 2:
+        return list(told.rows)
+    rest = {"stage": f"{len(small)} stages below {LEAST:.0%} each", "process": "", "seconds": sum(r["seconds"] for r in small)}
+    return [*(r for r in told.rows if r not in small), rest]
+
+
 def figures(told: Stages) -> dict[str, go.Figure]:
-    """The bars, the total first. An interval is drawn by itself: a stage that few draws have may be 0 in the nominal run."""
-    rows = [told.total, *told.rows]
+    """The bars, the total first; small ones are `folded`, the table has all. An interval is drawn by itself: a stage that few draws have
+    may be 0 in the nominal run."""
+    shown = folded(told)
+    rows = [told.total, *shown]
     names = [str(r["stage"]) + (f", {r['process']}" if r["process"] else "") for r in rows]
     ends = [(r.get("seconds_low"), r.get("seconds_high")) for r in rows]
     unit, scale = _unit(max([r["seconds"] for r in rows] + [high for _, high in ends if high is not None]))
     figure = go.Figure(go.Bar(
         orientation="h", y=[f"{n}<br><b>{format_time(r['seconds'])}</b>".replace(" us<", " µs<") for n, r in zip(names, rows, strict=True)],
         x=[r["seconds"] / scale for r in rows], customdata=[_said(r) for r in rows], showlegend=False,
-        marker={"color": [_TOTAL, *[PALETTE[0]] * len(told.rows)],
-                "pattern": {**hatched("", 0.25), "shape": ["/", *[""] * len(told.rows)]}},
+        marker={"color": [_TOTAL, *[PALETTE[0]] * len(shown)],
+                "pattern": {**hatched("", 0.25), "shape": ["/", *[""] * len(shown)]}},
         hovertemplate="%{customdata}<extra></extra>",
     ))  # fmt: skip
     both = zip(figure.data[0].y, ends, strict=True)

@@ -16,7 +16,7 @@ from retrompi.labs.work import Asked, Shelf, Work
 if TYPE_CHECKING:
     from retrompi.studio.job import JobState
 
-__all__ = ["Known", "check", "checked", "expected", "key_of", "report_page"]
+__all__ = ["Known", "bench_of", "check", "checked", "expected", "key_of", "report_page"]
 
 MOST = 4000
 """Students' numbers whose right values are remembered."""
@@ -57,7 +57,8 @@ def key_of(lab: Lab, who: str) -> str:
     return "\0".join([lab.name, str(lab.version), *(f"{k}={v}" for k, v in sorted(texts.items()))])
 
 
-def _bench(lab: Lab, who: str, store: str | None, known: Mapping[str, Any] | None) -> Bench:
+def bench_of(lab: Lab, who: str, store: str | None, known: Mapping[str, Any] | None) -> Bench:
+    """Where a student's values are computed, or known already."""
     from retrompi.store import open_store
 
     boxed = not sandbox.missing() if getattr(lab.reference, "RUNS", ()) else False
@@ -75,7 +76,7 @@ def expected(report: Any, name: str, who: str, store: str | None) -> dict[str, A
 
     lab = _lab.lab(name)
     report(0, 1, lab.title)
-    p, bench = student.draw(lab, who), _bench(lab, who, store, None)
+    p, bench = student.draw(lab, who), bench_of(lab, who, store, None)
     return {"expected": grade.computed(lab, p, bench), "mistakes": grade.usual(lab, p, bench)}
 
 
@@ -85,7 +86,7 @@ def checked(report: Any, done: Work, store: str | None, known: Mapping[str, Any]
 
     lab, who = _lab.lab(done.state.lab), done.state.student
     report(0, 1, lab.title)
-    bench = _bench(lab, who, store, known)
+    bench = bench_of(lab, who, store, known)
     grading = work.graded(done, lab, bench)
     p = student.draw(lab, who)
     values = known or {"expected": grade.computed(lab, p, bench), "mistakes": grade.usual(lab, p, bench)}
@@ -118,6 +119,6 @@ def report_page(report: Any, done: Work, store: str | None, known: Mapping[str, 
     from retrompi.labs import report as _report
 
     lab, who = _lab.lab(done.state.lab), done.state.student
-    bench = _bench(lab, who, store, known)
+    bench = bench_of(lab, who, store, known)
     bench.may_run = False
     return {"page": _report.page(lab, done.state, work.graded(done, lab, bench), student.draw(lab, who), bench)}

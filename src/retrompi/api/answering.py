@@ -1,0 +1,93 @@
+"""What the questions that take several runs of a scenario have in common: the scenario, the metric, and where the runs are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from retrompi.api.frames import Progress, Table, opened, reporting
+from retrompi.base.errors import UsageError
+from retrompi.sim.cautions import Caution
+
+if TYPE_CHECKING:
+    from retrompi.store import Store
+    from retrompi.studies.metrics import Metric
+    from retrompi.studies.reading import Asker
+    from retrompi.studies.scenario import Scenario
+    from retrompi.studies.uncertainty import Spec
+
+__all__ = ["Answer", "Asking", "asking_in", "cautions_of", "metric_of", "scenario_of", "spec_of"]
+
+
+class Asking(Protocol):
+    """Opens where the runs of a question are made and stored; ``expected`` runs are an estimate, for the progress."""
+
+    def __call__(self, scenario: Scenario, metric: Metric, expected: int) -> AbstractContextManager[Asker]: ...
+
+
+class Answer(Table):
+    """The answer to a question about a scenario by several runs."""
+
+    def __init__(self, scenario: Scenario, metric: Metric, warnings: Sequence[Caution]) -> None:
+        self.scenario, self.metric = scenario, metric
+        self._warnings = tuple(warnings)
+
+    @property
+    def warnings(self) -> tuple[Caution, ...]:
+        """What one should know of the scenario and the runs; ``about`` says how many of them it is about, unless they all are."""
+        return self._warnings
+
+
+def scenario_of(name: str | Path, changes: Mapping[str, str]) -> Scenario:
+    """The scenario with these overrides. Raises UsageError for an unknown name, and for an override that is wrong or without effect."""
+    from retrompi.studies import case, catalogue
+    from retrompi.studies.applies import refuse_idle
+
+    found = case.apply(catalogue.scenario(str(name)), changes)
+    case.identity(found)
+    refuse_idle(found)
+    return found
+
+
+def metric_of(name: str | None, default: str, scenario: Scenario) -> Metric:
+    """The metric by name. UsageError if the scenario's runs cannot have it."""
+    from retrompi.studies import metrics
+
+    found = metrics.parse(name or default)
+    found.check(scenario)
+    return found
+
+
+def asking_in(store: Store | Path | str | None, fresh: bool, jobs: int | None, progress: Progress | None, label: str) -> Asking:
+    """Runs in a store, made by ``jobs`` processes (default: one a processor)."""
+    from retrompi.studies.reading import Asker
+    from retrompi.studies.worker_pool import Pool
+
+    @contextmanager
+    def ask(scenario: Scenario, metric: Metric, expected: int) -> Iterator[Asker]:
+        with reporting(progress, label) as report, Pool(jobs) as executor:
+            yield Asker(opened(store), scenario, metric, executor, fresh, report, expected, label)
+
+    return ask
+
+
+def spec_of(level: float, draws: int) -> Spec | None:
+    """What is asked of draws; None for no draws. UsageError for a level that is none, and for a single draw."""
+    from retrompi.studies.uncertainty import Spec
+
+    if not 0 < level < 1:
+        raise UsageError(f"the level is above 0 and below 1, not {level:g}; example: level=0.9", code="out-of-range")
+    if draws < 0 or draws == 1:
+        raise UsageError(f"draws are 0 (none) or at least 2, not {draws}", code="out-of-range")
+    return Spec(level, draws) if draws else None
+
+
+def cautions_of(ask: Asker, scenarios: Sequence[Scenario], spec: Spec | None = None) -> list[Caution]:
+    """The cautions of a search: those of ``scenarios``, its base and its ends, by model, what its runs kept, and that the draws of ``spec``
+    are too few."""
+    from retrompi.studies.cautions import of_search
+    from retrompi.studies.interval_reasons import unresolved
+
+    return [*of_search(ask.store, scenarios, ask.run_ids), *(unresolved(spec) if spec is not None else [])]
