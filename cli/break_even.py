@@ -50,7 +50,7 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
 
     \b
     Examples:
-      retrompi break-even bf-wmpi-shared --along trace.size=1KiB..1MiB --a model=wmpi --b model=winmpich
+      retrompi break-even bf-wmpi-shared --along trace.sizes=1KiB..1MiB --a model=wmpi --b model=winmpich
       retrompi break-even bf-wmpi-distributed --along platform.link.bandwidth=10Mbps..1Gbps --a model=wmpi --b model=hpvm
     """
     from retrompi.api.break_even import break_even_of

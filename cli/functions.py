@@ -20,7 +20,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "tolerance": ("tolerance",),
     "optimise": ("optimise",),
     "reproduce": ("reproduce",),
-    "validate": ("validate",),
+    "validate": ("verdicts",),
     "claims": ("claims", "claim"),
     "transfer": ("transfer",),
     "predict": ("predict",),

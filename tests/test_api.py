@@ -8,6 +8,7 @@ import contextlib
 import doctest
 import inspect
 import json
+import pkgutil
 import re
 import subprocess
 import sys
@@ -311,10 +312,10 @@ def test_measured_curves_and_predictions_are_those_of_the_commands(tmp_path: Pat
         package.record([], tmp_path / "trace")
 
 
-def test_the_name_before_still_works_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrompi.api.judging.validate_of", lambda paper, judging, spec: (paper, judging.jobs))
-    with pytest.warns(DeprecationWarning, match=r"retrompi\.validate"):
-        assert retrompi.verdicts("krishna", jobs=3) == ("krishna", 3)
+def test_no_name_is_that_of_a_package_inside() -> None:
+    """Importing ``retrompi.NAME`` would put the package in the function's place."""
+    inside = {module.name for module in pkgutil.iter_modules(retrompi.__path__)}
+    assert not inside & set(retrompi.__all__)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def test_every_command_and_option_has_help(path: tuple[str, ...], retrompi: Run)
     assert result.err == ""
 
 
-PRINT_NO_DATA = {("completion",), ("studio",), ("course", "serve"), ("course", "export"), ("scenarios", "new")}
+PRINT_NO_DATA = {("completion",), ("studio",), ("course", "start"), ("course", "serve"), ("course", "export"), ("scenarios", "new")}
 """The last writes the CSV file that a platform imports."""
 
 

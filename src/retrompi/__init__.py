@@ -32,7 +32,7 @@ Each command beside its function (tests/test_api.py writes this table):
     optimise    optimise
     share       - (a table of several jobs at once; --json has it)
     reproduce   reproduce
-    validate    validate
+    validate    verdicts
     claims      claims, claim
     transfer    transfer
     predict     predict

@@ -1,6 +1,5 @@
 """The public names of the package: one a line, for type checkers and, read by ``__init__.py``, for the program itself."""
 
-from .api.asking import Options as Options
 from .api.background import in_background as in_background
 from .api.break_even import BreakEven as BreakEven
 from .api.break_even import break_even as break_even
@@ -12,7 +11,6 @@ from .api.judging import Verdicts as Verdicts
 from .api.judging import claim as claim
 from .api.judging import claims as claims
 from .api.judging import reproduce as reproduce
-from .api.judging import validate as validate
 from .api.judging import verdicts as verdicts
 from .api.measuring import MeasuredCurve as MeasuredCurve
 from .api.measuring import Recording as Recording
@@ -20,6 +18,7 @@ from .api.measuring import import_measured as import_measured
 from .api.measuring import list_measured as list_measured
 from .api.measuring import measured as measured
 from .api.measuring import record as record
+from .api.options import Options as Options
 from .api.parts import Model as Model
 from .api.parts import Platform as Platform
 from .api.parts import list_models as list_models

@@ -31,7 +31,7 @@ IDENTICAL = "A and B are identical; state a difference, e.g. --a model=wmpi --b 
 class BreakEven(Answer):
     """Where A overtakes B along a key: a row for every point that was simulated; `crossings` has the changes of the leader.
 
-    >>> found = retrompi.break_even("bf-wmpi-shared", "trace.size", "1KiB", "64KiB", a={"model": "wmpi"}, b={"model": "hpvm"},
+    >>> found = retrompi.break_even("bf-wmpi-shared", "trace.sizes", "1KiB", "64KiB", a={"model": "wmpi"}, b={"model": "hpvm"},
     ...                             scan=2, tolerance=0.5)
     >>> found.rows[0]["ahead"], found.unit
     ('...', 's')
@@ -169,7 +169,7 @@ def break_even(
     equal. ``draws`` repeats the search in draws of what is uncertain (``drawn``, at ``level``). The others as in `sweep`. Raises UsageError
     for a wrong key or range, and for sides that are identical.
 
-    >>> found = retrompi.break_even("bf-wmpi-shared", "trace.size", "1KiB", "64KiB", a={"model": "wmpi"}, b={"model": "hpvm"},
+    >>> found = retrompi.break_even("bf-wmpi-shared", "trace.sizes", "1KiB", "64KiB", a={"model": "wmpi"}, b={"model": "hpvm"},
     ...                             scan=2, tolerance=0.5)
     >>> len(found.rows) >= 2    # found.crossings: their "estimate" is in B
     True

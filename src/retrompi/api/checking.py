@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from retrompi.api.options import Options
 from retrompi.base.errors import UsageError, nearest
 
 __all__ = ["checked"]
@@ -76,8 +77,6 @@ def _shown(signature: inspect.Signature) -> Iterable[str]:
 @cache
 def _options() -> Mapping[str, str]:
     """Option of every run -> its declared type."""
-    from retrompi.api.asking import Options
-
     return {name: getattr(of, "__forward_arg__", str(of)) for name, of in Options.__annotations__.items()}
 
 
@@ -130,7 +129,7 @@ def _fits(value: Any, node: ast.expr) -> bool:
         return isinstance(value, str)  # which of them is said, with the nearest, where it is used
     if name == "Sequence":  # also an array; what is no longer there once it is read is not looked into
         listed = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
-        return listed and (not isinstance(value, Sized) or all(_any_fits(one, inside[:1]) for one in value))
+        return listed and (not isinstance(value, Collection) or all(_any_fits(one, inside[:1]) for one in value))
     if name == "Mapping":
         return isinstance(value, Mapping) and all(_any_fits(k, inside[:1]) and _any_fits(v, inside[1:]) for k, v in value.items())
     if name == "Callable":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings as python_warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.uncertainty import Spec
 
-__all__ = ["ALL", "Claim", "Judging", "Reproduced", "Verdicts", "claim", "claims", "reproduce", "reproduce_of", "validate", "validate_of",
-           "verdicts"]  # fmt: skip
+__all__ = ["ALL", "Claim", "Judging", "Reproduced", "Verdicts", "claim", "claims", "reproduce", "reproduce_of", "validate_of", "verdicts"]
 
 ALL = "all"
 """Every paper of the package."""
@@ -49,7 +47,7 @@ class _Claims(Table):
 class Verdicts(Table):
     """The verdicts on published statements: a row each, with what was simulated, what is published, and the words of the check.
 
-    >>> retrompi.validate("baker-fox").frame[["id", "verdict", "observed", "unit"]]    # doctest: +SKIP
+    >>> retrompi.verdicts("baker-fox").frame[["id", "verdict", "observed", "unit"]]    # doctest: +SKIP
     """
 
     def __init__(self, found: Sequence[Verdict], papers: Sequence[Reproduction], of: str = "") -> None:
@@ -242,7 +240,7 @@ def claims(paper: str | None = None) -> Table:
 
 
 @checked
-def validate(
+def verdicts(
     paper: str | Path | None = None, *, model: str | Path | None = None, platform: str | Path | None = None, level: float = 0.9,
     draws: int = 0, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None, progress: Progress | None = None,
 ) -> Verdicts:  # fmt: skip
@@ -253,7 +251,7 @@ def validate(
     (default: one a processor); ``progress`` is called with (done, all, what); True shows a bar. Raises UsageError for an unknown paper or
     model, InputError for a faulty folder.
 
-    >>> retrompi.validate("krishna").counts(held_out=True)    # doctest: +SKIP
+    >>> retrompi.verdicts("krishna").counts(held_out=True)    # doctest: +SKIP
     (14, 14)
     """
     from retrompi.base.errors import UsageError
@@ -266,20 +264,6 @@ def validate(
     if paper is not None or spec is not None:
         raise UsageError("a model is judged by its own evidence: give no paper and no draws", code="conflicting-options")
     return validate_model_of(str(model), None if platform is None else str(platform), at, fresh)
-
-
-@checked
-def verdicts(
-    paper: str | Path | None = None, *, store: Store | Path | str | None = None, fresh: bool = False, jobs: int = 2,
-    progress: Progress | None = None,
-) -> Verdicts:  # fmt: skip
-    """The name that `validate` had before; it goes with version 1.0.
-
-    >>> retrompi.verdicts("krishna").counts(held_out=True)    # doctest: +SKIP
-    (14, 14)
-    """
-    python_warnings.warn("retrompi.verdicts is now retrompi.validate, as the command", DeprecationWarning, stacklevel=3)
-    return validate(paper, store=store, fresh=fresh, jobs=jobs, progress=progress)
 
 
 @checked

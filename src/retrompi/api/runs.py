@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from retrompi.api.asking import Options, Size, Where, as_bytes, as_seconds, as_sizes, asked_of
+from retrompi.api.asking import Size, Where, as_bytes, as_seconds, as_sizes, asked_of
 from retrompi.api.checking import checked
 from retrompi.api.frames import Progress, Row, Table, reporting
+from retrompi.api.options import Options
 from retrompi.api.paths import CriticalPath, path_of
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
