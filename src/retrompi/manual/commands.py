@@ -104,7 +104,7 @@ def _section(words: str, command: click.Command, level: int) -> list[str]:
 
 
 def _python(name: str) -> str:
-    """Which functions of the Python interface a command has; nothing of a command that somebody has just added (tests/test_api.py asks for it)."""
+    """Which functions of the Python interface a command has; nothing of one that tests/test_api.py will ask about."""
     from retrompi.cli.functions import ALONE, FUNCTIONS
 
     if name in FUNCTIONS:

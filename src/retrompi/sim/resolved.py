@@ -44,10 +44,6 @@ def place(platform: Platform, mode: str | Sequence[int], ranks: int) -> Placemen
     return placed(found, ranks, platform.name, platform.hosts, platform.placements)
 
 
-def _of_model(sets: Mapping[str, str]) -> dict[str, str]:
-    return {k: v for k, v in sets.items() if not k.startswith("platform.")}
-
-
 @dataclass(frozen=True, eq=False)
 class Resolved:
     """A resolved question. The trace is generated or read, and the ranks placed, on first access: a run found in the store needs
@@ -88,8 +84,7 @@ class Resolved:
 
     def changed(self, **fields: Any) -> Resolved:
         """The same model on the same platform with other fields of the question (no names, no overrides), with fresh `Values`."""
-        values = model_values(self.model, _of_model(self.question.sets))
-        return Resolved(replace(self.question, **fields), self.model, values, self.platform, self.room)
+        return Resolved(replace(self.question, **fields), self.model, self.values.fresh(), self.platform, self.room)
 
     def seeded(self, seed: int, asked: Asked, bounds: Bounds) -> Resolved:
         """This question with another seed, from a scenario that differs in nothing else. What is known of this one is not found again."""

@@ -34,6 +34,7 @@ from retrompi.spec.collectives import PREFIX
 from retrompi.spec.compile import Compiled as CompiledRuntime
 from retrompi.spec.compile import compile_runtime, refuse, unused, unused_by_start, unused_parameters
 from retrompi.spec.layout import Layout
+from retrompi.spec.model import StartStep
 from retrompi.spec.network_model import by_simgrid
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
@@ -529,9 +530,14 @@ def message_path(question: Question | Resolved) -> MessagePath:
 
 def start(asked: Resolved, seed: int) -> tuple[list[StepRow], str]:
     """One start of a job: its steps, and why it failed ("" if it did not)."""
+    steps, reason = _steps(asked, seed)
+    return [cast("StepRow", asdict(s)) for s in steps], reason
+
+
+def _steps(asked: Resolved, seed: int) -> tuple[list[StartStep], str]:
     with users_code(asked.model.folder()):
         steps, reason = asked.model().startup(asked.values, asked.room, list(asked.placement), random.Random(seed))
-        return [cast("StepRow", asdict(s)) for s in steps], str(reason) if reason else ""
+        return steps, str(reason) if reason else ""
 
 
 def startup(question: Question | Resolved) -> StartsRow:
@@ -542,13 +548,12 @@ def startup(question: Question | Resolved) -> StartsRow:
     if not asked.question.idle_overrides:
         refuse(unused_by_start(asked.model, asked.values, Layout(asked.room, asked.placement)))
     first = asked.question.seed
-    starts = [start(asked, seed) for seed in range(first, first + workload.starts)]
-    steps, _reason = starts[0]
-    failures = sum(bool(reason) for _steps, reason in starts)
+    steps, _reason = start(asked, first)
+    failures = sum(bool(_steps(asked, seed)[1]) for seed in range(first, first + workload.starts))
     return {
-        "attempts": len(starts),
+        "attempts": workload.starts,
         "failures": failures,
-        "failure_rate": failures / len(starts),
+        "failure_rate": failures / workload.starts,
         "windows": sum(int(s["windows"]) for s in steps),
         "daemons": sum(int(s["daemons"]) for s in steps),
         "manual_steps_per_job": sum(int(s["manual"]) for s in steps),

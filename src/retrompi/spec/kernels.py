@@ -18,7 +18,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -354,6 +354,11 @@ def rate(which: Loop, n: int, m: Machine) -> float:
 
 
 def _table(path: Path) -> dict[str, Any]:
+    return _read(path, paths.stamp(path))
+
+
+@lru_cache(maxsize=64)  # a paper's loops ask for the same few machines hundreds of times
+def _read(path: Path, _stamp: tuple[int, int] | None) -> dict[str, Any]:
     return toml_text.read(path, "table of machines")[1]
 
 
@@ -452,6 +457,7 @@ def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placeme
     hosts = [platform.hosts[i] for i in sorted(set(placement))]
     kinds: dict[Host, int] = {}
     which = [kinds.setdefault(replace(h, name=""), i) for i, h in enumerate(hosts)]
+    described = cache(lambda host: machine(platform, host))
     out = []
     for name, n, file, line in named:
         try:
@@ -459,7 +465,7 @@ def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placeme
         except UsageError as error:
             raise UsageError(f"{file}:{line}: {error}", code=error.code) from None
         if isinstance(one, Loop):
-            took = [seconds(one, n, machine(platform, h.name)) for h in hosts]
+            took = [seconds(one, n, described(h.name)) for h in hosts]
         else:
             by_kind = {i: roofline.seconds(one, n, hosts[i]) for i in kinds.values()}
             took = [by_kind[i] for i in which]

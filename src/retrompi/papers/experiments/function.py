@@ -91,7 +91,7 @@ class _Study:
 
     def _completes(self, room: str, runs: Mapping[str, Trace], sets: Sequence[str]) -> dict[str, bool]:
         given = overrides(self.plan.draw, Question("wmpi", room, Starts(2), "shared", sets))
-        return {r: suite.outcome_of("wmpi", room, "shared", t, given)[0] == Outcome.COMPLETED for r, t in runs.items()}
+        return {r: end == Outcome.COMPLETED for r, (end, _) in suite.outcomes_of("wmpi", room, "shared", runs, given).items()}
 
     def _needed(self, room: str, runs: Mapping[str, Trace], default: Mapping[str, bool]) -> int:
         """The smallest sufficient pool, bytes; the default pool if everything completes with it."""

@@ -26,6 +26,7 @@ from retrompi.store.lookup import facts_of
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.papers.paper import Paper
+    from retrompi.spec.calls import Calls
     from retrompi.store.database import Store
 
 LOST = "the size is lost"
@@ -62,19 +63,38 @@ def outcome_of(model: str, platform: str, mode: str, trace: Trace, sets: Sequenc
     (a call that is not implemented) and ``died`` (the simulation crashed its worker process).
 
     ``sets`` apply only to the programs of a suite that use them: a single rank has no message path."""
-    from retrompi.sim import simulate
+    return outcomes_of(model, platform, mode, {"": trace}, sets)[""]
 
-    refused = trace.unsupported()
-    if refused:
-        _, line, action, reason = refused[0]
-        return ("lost" if reason.startswith(LOST) else "missing"), f"line {line}: {action}: {reason}"
-    try:
-        result = simulate.run(Question(model, platform, Replay(trace), mode, sets, idle_overrides=True))
-    except InputError as error:
-        return "missing", str(error)
-    except EngineError as error:
-        return "died", str(error)
-    return result.outcome, result.detail
+
+def outcomes_of(model: str, platform: str, mode: str, runs: Mapping[str, Trace], sets: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """`outcome_of` of each run. The names are looked up once, and programs of as many ranks that make the same calls share the compiled
+    runtime: a suite is many short runs, of which that would be the most part."""
+    from retrompi.sim import simulate
+    from retrompi.sim.resolved import Resolved
+    from retrompi.traces.calls import calls_of
+
+    alike = Resolved.of(Question(model, platform, Starts(2), mode, sets, idle_overrides=True))
+    compiled: dict[tuple[int, Calls], Any] = {}
+
+    def one(trace: Trace) -> tuple[str, str]:
+        refused = trace.unsupported()
+        if refused:
+            _, line, action, reason = refused[0]
+            return ("lost" if reason.startswith(LOST) else "missing"), f"line {line}: {action}: {reason}"
+        try:
+            asked = alike.changed(workload=Replay(trace))
+            needs = asked.ranks, calls_of(trace, asked.question)
+            if needs in compiled:
+                asked.alike["compiled"] = compiled[needs]
+            result = simulate.run(asked)
+            compiled[needs] = asked.alike["compiled"]
+        except InputError as error:
+            return "missing", str(error)
+        except EngineError as error:
+            return "died", str(error)
+        return result.outcome, result.detail
+
+    return {run: one(trace) for run, trace in runs.items()}
 
 
 def summary(outcomes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
@@ -108,7 +128,7 @@ def summary(outcomes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
 
 def _causes(model: str, platform: str, mode: str, failed: Mapping[str, Trace], relieved: Sequence[str]) -> dict[str, Any]:
     """Number of failures caused by memory: ``failed`` runs that complete with the overrides ``relieved``, which provide more of it."""
-    helped = sum(outcome_of(model, platform, mode, trace, relieved)[0] == Outcome.COMPLETED for trace in failed.values())
+    helped = sum(end == Outcome.COMPLETED for end, _ in outcomes_of(model, platform, mode, failed, relieved).values())
     return {"memory_related": helped, "other_causes": len(failed) - helped}
 
 
@@ -127,7 +147,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
 
         def work() -> dict[str, Any]:
             runs = runs_of(o["archive"])
-            outcomes = {run: outcome_of(model, o["platform"], mode, trace, sets) for run, trace in runs.items()}
+            outcomes = outcomes_of(model, o["platform"], mode, runs, sets)
             failed = {run: runs[run] for run, (end, _) in outcomes.items() if end not in (Outcome.COMPLETED, "lost")}
             return {"suite": summary(outcomes) | _causes(model, o["platform"], mode, failed, [*sets, *relief])}
 
