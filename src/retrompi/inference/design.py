@@ -16,7 +16,6 @@ from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
-from scipy.stats import qmc
 
 from retrompi.base import paths
 from retrompi.inference.likelihood import Array
@@ -40,6 +39,8 @@ def _pool() -> ThreadPoolExecutor:
 
 def sobol(dims: int, runs: int, seed: int) -> Array:
     """``runs`` points of the unit cube, [runs, dims], by a scrambled Sobol sequence; the same seed gives the same points."""
+    from scipy.stats import qmc  # a second, which whoever reads the evidence alone need not wait for
+
     whole = 1 << max(0, (runs - 1).bit_length())
     found: Array = qmc.Sobol(dims, scramble=True, seed=np.random.default_rng(seed)).random(whole)[:runs]
     return found
