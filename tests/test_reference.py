@@ -157,6 +157,21 @@ def test_the_steps_of_every_algorithm(operation: str) -> None:
             assert _as_told(ALGORITHMS[operation][algorithm](member)) == _as_the_engine_tells(told), f"seed {seed}: {algorithm}, {member}"
 
 
+def test_the_processor_time_of_a_call_that_a_limit_ends() -> None:
+    engine, _, what = compared(Question("winmpich", "nt-pair", Replay(job("compute 1e13", "")), "distributed", limit_s=1.0))
+    assert not what, what
+    assert engine["per_rank"][0]["compute_ps"] > 0.9e12
+    assert engine["per_rank"][0]["cpu_ps"] > 0.9e12
+
+
+def test_two_groups_exchange_the_context_that_each_has_found() -> None:
+    """Of 4 B, not Nemesis' set of 256 B (code: MPICH2, src/mpi/comm/commutil.c); before it 8 B for each member of the other group."""
+    calls = ("comm_split 1 0; intercomm_create 2 0 1 comm=1", "comm_split 3 1; intercomm_create 2 1 0 comm=3")
+    engine, _, what = compared(Question("nemesis", "abe", Replay(job(*calls)), "distributed"))
+    assert not what, what
+    assert [size for _, _, _, size, line, _, _ in sorted(engine["messages_of"], key=lambda m: m[5]) if line == 3] == [8, 8, 4, 4]
+
+
 def test_a_program_that_differed() -> None:
     """Its processor time did: a rank that ended the job gives its processor up first, and the others' copies change speed."""
     lines = (("ISsend 1 2 16384 6",), ("recv -555 -444 8192 6",), ("finalize",),

@@ -138,7 +138,7 @@ TEST_F(Scheduler, KernelWorkInterruptsAThread) {
   run();
   EXPECT_EQ(kernel_at, 5 * kMillisecond);
   EXPECT_EQ(a, 13 * kMillisecond);  // 1 + 10 + 2
-  EXPECT_EQ(t.cpu_time(), 11 * kMillisecond);
+  EXPECT_EQ(t.used(), 11 * kMillisecond);
 }
 
 // s gets the processor when a's quantum ends, and spins for one of its own: 20-40. a has worked 19 of 30; a switch, and the rest by 52.

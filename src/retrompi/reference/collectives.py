@@ -242,7 +242,7 @@ def context_agreed(m: Member) -> Steps:
     yield from m.choices.steps("allreduce", _within(m, size) if m.remote else replace(m, size=size))
     if m.remote:
         if m.me == 0:
-            yield from exchange(m.n, size, m.n, size)
+            yield from exchange(m.n, 4, m.n, 4)
         yield from m.choices.steps("bcast", _within(m, 4))
 
 

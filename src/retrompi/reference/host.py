@@ -95,7 +95,7 @@ class Thread:
 
     def processor_time(self) -> int:
         """What it has used of processors, up to now."""
-        return self.used
+        return self.used + (self.host.loop.now - self.began if self.on_clock else 0)
 
     # -- what a process asks for
 

@@ -111,7 +111,6 @@ class Thread {
   /// Whether it has work or would act when it gets a processor.
   [[nodiscard]] bool has_work() const { return mode_ == Mode::Work || (mode_ == Mode::Wait && signalled_); }
   void check() const { main_.check(); }
-  [[nodiscard]] Ps cpu_time() const { return used_; }
   /// Whether it waits for this.
   [[nodiscard]] bool waits_for(WaitFor what) const { return mode_ == Mode::Wait && policy_.what == what; }
 

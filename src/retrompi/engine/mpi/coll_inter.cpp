@@ -217,15 +217,17 @@ Steps agree_on_context(Args a) {
     for (Steps s = t.make(Op::Allreduce, a); s.next();) co_yield s.step();
     co_return;
   }
-  // Each group agrees internally, then the first members of both with each other; they inform the rest.
+  // Each group agrees internally, then the first members exchange the contexts found and inform the rest.
+  // code: MPICH2, src/mpi/comm/commutil.c, MPIR_Get_intercomm_contextid
+  constexpr int64_t kContext = 4;
   for (Steps s = t.make(Op::Allreduce, within(a, t.context_bytes)); s.next();) co_yield s.step();
   if (a.me == 0) {
-    co_yield irecv(a.n, t.context_bytes, 0);
-    co_yield isend(a.n, t.context_bytes, 1);
+    co_yield irecv(a.n, kContext, 0);
+    co_yield isend(a.n, kContext, 1);
     co_yield wait(1);
     co_yield wait(0);
   }
-  for (Steps s = t.make(Op::Bcast, within(a, 4)); s.next();) co_yield s.step();
+  for (Steps s = t.make(Op::Bcast, within(a, kContext)); s.next();) co_yield s.step();
 }
 
 Steps agree_on_colors(Args a) {

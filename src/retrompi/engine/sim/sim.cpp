@@ -355,7 +355,7 @@ class Simulation {
       // A call that has not returned counts as far as it has come.
       const Ps open = k->now_at && !k->finished && !k->thread.dead() ? w_.loop.now - k->call_began : 0;
       const bool computes = open > 0 && computation(k->now_at->op);
-      RankRow& row = r.ranks.emplace_back(RankRow{k->count, k->host_index, rank_end, k->thread.cpu_time()});
+      RankRow& row = r.ranks.emplace_back(RankRow{k->count, k->host_index, rank_end, k->thread.used()});
       (computes ? row.compute : row.mpi) += open;
       const bool waits = stopped_.empty() || k->thread.waiting();  // a bound ends a run in the middle of some rank's work
       if (is_negative(outcome) && !k->finished && k->now_at && !k->thread.dead() && waits)
