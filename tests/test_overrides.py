@@ -174,6 +174,7 @@ def test_the_override_is_named_that_no_medium_can_have() -> None:
     for model, platform, sets, line in (
         ("hpvm", "nt-pair", {"hpvm.packet": "0B"}, "hpvm.packet=0B cannot be: .*division by zero; it must be more than zero"),
         ("euih", "ibm-sp1*2@sp1-switch", {"packet": "0B"}, "euih.packet=0B cannot be: .*packet: '0' must be 1 or more"),
+        ("nemesis", "abe", {"coll.barrier": "dissemination", "nemesis.cell": "0B"}, "nemesis.cell=0B cannot be: .*'-80' is negative"),
         ("nemesis", "abe", {"nemesis.tcp_skip": "20", "nemesis.cell": "0B"}, "nemesis.cell=0B cannot be: .*'-80' is negative"),
     ):
         with pytest.raises(UsageError, match=line) as raised:
