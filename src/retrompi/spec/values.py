@@ -106,8 +106,8 @@ class Values(Mapping[str, "float | str"]):
         return Values(self.model, self._params, {**self._settings, **other}, self._factors)
 
     def without(self, name: str, defaults: Values) -> Values:
-        """The same values without recorded reads, that of ``name`` from ``defaults``; an algorithm of a collective, which has none there, is
-        the model's again."""
+        """The same values without recorded reads, that of ``name`` from ``defaults``. An algorithm that has none there is the
+        model's again."""
         before = defaults._settings.get(name)
         settings = {k: s for k, s in self._settings.items() if k != name} if before is None else {**self._settings, name: before}
         return Values(self.model, self._params, settings, self._factors)
