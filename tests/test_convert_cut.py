@@ -88,6 +88,17 @@ def test_a_message_under_way_is_left_out_at_both_ends_or_refused() -> None:
         cut(trace, "4", refuse_crossing=True)
 
 
+def test_a_probe_without_the_receive_that_takes_its_message_is_left_out() -> None:
+    """It would wait for ever."""
+    trace = job("probe 1 37; recv 1 37 8 6", "send 0 37 8 6")
+    before = cut(trace, "1", "2")  # init, probe
+    assert [lines(before.trace, r) for r in (0, 1)] == [["init", "finalize"]] * 2
+    whole = cut(trace, "2", "3")
+    assert lines(whole.trace, 0) == ["init", "probe 1 37", "recv 1 37 8 6", "finalize"]
+    assert (whole.messages, whole.crossing) == (1, 0)
+    completes(whole.trace)
+
+
 def test_without_a_collective_between_the_other_rank_takes_the_message_with_it() -> None:
     trace = job("isend 1 5 100 6; barrier; wait 0 1 5; send 1 6 7 6; barrier", "barrier; recv 0 5 100 6; recv 0 6 7 6; barrier")
     piece = cut(trace, "4")
