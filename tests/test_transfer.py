@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from refusals import agrees, refused
 
 from retrompi.base import paths
 from retrompi.base.errors import InputError
+from retrompi.cli.transfer import USES, by_model
 from retrompi.papers import claims, transfer
 from retrompi.papers.sources import rows as reference
 from retrompi.render.dossier import model_dossier
@@ -128,3 +130,26 @@ def test_the_command(retrompi: Callable[..., Any]) -> None:
     assert "not run" in retrompi("transfer", "-m", "nemesis").out
     agrees(retrompi("transfer", "-m", "nemesys"), "unknown-model | 'nemesis'")
     agrees(retrompi("transfer", "-m", "nemesis", "--write"), "conflicting-options")
+
+
+def test_a_line_for_each_model_counts_every_number_once() -> None:
+    rows = transfer.shipped()
+    lines = {line["model"]: line for line in by_model(rows)}
+    assert set(lines) == {r["model"] for r in rows if r["unit"] is not None}
+    for model, line in lines.items():
+        mine = [r for r in rows if r["model"] == model]
+        for use in USES:
+            ratios = [r["ratio"] for r in mine if r["use"] == use and r["unit"] != "statements" and r["ratio"] is not None]
+            several = f"{min(ratios):.2f}..{max(ratios):.2f} ({len(ratios)})" if len(ratios) > 1 else "".join(f"{r:.2f}" for r in ratios)
+            assert line[use] == several, (model, use)
+        held_out = [r for r in mine if r["unit"] == "statements" and r["use"] == "held out" and r["simulated"] is not None]
+        judged = f"{sum(r['simulated'] for r in held_out):g} of {sum(r['published'] for r in held_out):g}" if held_out else ""
+        assert line["hold, held out"] == judged, model
+        assert line["predicted"] == (str(n) if (n := sum(r["use"] == "blind" for r in mine)) else "")
+
+
+def test_all_models_are_summed_up_and_shown_on_request(retrompi: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrompi.api.predicting.transfer_of", lambda *asked: SimpleNamespace(rows=transfer.shipped()))
+    short, whole = retrompi("transfer").out, retrompi("transfer", "--all").out
+    assert "no number is published of" in short
+    assert len(short.splitlines()) < 70 < len(whole.splitlines())
