@@ -51,7 +51,11 @@ class Verdicts(Table):
     """
 
     def __init__(self, found: Sequence[Verdict], papers: Sequence[Reproduction], of: str = "") -> None:
+        from retrompi.sim.cautions import gathered, of_points
+
         self.found, self.papers, self.of = found, papers, of
+        # now: a paper's own models are at hand only while it is worked with
+        self._warnings = tuple(gathered((m, some) for p in papers for m, some in of_points(p.points).items()))
 
     @property
     def title(self) -> str:
@@ -61,9 +65,7 @@ class Verdicts(Table):
     @property
     def warnings(self) -> tuple[Caution, ...]:
         """What one should know of the runs of the papers; ``about`` names the models that it is about, unless they all are."""
-        from retrompi.sim.cautions import gathered, of_points
-
-        return tuple(gathered((m, some) for p in self.papers for m, some in of_points(p.points).items()))
+        return self._warnings
 
     @property
     def rows(self) -> Sequence[Row]:
