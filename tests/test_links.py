@@ -36,3 +36,16 @@ def test_a_reader_of_a_checkout_is_told_what_is_generated() -> None:
     for name in GENERATED:
         assert f"`{name}`" in told
     assert "`make docs`" in told
+
+
+_SOURCE = re.compile(r"(?<![\w/.-])(?:[a-z_]+/)+\w+\.(?:cpp|hpp|py)\b")
+
+
+def test_a_source_that_a_decision_names_is_there() -> None:
+    """By the end of its path: ``engine/network/queue_wire.cpp``, ``papers/metrics.py``."""
+    there = [str(f) for folder in ("src", "tests", "benchmarks", "packaging", "models", "cli", "labs", "examples")
+             for f in (ROOT / folder).rglob("*") if f.suffix in (".cpp", ".hpp", ".py")]  # fmt: skip
+    pages = [*(ROOT / "docs" / "decisions").glob("*.md"), ROOT / "docs" / "architecture.md"]
+    named = {(page.name, name) for page in pages for name in _SOURCE.findall(page.read_text(encoding="utf-8"))}
+    assert len(named) > 20
+    assert sorted(n for n in named if not any(f"/{file}".endswith(f"/{n[1]}") for file in there)) == []
