@@ -64,7 +64,7 @@ class TransferOptions:
     model: str = option(
         "Runtime model: it and its variants only.", "-m", "--model", default="", metavar="NAME|FOLDER", shell_complete=complete_model
     )
-    all_rows: bool = option("Every number instead of a line for each model.", "--all")
+    all_rows: bool = option("Also what is left out otherwise: every number, not only a line for each model.", "--all")
     write: bool = option(
         "Write the files that the package keeps: the table for the cards of the models (validate/transfer.csv).", "--write"
     )
