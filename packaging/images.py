@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from browser import LOOK, WAIT_MS, Server, chromium, missing, settled, until  # noqa: E402
 
 FOLDER = ROOT / "docs" / "img"
-WHAT_IF = "/whatif?model=wmpi&mode=shared&set=wmpi.packet%3D32KiB&y=bandwidth"
+WHAT_IF = "/whatif?model=wmpi&mode=shared&set=wmpi.packet%3D32KiB&series=bandwidth"
 
 
 def open_page(browser: Any, width: int, height: int) -> Any:
@@ -36,6 +36,8 @@ def take_studio(browser: Any, folder: Path) -> None:
         page.goto(server.url + WHAT_IF)
         settled(page)
         until(page, "document.querySelectorAll('.js-plotly-plot .scatterlayer .trace').length >= 2")
+        if told := page.locator("main .notice:visible").all_inner_texts():
+            sys.exit(f"the studio says of {WHAT_IF}: {told[0]}")
         page.screenshot(path=FOLDER / "studio.png")
 
 
