@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from retrompi.classroom.database import Database
 from retrompi.classroom.marks import answer_text
-from retrompi.classroom.schema import Check, CheckResult, Work
-from retrompi.classroom.shelf import work_of
+from retrompi.classroom.schema import Check, CheckResult
+from retrompi.classroom.shelf import kept_work
 from retrompi.labs import text as _text
 from retrompi.labs.lab import Lab, Task
 from retrompi.labs.start import told
@@ -74,10 +74,9 @@ def _results(db: Database, lab: Lab, member_id: int) -> list[dict[str, Any]]:
 def answers(db: Database, lab: Lab, member_id: int, right: Mapping[str, Any] | None) -> list[Answered]:
     """A student's tasks in their order; ``right`` are the right values of this student's numbers. [] without a work."""
     with db.reading() as connection:
-        row = connection.execute(sa.select(Work.__table__).where(Work.member_id == member_id, Work.lab == lab.name)).mappings().first()
-        if row is None:
-            return []
-        work = work_of(connection, dict(row))
+        work = kept_work(connection, lab.name, member_id)
+    if work is None:
+        return []
     known = _text.names(lab, draw(lab, work.state.student), work.state.student)
     results: dict[str, list[dict[str, Any]]] = {}
     for one in _results(db, lab, member_id):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, tzinfo
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -18,7 +19,8 @@ from retrompi.classroom.roll import Entry
 from retrompi.classroom.schema import Course, CourseLab
 from retrompi.labs.lab import lab as lab_of
 
-__all__ = ["About", "Settings", "about", "change", "dates", "lab_names", "labs", "new", "plan", "reveal", "time_of", "zone_of"]
+__all__ = ["About", "Settings", "about", "change", "dates", "lab_names", "labs", "new", "plan", "reveal", "time_of", "zone_names",
+           "zone_of"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -132,12 +134,18 @@ def plan(db: Database, lab: str) -> dict[str, Any]:
     return rows[name]
 
 
+@cache
+def zone_names() -> tuple[str, ...]:
+    """The names of all time zones, in order: the system's folder of them is walked once."""
+    return tuple(sorted(available_timezones()))
+
+
 def zone_of(name: str) -> ZoneInfo:
     """A time zone by its name, ``Europe/Berlin``. UsageError for an unknown one."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # also names that are paths, or folders of names
-        raise UsageError(f"no time zone '{name[:40]}'{nearest(name[:40], available_timezones())}", code="unknown-name") from None
+        raise UsageError(f"no time zone '{name[:40]}'{nearest(name[:40], zone_names())}", code="unknown-name") from None
 
 
 def time_of(text: str, zone: tzinfo | None = None) -> datetime | None:

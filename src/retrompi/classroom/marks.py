@@ -16,7 +16,7 @@ from retrompi.classroom.course import plan
 from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Course, CourseLab, Mark, Member, Work
 from retrompi.classroom.scores import tell
-from retrompi.classroom.shelf import work_of
+from retrompi.classroom.shelf import kept_work, work_of
 from retrompi.labs import text as _text
 from retrompi.labs.lab import Criterion, Lab, Task
 from retrompi.labs.student import draw
@@ -169,10 +169,9 @@ def of_member(db: Database, member_id: int, lab: Lab) -> list[dict[str, Any]]:
     """The marked answers of one student in a lab: task, question, answer, points, criteria (name, points, of), comment."""
     found = []
     with db.reading() as connection:
-        row = connection.execute(sa.select(Work.__table__).where(Work.member_id == member_id, Work.lab == lab.name)).mappings().first()
-        if row is None:
+        work = kept_work(connection, lab.name, member_id)
+        if work is None:
             return []
-        work = work_of(connection, dict(row))
         known = _text.names(lab, draw(lab, work.state.student), work.state.student)
         for task in open_tasks(lab):
             marks = _marks(connection, lab.name, task.id).get(member_id)

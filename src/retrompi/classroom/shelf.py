@@ -32,13 +32,20 @@ if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
     from retrompi.labs.lab import Lab
 
-__all__ = ["DatabaseShelf", "bring", "work_of"]
+__all__ = ["DatabaseShelf", "bring", "kept_work", "work_of"]
 
 
 def work_of(connection: Connection, row: Mapping[str, Any]) -> Work:
     """The work of a row of `works`."""
     files = connection.execute(sa.select(WorkFile.name, WorkFile.content).where(WorkFile.work_id == row["id"]))
     return Work(state_of(row["state"]), row["answers"], {f.name: f.content for f in files}, row["revision"])
+
+
+def kept_work(connection: Connection, lab: str, member_id: int) -> Work | None:
+    """A member's work on the lab of this name; None if none was begun."""
+    query = sa.select(Row.__table__).where(Row.member_id == member_id, Row.lab == lab)
+    row = connection.execute(query).mappings().first()
+    return None if row is None else work_of(connection, dict(row))
 
 
 class DatabaseShelf:

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from zoneinfo import available_timezones
 
 from flask import Flask, Response, g, redirect, request
 
@@ -155,5 +154,4 @@ class StartPage:
 
     def _form(self, given: Any, line: str) -> Response:
         chosen: Sequence[str] = given.getlist("lab") if given else [one.name for one in labs()[:3]]
-        zones = sorted(available_timezones())
-        return page("start.html", 400 if line else 200, line=line, given=given, chosen=chosen, labs=labs(), zones=zones)
+        return page("start.html", 400 if line else 200, line=line, given=given, chosen=chosen, labs=labs(), zones=course.zone_names())

@@ -6,7 +6,6 @@ import io
 from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import quote
-from zoneinfo import available_timezones
 
 from flask import Blueprint, Response, g, redirect, request
 
@@ -87,7 +86,7 @@ def teacher(server: Served) -> Blueprint:
         return page(
             "teacher.html", course=server.course, labs=[{**p, "about": lab_of(p["lab"])} for p in plans], found=found,
             students=[r for r in rows if r["role"] == "student"], staff=[r for r in rows if r["role"] != "student"], base=server.links,
-            zones=sorted(available_timezones()),
+            zones=course.zone_names(),
             **values,
         )  # fmt: skip
 
