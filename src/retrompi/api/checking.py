@@ -54,8 +54,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                     if key not in _options():
                         raise UsageError(f"no option '{key}'{nearest(key, _options())}", code="unknown-name")
                     _check(told, key, one, _options()[key])
-            elif parameter.kind is not inspect.Parameter.VAR_POSITIONAL:
-                _check(told, name, value, parameter.annotation)
+            else:
+                for one in value if parameter.kind is inspect.Parameter.VAR_POSITIONAL else (value,):
+                    _check(told, name, one, parameter.annotation)
         return function(*bound.args, **bound.kwargs)
 
     return call

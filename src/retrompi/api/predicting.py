@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retrompi.api.checking import checked
 from retrompi.api.frames import Progress, Report, Row, Table, opened, reporting
@@ -159,10 +159,4 @@ def predict(*names: str) -> Predictions:
     """
     from retrompi.papers import predictions
 
-    return Predictions(predictions.chosen([_text(name) for name in names]))
-
-
-def _text(name: Any) -> str:
-    if not isinstance(name, str):
-        raise UsageError(f"predict: a name is text, not {name!r}", code="wrong-type")
-    return name
+    return Predictions(predictions.chosen(names))
