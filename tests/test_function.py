@@ -88,6 +88,17 @@ def test_every_end_of_a_run_has_its_word(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @for_each("model", NT)
 @for_each("mode", ["shared", "distributed"])
+def test_programs_that_share_a_compiled_runtime_end_as_each_does_alone(model: str, mode: str) -> None:
+    """Of other numbers of ranks and other calls, among them programs with errors."""
+    runs = dict(list(suite.runs_of(ARCHIVE).items())[1::17])
+    runs |= {"starves": job("recv 1 0 8 6", ""), "to itself": job("isend 0 0 8 6; recv 0 0 8 6; wait 0 0 0")}
+    together = suite.outcomes_of(model, "nt-cluster", mode, runs, [])
+    assert together == {run: suite.outcome_of(model, "nt-cluster", mode, trace, []) for run, trace in runs.items()}
+    assert len({end for end, _ in together.values()}) > 1
+
+
+@for_each("model", NT)
+@for_each("mode", ["shared", "distributed"])
 def test_small_programs_of_the_suite_complete(model: str, mode: str) -> None:
     for name, trace in list(suite.runs_of(ARCHIVE).items())[2::19]:
         assert suite.outcome_of(model, "nt-cluster", mode, trace, [])[0] == "completed", name

@@ -101,6 +101,10 @@ class Resolved:
         found: T = self.alike[what]
         return found
 
+    def compile_as(self, other: Resolved) -> None:
+        """Takes over the compiled runtime of a run that differs in its program alone, which has as many ranks and makes the same calls."""
+        self.alike["compiled"] = other.alike["compiled"]
+
     @cached_property
     def trace(self) -> Trace:
         """The program as a trace; raises UsageError for a workload without one."""

@@ -74,7 +74,7 @@ def outcomes_of(model: str, platform: str, mode: str, runs: Mapping[str, Trace],
     from retrompi.traces.calls import calls_of
 
     alike = Resolved.of(Question(model, platform, Starts(2), mode, sets, idle_overrides=True))
-    compiled: dict[tuple[int, Calls], Any] = {}
+    ran: dict[tuple[int, Calls], Resolved] = {}
 
     def one(trace: Trace) -> tuple[str, str]:
         refused = trace.unsupported()
@@ -84,10 +84,10 @@ def outcomes_of(model: str, platform: str, mode: str, runs: Mapping[str, Trace],
         try:
             asked = alike.changed(workload=Replay(trace))
             needs = asked.ranks, calls_of(trace, asked.question)
-            if needs in compiled:
-                asked.alike["compiled"] = compiled[needs]
+            if needs in ran:
+                asked.compile_as(ran[needs])
             result = simulate.run(asked)
-            compiled[needs] = asked.alike["compiled"]
+            ran.setdefault(needs, asked)
         except InputError as error:
             return "missing", str(error)
         except EngineError as error:
