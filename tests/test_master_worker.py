@@ -105,20 +105,24 @@ def test_none_of_the_traces_is_taken_for_one() -> None:
     assert not [name for name, text in told.items() if text]
 
 
+# Work ends when every worker has had two pieces, so that the requests of the workers alternate however late one of them starts.
 MASTER_WORKER = r"""
 #include <mpi.h>
+#include <unistd.h>
 int main(int argc, char **argv) {
-  int me, n, work = 0, result = 0, left = 12, busy;
+  int me, n, work = 0, result = 0, pieces[8] = {0}, waiting, busy;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &n);
-  busy = n - 1;
+  waiting = busy = n - 1;
   if (me == 0)
     while (busy > 0) {
       MPI_Status s;
       MPI_Recv(&result, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &s);
-      if (left-- > 0) MPI_Send(&work, 1, MPI_INT, s.MPI_SOURCE, 1, MPI_COMM_WORLD);
-      else { MPI_Send(&work, 0, MPI_INT, s.MPI_SOURCE, 2, MPI_COMM_WORLD); busy--; }
+      if (waiting > 0) {
+        MPI_Send(&work, 1, MPI_INT, s.MPI_SOURCE, 1, MPI_COMM_WORLD);
+        waiting -= ++pieces[s.MPI_SOURCE] == 2;
+      } else { MPI_Send(&work, 0, MPI_INT, s.MPI_SOURCE, 2, MPI_COMM_WORLD); busy--; }
     }
   else
     for (;;) {
@@ -126,6 +130,7 @@ int main(int argc, char **argv) {
       MPI_Send(&result, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
       MPI_Recv(&work, 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &s);
       if (s.MPI_TAG == 2) break;
+      usleep(200);
     }
   MPI_Finalize();
   return 0;
