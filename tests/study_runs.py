@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from retrompi.base.errors import RetrompiError
 from retrompi.store import Store, open_store
-from retrompi.store.schema import Anatomy, Point, RankTime, Run, StudyPoint
+from retrompi.store.schema import ANATOMY, POINT, RANK_TIME, RUN, STUDY_POINT
 from retrompi.studies.design import Study, from_command
 from retrompi.studies.results import rows
 
@@ -82,7 +82,7 @@ def done(store: str | Path) -> int:
     try:
         kept = open_store(store, write=False)
         with kept._connect() as connection:
-            return int(connection.scalar(sa.select(sa.func.count()).select_from(StudyPoint)) or 0)
+            return int(connection.scalar(sa.select(sa.func.count()).select_from(STUDY_POINT)) or 0)
     except RetrompiError:
         return 0
 
@@ -135,11 +135,11 @@ def check_store(store: Store, study: Study, points: int = POINTS) -> list[dict[s
     assert [row["position"] for row in found] == list(range(points))
     assert {row["outcome"] for row in found} == {"completed"}
     with store._connect() as connection:
-        runs = connection.execute(sa.select(Run.id, Run.identity)).all()
-        used = connection.execute(sa.select(StudyPoint.run_id)).scalars().all()
+        runs = connection.execute(sa.select(RUN.c.id, RUN.c.identity)).all()
+        used = connection.execute(sa.select(STUDY_POINT.c.run_id)).scalars().all()
         assert len({identity for _, identity in runs}) == len(runs)
         assert {run_id for run_id, _ in runs} == set(used)
-        for table in (Point, RankTime, Anatomy):
-            hung = set(connection.execute(sa.select(table.run_id).distinct()).scalars())
+        for table in (POINT, RANK_TIME, ANATOMY):
+            hung = set(connection.execute(sa.select(table.c.run_id).distinct()).scalars())
             assert hung <= set(used), table
     return found

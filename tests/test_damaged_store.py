@@ -22,7 +22,7 @@ from retrompi.sim.timeline import Request
 from retrompi.spec.question import Message, Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.store.schema import Base
+from retrompi.store.schema import METADATA
 from retrompi.traces import generate
 
 VALUES = [
@@ -52,7 +52,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 
 def _statements() -> Iterator[str]:
-    for name, table in sorted(Base.metadata.tables.items()):
+    for name, table in sorted(METADATA.tables.items()):
         for column in table.columns:
             if column.name != "id":
                 for value in VALUES:

@@ -20,7 +20,7 @@ from study_runs import small
 from retrompi.base.errors import StoreError
 from retrompi.cli.main import run as cli
 from retrompi.store import open_store
-from retrompi.store.schema import Run
+from retrompi.store.schema import RUN
 from retrompi.studies import design
 from retrompi.studies.merge import command_of, merge
 from retrompi.studies.run import run_study
@@ -148,7 +148,7 @@ def test_a_run_with_another_result_is_refused(tmp_path: Path) -> None:
     merge(target, [file])
     other = open_store(file)
     with other._connect(write=True) as connection:
-        connection.execute(Run.__table__.update().where(Run.id == 2).values(time_s=7.0))
+        connection.execute(RUN.update().where(RUN.c.id == 2).values(time_s=7.0))
     with refused(StoreError, "runs-differ | run 2 | completed in 7 s"):
         merge(target, [file])
 

@@ -1,4 +1,7 @@
-"""The store: one contract for every backend, its migrations, and one line for everything that can be wrong with it."""
+"""The store: one contract for every backend, its migrations, and one line for everything that can be wrong with it.
+
+Run as a program, this file writes the script that makes a new SQLite store, after a new migration.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +28,11 @@ from refusals import refused
 from retrompi.base.errors import StoreError, UsageError
 from retrompi.spec.question import Question, pingpong
 from retrompi.store import RunSpec, Store, closure, code_version, database, default_path, identity, open_store, specification
-from retrompi.store.migrate import config
-from retrompi.store.schema import REVISION, VERSION_TABLE, Base
+from retrompi.store.database import sqlite_engine
+from retrompi.store.migrate import config, upgrade
+from retrompi.store.schema import METADATA, REVISION, VERSION_TABLE
 
+NEW_STORE = Path(database.__file__).parent / "new_store.sql"
 SPEC = RunSpec(
     kind="pingpong",
     model="wmpi",
@@ -188,10 +194,34 @@ def test_a_run_of_a_study_is_not_deleted(store: Store) -> None:
     assert store.delete_runs([run_id]) == 1
 
 
+def migrated_script(folder: Path) -> str:
+    """What the migrations make of an empty SQLite database, as a script."""
+    engine = sqlite_engine(folder / "migrated.db", read_only=False)
+    with engine.begin() as connection:
+        upgrade(connection)
+        made = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").scalars().all()
+        version = connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}").scalar_one()
+    return ";\n".join([*made, f"INSERT INTO {VERSION_TABLE} VALUES ('{version}')"]) + "\n"
+
+
+def test_a_new_store_is_what_the_migrations_make(tmp_path: Path) -> None:
+    assert NEW_STORE.read_text() == migrated_script(tmp_path), "python tests/test_store.py writes it again"
+    open_store(tmp_path / "new.db")
+    for made in (["SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"], [f"SELECT * FROM {VERSION_TABLE}"]):
+        rows = [sqlite3.connect(tmp_path / name).execute(*made).fetchall() for name in ("new.db", "migrated.db")]
+        assert rows[0] == rows[1] != []
+
+
+def _declare_the_index_of_simulated_runs(dialect: str) -> None:
+    condition: dict[str, Any] = {f"{dialect}_where": sa.text("kind NOT IN ('native', 'smpi')")}
+    sa.Index("ux_runs_identity", METADATA.tables["runs"].c.identity, unique=True, **condition)
+
+
 def test_the_migrations_make_the_schema(store: Store) -> None:
     with store._engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE, "compare_type": True})
-        assert compare_metadata(context, Base.metadata) == []
+        _declare_the_index_of_simulated_runs(connection.dialect.name)
+        assert compare_metadata(context, METADATA) == []
         assert context.get_current_revision() == REVISION
 
 
@@ -493,3 +523,7 @@ def test_what_has_just_changed_is_not_kept(tmp_path: Path) -> None:
     identity.code_digest(tmp_path, None, tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
 
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        NEW_STORE.write_text(migrated_script(Path(made)))

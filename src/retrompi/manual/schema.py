@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from retrompi.manual.markdown import Page, escape, table
-from retrompi.store.schema import REVISION, VERSION_TABLE, Base
+from retrompi.store.schema import METADATA, REVISION, VERSION_TABLE
 from retrompi.store.views import EXAMPLES, VIEWS
 
 __all__ = ["schema_page"]
@@ -44,7 +44,7 @@ def schema_page() -> Page:
 
 def _tables() -> list[str]:
     parts = []
-    for found in Base.metadata.sorted_tables:
+    for found in METADATA.sorted_tables:
         rows = []
         for column in found.columns:
             key = "key" if column.primary_key else ", ".join(f"→ `{f.column.table.name}.{f.column.name}`" for f in column.foreign_keys)

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from retrompi.base.errors import StoreError
 from retrompi.store.ids import free_ids, once_at_a_time
-from retrompi.store.schema import MEASURED, Anatomy, Point, RankTime, Run, RunTag, StudyPoint, StudyShard
+from retrompi.store.schema import ANATOMY, MEASURED, POINT, RANK_TIME, RUN, RUN_TAG, STUDY_POINT, STUDY_SHARD
 from retrompi.store.texts import Written
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Copies", "RawRuns"]
 
 Rows = list[dict[str, Any]]
-_JSON = {c.name for table in (Run, StudyPoint) for c in table.__table__.columns if isinstance(c.type, sa.JSON)}
-HANGING: tuple[Any, ...] = (Point, RankTime, Anatomy, RunTag)
+_JSON = {c.name for table in (RUN, STUDY_POINT) for c in table.columns if isinstance(c.type, sa.JSON)}
+HANGING = (POINT, RANK_TIME, ANATOMY, RUN_TAG)
 
 
 @dataclass
@@ -44,15 +44,15 @@ class Copies:
         last = 0
         while True:
             with self._connect() as connection:
-                query = sa.select(*_raw(Run)).where(Run.id > last).order_by(Run.id).limit(together)
+                query = sa.select(*_raw(RUN)).where(RUN.c.id > last).order_by(RUN.c.id).limit(together)
                 runs = _rows(connection.execute(query))
                 if not runs:
                     return
                 first, last = runs[0]["id"], runs[-1]["id"]
                 part = RawRuns(runs)
                 for table in HANGING:
-                    query = sa.select(*_raw(table)).where(table.run_id.between(first, last))
-                    part.hanging[table] = _rows(connection.execute(query if table is RunTag else query.order_by(table.id)))
+                    query = sa.select(*_raw(table)).where(table.c.run_id.between(first, last))
+                    part.hanging[table] = _rows(connection.execute(query if table is RUN_TAG else query.order_by(table.c.id)))
             yield part
 
     def put_raw_runs(self, part: RawRuns, where: str) -> tuple[dict[int, int], int]:
@@ -80,11 +80,11 @@ class Copies:
                 ids[row["id"]] = mine.run_id
             added = {row["id"] for row in new}
             if new:
-                connection.execute(sa.insert(Run), new)
+                connection.execute(sa.insert(RUN), new)
             for table, rows in part.hanging.items():
                 moved = [{**{k: v for k, v in row.items() if k != "id"}, "run_id": ids[row["run_id"]]} for row in rows]
-                if table is RunTag:
-                    query = sa.select(RunTag.run_id, RunTag.tag).where(RunTag.run_id.in_([m["run_id"] for m in moved]))
+                if table is RUN_TAG:
+                    query = sa.select(RUN_TAG.c.run_id, RUN_TAG.c.tag).where(RUN_TAG.c.run_id.in_([m["run_id"] for m in moved]))
                     have = {(t.run_id, t.tag) for t in connection.execute(query)}
                     moved = [m for m in moved if (m["run_id"], m["tag"]) not in have]
                 else:
@@ -96,11 +96,11 @@ class Copies:
     def raw_study_points(self, study_id: int, together: int) -> Iterator[Rows]:
         """The rows of a study's points by position, in parts, without id and study."""
         last = -1
-        columns = [c for c in _raw(StudyPoint) if c.name not in ("id", "study_id")]
+        columns = [c for c in _raw(STUDY_POINT) if c.name not in ("id", "study_id")]
         while True:
-            query = sa.select(*columns).where(StudyPoint.study_id == study_id, StudyPoint.position > last)
+            query = sa.select(*columns).where(STUDY_POINT.c.study_id == study_id, STUDY_POINT.c.position > last)
             with self._connect() as connection:
-                rows = _rows(connection.execute(query.order_by(StudyPoint.position).limit(together)))
+                rows = _rows(connection.execute(query.order_by(STUDY_POINT.c.position).limit(together)))
             if not rows:
                 return
             last = rows[-1]["position"]
@@ -108,7 +108,7 @@ class Copies:
 
     def shards(self, study_id: int) -> list[tuple[int, int]]:
         """(shard, of how many) for each shard of the study that was run."""
-        query = sa.select(StudyShard.shard, StudyShard.shards).where(StudyShard.study_id == study_id)
+        query = sa.select(STUDY_SHARD.c.shard, STUDY_SHARD.c.shards).where(STUDY_SHARD.c.study_id == study_id)
         with self._connect() as connection:
             return sorted((int(i), int(n)) for i, n in connection.execute(query))
 
@@ -117,7 +117,7 @@ class Copies:
         wanted = set(shards) - set(self.shards(study_id))
         if wanted:
             with self._connect(write=True) as connection:
-                connection.execute(sa.insert(StudyShard), [{"study_id": study_id, "shard": i, "shards": n} for i, n in sorted(wanted)])
+                connection.execute(sa.insert(STUDY_SHARD), [{"study_id": study_id, "shard": i, "shards": n} for i, n in sorted(wanted)])
 
 
 
@@ -131,8 +131,8 @@ class _Mine:
 def _known(connection: Connection, identities: Sequence[str]) -> dict[tuple[str, Any], _Mine]:
     found: dict[tuple[str, Any], _Mine] = {}
     for at in range(0, len(identities), 500):
-        query = sa.select(Run.id, Run.identity, Run.kind, Run.created, Run.outcome, Run.time_s)
-        for r in connection.execute(query.where(Run.identity.in_(identities[at : at + 500])).order_by(Run.id)):
+        query = sa.select(RUN.c.id, RUN.c.identity, RUN.c.kind, RUN.c.created, RUN.c.outcome, RUN.c.time_s)
+        for r in connection.execute(query.where(RUN.c.identity.in_(identities[at : at + 500])).order_by(RUN.c.id)):
             found[r.identity, _utc(r.created) if r.kind in MEASURED else None] = _Mine(int(r.id), r.outcome, r.time_s)
     return found
 
@@ -141,10 +141,9 @@ def _told(outcome: str, time_s: float | None) -> str:
     return f"{outcome} in {time_s:g} s" if time_s is not None else outcome
 
 
-def _raw(table: Any) -> list[Any]:
+def _raw(table: sa.Table) -> list[Any]:
     """The columns of a table, JSON as text."""
-    columns = sa.inspect(table).local_table.columns
-    return [sa.cast(c, sa.Text).label(c.name) if isinstance(c.type, sa.JSON) else c for c in columns]
+    return [sa.cast(c, sa.Text).label(c.name) if isinstance(c.type, sa.JSON) else c for c in table.columns]
 
 
 def _rows(found: Any) -> Rows:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from retrompi.store.schema import Base
+from retrompi.store.schema import METADATA
 
 __all__ = ["first_damage"]
 
@@ -39,8 +39,8 @@ def first_damage(path: Path) -> str:
 
 
 def _found(connection: sqlite3.Connection) -> Iterator[str]:
-    for name in sorted(Base.metadata.tables, key=lambda n: _TABLES.index(n) if n in _TABLES else -1):
-        table = Base.metadata.tables[name]
+    for name in sorted(METADATA.tables, key=lambda n: _TABLES.index(n) if n in _TABLES else -1):
+        table = METADATA.tables[name]
         have = {row[1].decode() for row in connection.execute(f'PRAGMA table_info("{name}")')}
         if missing := [c.name for c in table.columns if c.name not in have]:
             yield f"it has no table '{name}'" if not have else f"its table '{name}' has no column '{missing[0]}'"

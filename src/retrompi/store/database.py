@@ -32,7 +32,7 @@ from retrompi.store.copies import Copies
 from retrompi.store.identity import RunSpec
 from retrompi.store.ids import free_ids, once_at_a_time
 from retrompi.store.kept import PART_OF, Kept, numbered, plain
-from retrompi.store.schema import MEASURED, REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
+from retrompi.store.schema import ANATOMY, MEASURED, POINT, RANK_TIME, REVISION, RUN, VERDICT, VERDICT_BATCH, VERSION_TABLE
 from retrompi.store.studies import Studies, this_process, time_text
 from retrompi.store.tags import Tags
 from retrompi.store.texts import Written, fitted, to_json
@@ -355,6 +355,12 @@ class Store(Studies, Tags, Copies):
         if self.read_only:
             state = "empty" if revision is None else f"of an older version ({revision})"
             raise StoreError(f"the store {self.label} is {state} and read-only; allow writing to it once", code="store-read-only")
+        if revision is None and self.path is not None:
+            with _ONE_AT_A_TIME, self._connect(write=True) as connection:
+                if self._revision(connection) is None:  # no other process has made it meanwhile
+                    for statement in _NEW_STORE.read_text(encoding="utf-8").split(";\n"):
+                        connection.exec_driver_sql(statement)
+            return
         from retrompi.store.migrate import known, upgrade
 
         if revision is not None and revision not in known():
@@ -385,7 +391,7 @@ class Store(Studies, Tags, Copies):
         found: dict[int, tuple[str, str]] = {}
         with self._connect() as connection:
             for some in _parts(run_ids):
-                query = sa.select(Run.id, Run.outcome, Run.detail).where(Run.id.in_(some))
+                query = sa.select(RUN.c.id, RUN.c.outcome, RUN.c.detail).where(RUN.c.id.in_(some))
                 found |= {int(i): (o, "" if o == Outcome.COMPLETED else d) for i, o, d in connection.execute(query)}
         return found
 
@@ -394,11 +400,11 @@ class Store(Studies, Tags, Copies):
         found: dict[int, Details] = {}
         with self._connect() as connection:
             for some in _parts(run_ids):
-                rows = connection.execute(sa.select(*_columns(Run)).where(Run.id.in_(some))).mappings()
+                rows = connection.execute(sa.select(*RUN.columns).where(RUN.c.id.in_(some))).mappings()
                 found |= {int(row["id"]): Details(_readable(row)) for row in rows}
-                for table, name in ((Point, "points"), (RankTime, "ranks"), (Anatomy, "anatomy")):
-                    columns = [c for c in _columns(table) if c.name != "id"]
-                    query = sa.select(*columns).where(table.run_id.in_(some)).order_by(table.id)
+                for table, name in ((POINT, "points"), (RANK_TIME, "ranks"), (ANATOMY, "anatomy")):
+                    columns = [c for c in table.columns if c.name != "id"]
+                    query = sa.select(*columns).where(table.c.run_id.in_(some)).order_by(table.c.id)
                     for row in connection.execute(query).mappings():
                         hanging = dict(row)
                         getattr(found[hanging.pop("run_id")], name).append(hanging)
@@ -434,7 +440,7 @@ class Store(Studies, Tags, Copies):
             return []
         now = datetime.now(UTC)
         texts: dict[int, tuple[Any, Written]] = {}
-        rows = [fitted(Run, {**_NOT_KNOWN, **kept.row, "created": now}, texts) for kept in runs]
+        rows = [fitted(RUN, {**_NOT_KNOWN, **kept.row, "created": now}, texts) for kept in runs]
         with self._connect(write=True) as connection:
             once = list({row["identity"] for row in rows if row["kind"] not in MEASURED})
             if once:
@@ -459,16 +465,16 @@ class Store(Studies, Tags, Copies):
                     written = [*((i, k) for i, k in written if i != run_id), (run_id, kept)]
                 ids.append(run_id)
             _insert_runs(connection, new)
-            _insert(connection, Point, ((run_id, kept.points) for run_id, kept in written))
-            _insert(connection, RankTime, ((run_id, kept.ranks) for run_id, kept in written))
-            _insert(connection, Anatomy, ((run_id, numbered(kept.anatomy)) for run_id, kept in written))
+            _insert(connection, POINT, ((run_id, kept.points) for run_id, kept in written))
+            _insert(connection, RANK_TIME, ((run_id, kept.ranks) for run_id, kept in written))
+            _insert(connection, ANATOMY, ((run_id, numbered(kept.anatomy)) for run_id, kept in written))
         return ids
 
     def alike(self, spec: RunSpec, limit: int = 100) -> tuple[float, int]:
         """(mean, number) of the wall times, seconds, of the newest runs of the same program and model, with any overrides."""
-        same = (Run.kind == spec.kind, Run.model == spec.model, Run.mode == spec.mode, Run.fidelity == spec.fidelity,
-                Run.trace_hash == spec.trace_hash)  # fmt: skip
-        newest = sa.select(Run.wall_s).where(*same).order_by(Run.id.desc()).limit(limit).subquery()
+        same = (RUN.c.kind == spec.kind, RUN.c.model == spec.model, RUN.c.mode == spec.mode, RUN.c.fidelity == spec.fidelity,
+                RUN.c.trace_hash == spec.trace_hash)  # fmt: skip
+        newest = sa.select(RUN.c.wall_s).where(*same).order_by(RUN.c.id.desc()).limit(limit).subquery()
         with self._connect() as connection:
             mean, count = connection.execute(sa.select(sa.func.avg(newest.c.wall_s), sa.func.count())).one()
         return float(mean or 0.0), int(count)
@@ -479,19 +485,19 @@ class Store(Studies, Tags, Copies):
             row = connection.execute(_RUN, {"run_id": run_id}).mappings().first()
             if row is not None:
                 return _readable(row)
-            known = connection.execute(sa.select(sa.func.min(Run.id), sa.func.max(Run.id))).one()
+            known = connection.execute(sa.select(sa.func.min(RUN.c.id), sa.func.max(RUN.c.id))).one()
         some = f"ids run from {known[0]} to {known[1]}" if known[0] is not None else "the store is empty"
         raise UsageError(f"no run {run_id} in {self.label}; {some}", code="unknown-run")
 
     def runs(self, *, limit: int | None = None, parts: bool = True, **matching: Unpack[Matching]) -> Rows:
         """The matching runs, newest last; ``limit`` is the maximum number of runs, the newest. Without ``parts``: those that were asked for
         themselves, and not made as parts of studies, searches and draws."""
-        query = sa.select(*_columns(Run)).order_by(Run.id.desc())
+        query = sa.select(*RUN.columns).order_by(RUN.c.id.desc())
         for column, value in matching.items():
             if value is not None:
-                query = query.where(getattr(Run, column) == value)
+                query = query.where(RUN.c[column] == value)
         if not parts:
-            query = query.where(Run.facts[PART_OF].as_string().is_(None), Run.kind != "sample")
+            query = query.where(RUN.c.facts[PART_OF].as_string().is_(None), RUN.c.kind != "sample")
         if limit is not None:
             query = query.limit(limit)
         with self._connect() as connection:
@@ -502,7 +508,8 @@ class Store(Studies, Tags, Copies):
         found: dict[int, Any] = {}
         with self._connect() as connection:
             for part in _parts(run_ids):
-                query = sa.select(Run.id, Run.facts["cautions"]).where(Run.id.in_(part), Run.facts["cautions"].as_string().is_not(None))
+                cautions = RUN.c.facts["cautions"]
+                query = sa.select(RUN.c.id, cautions).where(RUN.c.id.in_(part), cautions.as_string().is_not(None))
                 found |= {int(i): some for i, some in connection.execute(query)}
         return found
 
@@ -510,19 +517,19 @@ class Store(Studies, Tags, Copies):
 
     def points(self, run_id: int) -> Rows:
         """Rows size_B, time_us, bandwidth_MBps, repetitions, in the order they were simulated."""
-        return self._hanging(Point, run_id)
+        return self._hanging(POINT, run_id)
 
     def ranks(self, run_id: int) -> Rows:
         """Rows rank, host, time_s, mpi_s, compute_s, cpu_s, sent, received, bytes_sent, bytes_received."""
-        return self._hanging(RankTime, run_id)
+        return self._hanging(RANK_TIME, run_id)
 
     def anatomy(self, run_id: int) -> Rows:
         """Rows size_B, position, stage, process, seconds, ps."""
-        return self._hanging(Anatomy, run_id)
+        return self._hanging(ANATOMY, run_id)
 
-    def _hanging(self, table: type[Point | RankTime | Anatomy], run_id: int) -> Rows:
-        columns = [c for c in _columns(table) if c.name not in ("id", "run_id")]
-        query = sa.select(*columns).where(table.run_id == run_id).order_by(table.id)
+    def _hanging(self, table: sa.Table, run_id: int) -> Rows:
+        columns = [c for c in table.columns if c.name not in ("id", "run_id")]
+        query = sa.select(*columns).where(table.c.run_id == run_id).order_by(table.c.id)
         with self._connect() as connection:
             return [dict(r) for r in connection.execute(query).mappings()]
 
@@ -537,22 +544,22 @@ class Store(Studies, Tags, Copies):
         from retrompi.store.identity import code_version
 
         rows = [v.row() if hasattr(v, "row") else plain(v) for v in verdicts]
-        head = fitted(VerdictBatch, {
+        head = fitted(VERDICT_BATCH, {
             "created": datetime.now(UTC),
             "paper": paper,
             "code_version": code_version(),
             "run_ids": list(run_ids),
         })  # fmt: skip
         with self._connect(write=True) as connection:
-            batch = int(connection.execute(sa.insert(VerdictBatch).returning(VerdictBatch.id), [head]).scalar_one())
+            batch = int(connection.execute(sa.insert(VERDICT_BATCH).returning(VERDICT_BATCH.c.id), [head]).scalar_one())
             claims = [str(r["id"]) for r in rows]
-            connection.execute(sa.update(Verdict).where(Verdict.claim.in_(claims)).values(latest=False))
+            connection.execute(sa.update(VERDICT).where(VERDICT.c.claim.in_(claims)).values(latest=False))
             keys = ("system", "use", "verdict", "observed", "low", "high", "unit", "note")
             if rows:
                 connection.execute(
-                    sa.insert(Verdict),
+                    sa.insert(VERDICT),
                     [
-                        fitted(Verdict, {
+                        fitted(VERDICT, {
                             "batch_id": batch,
                             "claim": str(r["id"]),
                             "latest": True,
@@ -569,35 +576,40 @@ class Store(Studies, Tags, Copies):
         """The verdicts of a batch, or the newest of every claim (of one paper), with the keys of the public interface."""
         query = (
             sa.select(
-                Verdict.claim.label("id"),
-                *(c for c in _columns(Verdict) if c.name not in ("id", "claim", "latest")),
+                VERDICT.c.claim.label("id"),
+                *(c for c in VERDICT.columns if c.name not in ("id", "claim", "latest")),
             )
-            .join(VerdictBatch, VerdictBatch.id == Verdict.batch_id)
-            .order_by(Verdict.id)
+            .join(VERDICT_BATCH, VERDICT_BATCH.c.id == VERDICT.c.batch_id)
+            .order_by(VERDICT.c.id)
         )
-        query = query.where(Verdict.latest.is_(True) if batch is None else Verdict.batch_id == batch)
+        query = query.where(VERDICT.c.latest.is_(True) if batch is None else VERDICT.c.batch_id == batch)
         if paper is not None:
-            query = query.where(VerdictBatch.paper == paper)
+            query = query.where(VERDICT_BATCH.c.paper == paper)
         with self._connect() as connection:
             return [dict(r) for r in connection.execute(query).mappings()]
 
     def verdict_batches(self) -> dict[int, dict[str, Any]]:
         """Id of a judging -> paper, time (created), version of the code, and number of runs."""
-        query = sa.select(VerdictBatch.id, VerdictBatch.paper, VerdictBatch.created, VerdictBatch.code_version, VerdictBatch.run_ids)
+        query = sa.select(*VERDICT_BATCH.columns)
         with self._connect() as connection:
-            found = [dict(r) for r in connection.execute(query.order_by(VerdictBatch.id)).mappings()]
+            found = [dict(r) for r in connection.execute(query.order_by(VERDICT_BATCH.c.id)).mappings()]
         return {r["id"]: {"paper": r["paper"], "created": time_text(r["created"]), "code_version": r["code_version"],
                           "runs": len(r["run_ids"] or ())} for r in found}  # fmt: skip
 
 
+_NEW_STORE = Path(__file__).parent / "new_store.sql"
+"""What the migrations make of an empty SQLite database: a new store needs neither them nor Alembic, half a second of a first command."""
+
 # Built once: building a statement takes longer than executing it.
-_NEWEST = sa.select(Run.id).where(Run.identity == sa.bindparam("identity")).order_by(Run.id.desc()).limit(1)
+_NEWEST = sa.select(RUN.c.id).where(RUN.c.identity == sa.bindparam("identity")).order_by(RUN.c.id.desc()).limit(1)
 _NEWEST_OF = (
-    sa.select(Run.identity, sa.func.max(Run.id)).where(Run.identity.in_(sa.bindparam("some", expanding=True))).group_by(Run.identity)
+    sa.select(RUN.c.identity, sa.func.max(RUN.c.id))
+    .where(RUN.c.identity.in_(sa.bindparam("some", expanding=True)))
+    .group_by(RUN.c.identity)
 )
-_RUN = sa.select(*sa.inspect(Run).local_table.columns).where(Run.id == sa.bindparam("run_id"))
-_INSERT_RUN = sa.insert(Run)
-_NOT_KNOWN = {c.name: None for c in sa.inspect(Run).local_table.columns if c.nullable}
+_RUN = sa.select(*RUN.columns).where(RUN.c.id == sa.bindparam("run_id"))
+_INSERT_RUN = sa.insert(RUN)
+_NOT_KNOWN = {c.name: None for c in RUN.columns if c.nullable}
 
 
 def _insert_runs(connection: Connection, rows: list[dict[str, Any]]) -> None:
@@ -617,18 +629,14 @@ def _newest(connection: Connection, identities: Sequence[str]) -> dict[str, int]
 
 def _make_room(connection: Connection, run_id: int, row: Mapping[str, Any]) -> None:
     """Puts the row in the place of run ``run_id``, whose points, ranks and stages are deleted; a timeline, made on request only, stays."""
-    before = connection.scalar(sa.select(Run.facts).where(Run.id == run_id)) or {}
+    before = connection.scalar(sa.select(RUN.c.facts).where(RUN.c.id == run_id)) or {}
     facts = {**{k: before[k] for k in ("timeline",) if k in before}, **json.loads(row["facts"])}
-    connection.execute(sa.update(Run).where(Run.id == run_id).values(**{**row, "facts": facts}))
-    for table in (Point, RankTime, Anatomy):
-        connection.execute(sa.delete(table).where(table.run_id == run_id))
+    connection.execute(sa.update(RUN).where(RUN.c.id == run_id).values(**{**row, "facts": facts}))
+    for table in (POINT, RANK_TIME, ANATOMY):
+        connection.execute(sa.delete(table).where(table.c.run_id == run_id))
 
 
-def _columns(table: type) -> list[sa.Column[Any]]:
-    return list(sa.inspect(table).local_table.columns)
-
-
-def _insert(connection: Connection, table: type, hanging: Iterable[tuple[int, Iterable[Mapping[str, Any]]]]) -> None:
+def _insert(connection: Connection, table: sa.Table, hanging: Iterable[tuple[int, Iterable[Mapping[str, Any]]]]) -> None:
     names, statement = _hanging_insert(table)
     # Known columns only: keys added to the engine's rows later must not break an older store.
     values = [fitted(table, {"run_id": run_id, **{n: row.get(n) for n in names}}) for run_id, rows in hanging for row in rows]
@@ -637,8 +645,8 @@ def _insert(connection: Connection, table: type, hanging: Iterable[tuple[int, It
 
 
 @cache
-def _hanging_insert(table: type) -> tuple[list[str], sa.Insert]:
-    return [c.name for c in _columns(table) if c.name not in ("id", "run_id")], sa.insert(table)
+def _hanging_insert(table: sa.Table) -> tuple[list[str], sa.Insert]:
+    return [c.name for c in table.columns if c.name not in ("id", "run_id")], sa.insert(table)
 
 
 def _readable(row: Mapping[Any, Any]) -> dict[str, Any]:

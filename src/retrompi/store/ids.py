@@ -8,12 +8,12 @@ from itertools import count
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from retrompi.store.schema import Run
+from retrompi.store.schema import RUN
 
 __all__ = ["free_ids", "once_at_a_time"]
 
 _ONCE_LOCK = 78360173
-_LAST_RUN = sa.select(sa.func.coalesce(sa.func.max(Run.id), 0))
+_LAST_RUN = sa.select(sa.func.coalesce(sa.func.max(RUN.c.id), 0))
 _NEXT_RUNS = sa.text("SELECT nextval(pg_get_serial_sequence('runs', 'id')) FROM generate_series(1, :n)")
 
 

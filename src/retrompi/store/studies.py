@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
 from retrompi.base.errors import StoreError, UsageError, nearest
-from retrompi.store.schema import Run, Study, StudyPoint
+from retrompi.store.schema import RUN, STUDY, STUDY_POINT
 from retrompi.store.texts import fitted
 
 if TYPE_CHECKING:
@@ -51,35 +51,35 @@ class Studies:
         with self._connect(write=True) as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(78360174)"))
-            known = connection.scalar(sa.select(Study.id).where(Study.hash == digest))
-            texts = fitted(Study, {"name": name, "definition": dict(definition), "code_version": code_version()})
+            known = connection.scalar(sa.select(STUDY.c.id).where(STUDY.c.hash == digest))
+            texts = fitted(STUDY, {"name": name, "definition": dict(definition), "code_version": code_version()})
             if known is not None:
-                connection.execute(sa.update(Study).where(Study.id == known).values(**texts))
+                connection.execute(sa.update(STUDY).where(STUDY.c.id == known).values(**texts))
                 return int(known)
             row = {**texts, "hash": digest, "created": datetime.now(UTC)}
-            return int(connection.execute(sa.insert(Study).returning(Study.id), [row]).scalar_one())
+            return int(connection.execute(sa.insert(STUDY).returning(STUDY.c.id), [row]).scalar_one())
 
     def find_study(self, digest: str) -> int | None:
         """The id of the study with this hash, or None."""
         with self._connect() as connection:
-            return connection.scalar(sa.select(Study.id).where(Study.hash == digest))
+            return connection.scalar(sa.select(STUDY.c.id).where(STUDY.c.hash == digest))
 
     def studies(self) -> Rows:
         """Rows id, name, hash, created, code_version, definition, done (points that have a row) and errors, oldest first."""
         counts = (
             sa.select(
-                StudyPoint.study_id,
+                STUDY_POINT.c.study_id,
                 sa.func.count().label("done"),
-                sa.func.sum(sa.case((StudyPoint.outcome == "error", 1), else_=0)).label("errors"),
+                sa.func.sum(sa.case((STUDY_POINT.c.outcome == "error", 1), else_=0)).label("errors"),
             )
-            .group_by(StudyPoint.study_id)
+            .group_by(STUDY_POINT.c.study_id)
             .subquery()
         )
         told = [sa.func.coalesce(counts.c[name], 0).label(name) for name in ("done", "errors")]
         query = (
-            sa.select(Study.__table__, *told)
-            .outerjoin(counts, counts.c.study_id == Study.id)
-            .order_by(Study.id)
+            sa.select(*STUDY.columns, *told)
+            .outerjoin(counts, counts.c.study_id == STUDY.c.id)
+            .order_by(STUDY.c.id)
         )
         with self._connect() as connection:
             rows = [dict(r) for r in connection.execute(query).mappings()]
@@ -105,21 +105,21 @@ class Studies:
 
     def study_versions(self, study_id: int) -> Rows:
         """The different rows code_version, network, simgrid_version of a study's runs, in that order."""
-        columns = (Run.code_version, Run.network, Run.simgrid_version)
-        query = sa.select(*columns).join(StudyPoint, StudyPoint.run_id == Run.id).where(StudyPoint.study_id == study_id)
+        columns = (RUN.c.code_version, RUN.c.network, RUN.c.simgrid_version)
+        query = sa.select(*columns).join(STUDY_POINT, STUDY_POINT.c.run_id == RUN.c.id).where(STUDY_POINT.c.study_id == study_id)
         with self._connect() as connection:
             return [dict(r) for r in connection.execute(query.distinct().order_by(*columns)).mappings()]
 
     def delete_study(self, study_id: int) -> int:
         """Deletes a study and keeps its runs. Returns the number of its points."""
         with self._connect(write=True) as connection:
-            count = connection.execute(sa.delete(StudyPoint).where(StudyPoint.study_id == study_id)).rowcount
-            connection.execute(sa.delete(Study).where(Study.id == study_id))
+            count = connection.execute(sa.delete(STUDY_POINT).where(STUDY_POINT.c.study_id == study_id)).rowcount
+            connection.execute(sa.delete(STUDY).where(STUDY.c.id == study_id))
         return int(count)
 
     def put_study_points(self, study_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
         """Rows position, axes, identity, run_id, outcome, reason, wall_s; existing rows are replaced."""
-        values = [fitted(StudyPoint, {"study_id": study_id, **row}) for row in rows]
+        values = [fitted(STUDY_POINT, {"study_id": study_id, **row}) for row in rows]
         if not values:
             return
         with self._connect(write=True) as connection:
@@ -128,8 +128,8 @@ class Studies:
     def add_study_points(self, study_id: int, rows: Iterable[Mapping[str, Any]]) -> int:
         """`put_study_points`, but a point without a run does not take the place of another; returns how many were new."""
         given = {int(row["position"]): row for row in rows}
-        query = sa.select(StudyPoint.position, StudyPoint.run_id).where(
-            StudyPoint.study_id == study_id, StudyPoint.position.between(min(given, default=0), max(given, default=0))
+        query = sa.select(STUDY_POINT.c.position, STUDY_POINT.c.run_id).where(
+            STUDY_POINT.c.study_id == study_id, STUDY_POINT.c.position.between(min(given, default=0), max(given, default=0))
         )
         with self._connect() as connection:
             known = {int(position): run_id for position, run_id in connection.execute(query)}
@@ -139,13 +139,13 @@ class Studies:
 
     def study_points(self, study_id: int) -> Rows:
         """Rows position, axes, identity, run_id, outcome, reason, wall_s, and of its run time_s, ranks and messages; by position."""
-        columns = (StudyPoint.position, StudyPoint.axes, StudyPoint.identity, StudyPoint.run_id, StudyPoint.outcome, StudyPoint.reason,
-                   StudyPoint.wall_s)  # fmt: skip
+        names = ("position", "axes", "identity", "run_id", "outcome", "reason", "wall_s")
+        columns = [STUDY_POINT.c[name] for name in names]
         query = (
-            sa.select(*columns, Run.time_s, Run.ranks, Run.messages)
-            .outerjoin(Run, Run.id == StudyPoint.run_id)
-            .where(StudyPoint.study_id == study_id)
-            .order_by(StudyPoint.position)
+            sa.select(*columns, RUN.c.time_s, RUN.c.ranks, RUN.c.messages)
+            .outerjoin(RUN, RUN.c.id == STUDY_POINT.c.run_id)
+            .where(STUDY_POINT.c.study_id == study_id)
+            .order_by(STUDY_POINT.c.position)
         )
         with self._connect() as connection:
             found = connection.execute(query.execution_options(yield_per=1000)).mappings()
@@ -153,14 +153,15 @@ class Studies:
 
     def study_done(self, study_id: int) -> dict[int, str]:
         """Position -> identity of the completed points: all that have a row with a run."""
-        query = sa.select(StudyPoint.position, StudyPoint.identity).where(StudyPoint.study_id == study_id, StudyPoint.run_id.is_not(None))
+        query = sa.select(STUDY_POINT.c.position, STUDY_POINT.c.identity)
+        query = query.where(STUDY_POINT.c.study_id == study_id, STUDY_POINT.c.run_id.is_not(None))
         with self._connect() as connection:
             return {int(position): identity for position, identity in connection.execute(query)}
 
     def study_cautions(self, study_id: int) -> list[Any]:
         """What the runs of the study's points kept as cautions, for each point whose run has some."""
-        query = sa.select(Run.facts["cautions"]).join(StudyPoint, StudyPoint.run_id == Run.id)
-        query = query.where(StudyPoint.study_id == study_id, Run.facts["cautions"].as_string().is_not(None))
+        query = sa.select(RUN.c.facts["cautions"]).join(STUDY_POINT, STUDY_POINT.c.run_id == RUN.c.id)
+        query = query.where(STUDY_POINT.c.study_id == study_id, RUN.c.facts["cautions"].as_string().is_not(None))
         with self._connect() as connection:
             return [some for (some,) in connection.execute(query)]
 
@@ -212,7 +213,7 @@ def _busy(who: str) -> str:
 
 @cache
 def _upsert(dialect: str) -> sa.Insert:
-    insert: Any = (postgresql if dialect == "postgresql" else sqlite).insert(StudyPoint)
+    insert: Any = import_module(f"sqlalchemy.dialects.{dialect}").insert(STUDY_POINT)
     new = {k: insert.excluded[k] for k in ("axes", "identity", "run_id", "outcome", "reason", "wall_s")}
     statement: sa.Insert = insert.on_conflict_do_update(index_elements=["study_id", "position"], set_=new)
     return statement

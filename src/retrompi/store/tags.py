@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from retrompi.base.errors import UsageError, nearest
-from retrompi.store.schema import Anatomy, Point, RankTime, Run, RunTag, Study, StudyPoint
+from retrompi.store.schema import ANATOMY, POINT, RANK_TIME, RUN, RUN_TAG, STUDY, STUDY_POINT
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -44,28 +44,28 @@ class Tags:
         check_tag(tag)
         wanted = self.check_runs(ids)
         with self._connect(write=True) as connection:
-            have = set(connection.scalars(sa.select(RunTag.run_id).where(RunTag.tag == tag)))
+            have = set(connection.scalars(sa.select(RUN_TAG.c.run_id).where(RUN_TAG.c.tag == tag)))
             changed = [i for i in wanted if (i in have) == remove]
             for some in _some(changed):
                 if remove:
-                    connection.execute(sa.delete(RunTag).where(RunTag.tag == tag, RunTag.run_id.in_(some)))
+                    connection.execute(sa.delete(RUN_TAG).where(RUN_TAG.c.tag == tag, RUN_TAG.c.run_id.in_(some)))
                 else:
-                    connection.execute(sa.insert(RunTag), [{"run_id": i, "tag": tag} for i in some])
+                    connection.execute(sa.insert(RUN_TAG), [{"run_id": i, "tag": tag} for i in some])
         return len(changed)
 
     def tags(self) -> dict[int, list[str]]:
         """The tags of every run that has any, in alphabetical order."""
         found: dict[int, list[str]] = {}
         with self._connect() as connection:
-            for run_id, tag in connection.execute(sa.select(RunTag.run_id, RunTag.tag).order_by(RunTag.run_id, RunTag.tag)):
+            for run_id, tag in connection.execute(sa.select(RUN_TAG.c.run_id, RUN_TAG.c.tag).order_by(RUN_TAG.c.run_id, RUN_TAG.c.tag)):
                 found.setdefault(int(run_id), []).append(str(tag))
         return found
 
     def tagged(self, tag: str) -> list[int]:
         """The runs with this tag, oldest first; UsageError when no run has it."""
         with self._connect() as connection:
-            ids = [int(i) for i in connection.scalars(sa.select(RunTag.run_id).where(RunTag.tag == tag).order_by(RunTag.run_id))]
-            known = [] if ids else [str(t) for t in connection.scalars(sa.select(RunTag.tag).distinct().order_by(RunTag.tag))]
+            ids = [int(i) for i in connection.scalars(sa.select(RUN_TAG.c.run_id).where(RUN_TAG.c.tag == tag).order_by(RUN_TAG.c.run_id))]
+            known = [] if ids else [str(t) for t in connection.scalars(sa.select(RUN_TAG.c.tag).distinct().order_by(RUN_TAG.c.tag))]
         if not ids:
             raise UsageError(f"no run in {self.label} has the tag '{tag}'{nearest(tag, known)}", code="unknown-run")
         return ids
@@ -76,7 +76,7 @@ class Tags:
         known: set[int] = set()
         with self._connect() as connection:
             for some in _some(wanted):
-                known |= {int(i) for i in connection.scalars(sa.select(Run.id).where(Run.id.in_(some)))}
+                known |= {int(i) for i in connection.scalars(sa.select(RUN.c.id).where(RUN.c.id.in_(some)))}
         missing = next((i for i in wanted if i not in known), None)
         if missing is not None:
             raise UsageError(f"no run {missing} in {self.label}; 'retrompi runs list' has their numbers", code="unknown-run")
@@ -91,13 +91,13 @@ class Tags:
         with self._connect(write=True) as connection:
             for some in _some(wanted):
                 used = connection.execute(
-                    sa.select(StudyPoint.run_id, Study.name).join(Study, Study.id == StudyPoint.study_id)
-                    .where(StudyPoint.run_id.in_(some)).limit(1)
+                    sa.select(STUDY_POINT.c.run_id, STUDY.c.name).join(STUDY, STUDY.c.id == STUDY_POINT.c.study_id)
+                    .where(STUDY_POINT.c.run_id.in_(some)).limit(1)
                 ).first()  # fmt: skip
                 if used is not None:
                     raise UsageError(f"run {used[0]} belongs to the study '{used[1]}'; delete that first: retrompi study delete {used[1]}",
                                      code="in-use")  # fmt: skip
-                for table in (Point, RankTime, Anatomy, RunTag):
-                    connection.execute(sa.delete(table).where(table.run_id.in_(some)))
-                connection.execute(sa.delete(Run).where(Run.id.in_(some)))
+                for table in (POINT, RANK_TIME, ANATOMY, RUN_TAG):
+                    connection.execute(sa.delete(table).where(table.c.run_id.in_(some)))
+                connection.execute(sa.delete(RUN).where(RUN.c.id.in_(some)))
         return len(wanted)

@@ -32,7 +32,7 @@ def to_json(value: Any) -> str:
     return value if isinstance(value, Written) else json.dumps(value)
 
 
-def fitted(table: Any, row: Mapping[str, Any], known: dict[int, tuple[Any, Written]] | None = None) -> dict[str, Any]:
+def fitted(table: sa.Table, row: Mapping[str, Any], known: dict[int, tuple[Any, Written]] | None = None) -> dict[str, Any]:
     """The row as both databases hold it. NUL and what is not Unicode (a file's name in another encoding) become their escapes. Of rows
     that share objects, and ``known``, those are written once.
 
@@ -82,12 +82,11 @@ def _clean(value: Any) -> Any:
 
 
 @cache
-def _texts(table: Any) -> dict[str, int | None]:
+def _texts(table: sa.Table) -> dict[str, int | None]:
     """Column -> its longest text; None for one without a limit."""
-    columns = sa.inspect(table).local_table.columns
-    return {c.name: c.type.length for c in columns if isinstance(c.type, sa.String)}
+    return {c.name: c.type.length for c in table.columns if isinstance(c.type, sa.String)}
 
 
 @cache
-def _objects(table: Any) -> tuple[str, ...]:
-    return tuple(c.name for c in sa.inspect(table).local_table.columns if isinstance(c.type, sa.JSON))
+def _objects(table: sa.Table) -> tuple[str, ...]:
+    return tuple(c.name for c in table.columns if isinstance(c.type, sa.JSON))

@@ -6,7 +6,7 @@ from alembic import context
 from sqlalchemy.engine import Connection
 
 from retrompi.base.errors import StoreError
-from retrompi.store.schema import VERSION_TABLE, Base
+from retrompi.store.schema import METADATA, VERSION_TABLE
 
 
 def run() -> None:
@@ -16,7 +16,7 @@ def run() -> None:
         raise StoreError("migrations run when a store is opened; there is nothing to call by hand")
     context.configure(
         connection=connection,
-        target_metadata=Base.metadata,
+        target_metadata=METADATA,
         version_table=VERSION_TABLE,
         render_as_batch=connection.dialect.name == "sqlite",  # SQLite cannot alter a column in place
         transactional_ddl=False,  # the caller's transaction is the only one
