@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -310,22 +310,29 @@ def file_of(name: str, below: Path | None = None) -> Path:
     return (below or folder()) / f"{name}.toml"
 
 
-def shipped() -> dict[str, dict[str, Any]]:
-    """Name -> the tables of the shipped file of every plan that has one; the values of a curve as tables too."""
+def shipped(paper: str | None = None) -> dict[str, dict[str, Any]]:
+    """Name -> the tables of the shipped file of every plan, of ``paper`` or of all, that has one; the values of a curve as tables too."""
     out = {}
     for name, asked in plans().items():
-        if file_of(name).is_file():
-            told = toml_text.read(file_of(name), "prediction")[1]
-            if asked.paper:
-                told["value"] = [_value_of(row) for row in told["value"]]
+        if paper in (None, asked.paper) and file_of(name).is_file():
+            told = _read(file_of(name), paths.stamp(file_of(name)))
             out[name] = {**told, "paper": asked.paper}
+            if asked.paper:
+                out[name]["value"] = [_value_of(row) for row in told["value"]]
     return out
+
+
+@lru_cache(maxsize=256)
+def _read(file: Path, stamp: tuple[int, int] | None) -> dict[str, Any]:
+    """The tables of a prediction's file, read once until it changes (``stamp``)."""
+    return toml_text.read(file, "prediction")[1]
 
 
 def in_force(name: str) -> dict[str, Any]:
     """The tables of the newest file of a curve: the last that a changed model wrote beside the first (in a folder of `LATER`), or that."""
     files = (*(file_of(name, folder() / later) for later in LATER), file_of(name))
-    told = toml_text.read(next((f for f in files if f.is_file()), files[-1]), "prediction")[1]
+    newest = next((f for f in files if f.is_file()), files[-1])
+    told = _read(newest, paths.stamp(newest))
     return {**told, "value": [_value_of(row) for row in told["value"]]}
 
 

@@ -9,6 +9,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from retrompi.base.errors import InputError, nearest
@@ -96,19 +97,25 @@ def line_of(text: str, key: str = "", table: str = "", index: int = 0) -> int | 
 
     ``key`` is looked for below that header, or above all headers without a ``table``.
     """
-    lines = text.splitlines()
+    lines, heads = _headers(text)
     start, end = 0, len(lines)
-    heads = [n for n, line in enumerate(lines) if re.match(r"\s*\[", line)]
     if table:
-        named = re.compile(rf"""\s*\[\[?\s*["']?{re.escape(table)}["']?\s*\]""")
-        mine = [n for n in heads if named.match(lines[n])]
+        mine = [n for n, name in heads if name == table]
         if index >= len(mine):
             return None
         start = mine[index]
-        end = next((n for n in heads if n > start), end)
-    else:
-        end = heads[0] if heads else end
+        end = next((n for n, _ in heads if n > start), end)
+    elif heads:
+        end = heads[0][0]
     if key:
         wanted = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*[=.]""")
         return next((n + 1 for n in range(start, end) if wanted.match(lines[n])), start + 1 if table else None)
     return start + 1
+
+
+@lru_cache(maxsize=64)
+def _headers(text: str) -> tuple[list[str], list[tuple[int, str]]]:
+    """The lines of a TOML text, and (index, name) of those that are the header of a table."""
+    lines = text.splitlines()
+    found = ((n, re.match(r"""\s*\[\[?\s*["']?(.*?)["']?\s*(?:\]|$)""", line)) for n, line in enumerate(lines))
+    return lines, [(n, head[1]) for n, head in found if head]

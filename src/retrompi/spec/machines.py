@@ -177,7 +177,8 @@ def networks() -> dict[str, Network]:
 
 def broken() -> dict[str, RetrompiError]:
     """Name -> error of the user's hosts and networks that cannot be read."""
-    tried = {name: _tried(kind, name, file) for kind in _FOLDERS for name, file in files(kind).items()}
+    theirs = ((kind, name, file) for kind in _FOLDERS for name, file in files(kind).items() if not _shipped(kind, file))
+    tried = {name: _tried(kind, name, file) for kind, name, file in theirs}
     return {name: error for name, error in tried.items() if isinstance(error, RetrompiError)}
 
 
@@ -187,9 +188,13 @@ def _tried(kind: str, name: str, file: Path) -> Machine | Network | RetrompiErro
     try:
         return _remembered(_PARTS, 1024, key, lambda read: host(name, read=read) if kind == "host" else network(name, read=read))
     except RetrompiError as error:
-        if file.parent == paths.platforms_dir() / _FOLDERS[kind]:
+        if _shipped(kind, file):
             raise
         return error
+
+
+def _shipped(kind: str, file: Path) -> bool:
+    return file.parent == paths.platforms_dir() / _FOLDERS[kind]
 
 
 def _file(kind: str, name: str, beside: Path | None) -> Path:

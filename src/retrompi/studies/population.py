@@ -14,7 +14,6 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from retrompi.base.paths import stamp
 from retrompi.spec import machines, registry
@@ -45,6 +44,8 @@ class Population:
     @cached_property
     def _distribution(self) -> NDArray[np.float64]:
         """The distribution function of a new machine's z at `_Z`: a mixture over rho of normal distributions."""
+        from scipy.special import ndtr  # a third of a second, which a question without a posterior need not wait for
+
         posterior = np.array(self.variances)
         noise = 1 / (1 / posterior - 1)
         seen = np.array(self.means) * noise / posterior
@@ -60,11 +61,15 @@ class Population:
 
     def share(self, u: float) -> float:
         """The share in 0..1 of its own range at which a new machine's value is, at the quantile ``u`` of its distribution."""
+        from scipy.special import ndtr
+
         return float(ndtr(np.interp(u, self._distribution, _Z)))
 
 
 def measured(found: Sequence[posteriors.Posterior], field: str) -> dict[str, tuple[float, float]]:
     """Path -> (mean, variance) of z of every parameter of this field in these posteriors; the one whose fit was for it comes first."""
+    from scipy.special import ndtri
+
     told: dict[str, tuple[float, float]] = {}
     for of in sorted(found, key=lambda p: field not in {path.rpartition(".")[2] for path in p.fitted}):
         for path, (low, high, log, _) in of.priors.items():
