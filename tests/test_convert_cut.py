@@ -99,6 +99,12 @@ def test_a_probe_without_the_receive_that_takes_its_message_is_left_out() -> Non
     completes(whole.trace)
 
 
+def test_a_probe_of_nobody_returns_at_once() -> None:
+    """What the receives of any source take is found by going through the program, which a probe of MPI_PROC_NULL does not stop."""
+    trace = job("barrier; recv -555 -444 8 6; isend 0 5 8 6; irecv 0 5 8 6; waitall 2", "probe -666 3; barrier; send 0 9 8 6")
+    assert len(matched(trace).messages) == 2
+
+
 def test_without_a_collective_between_the_other_rank_takes_the_message_with_it() -> None:
     trace = job("isend 1 5 100 6; barrier; wait 0 1 5; send 1 6 7 6; barrier", "barrier; recv 0 5 100 6; recv 0 6 7 6; barrier")
     piece = cut(trace, "4")

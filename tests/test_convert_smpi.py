@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Outcome
+from engine_runs import job
 
 from retrompi import traces
 
@@ -44,6 +45,18 @@ def test_what_smpi_does_not_know_is_left_out_and_reported(tmp_path: Path, retrom
     read = traces.read(tmp_path / "out")
     assert set(read.info()["calls"]) <= {"init", "finalize", "bcast", "send", "recv"}
     assert read.info()["sends"] == 1
+
+
+def test_a_number_is_another_request_once_its_call_without_one_is_over() -> None:
+    """A wait by peers and tag completes the request that is called 1; that of MPI_PROC_NULL, called 1 then, is not in what SMPI replays."""
+    lines = ("isend 1 7 64 6 req=1; wait 0 1 7; irecv -666 3 8 6 req=1; test req=1 flag=0; test req=1 flag=1", "recv 0 7 64 6")
+    assert job(*lines).to_smpi(0).splitlines() == ["0 init", "0 isend 1 7 64 6", "0 wait 0 1 7", "0 finalize"]
+
+
+def test_a_test_that_succeeded_is_a_wait() -> None:
+    """SMPI's replay takes a test for a look, after which the wait of the same request comes: that of the next one would not wait."""
+    told = job(2 * "irecv 1 5 8 6; test 1 0 5 flag=1; ", 2 * "send 0 5 8 6; ").to_smpi(0).splitlines()
+    assert told == ["0 init", *["0 irecv 1 5 8 6", "0 wait 1 0 5"] * 2, "0 finalize"]
 
 
 @pytest.mark.skipif(shutil.which("smpirun") is None, reason="SimGrid's smpirun replays what is written for it")

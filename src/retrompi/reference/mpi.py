@@ -77,11 +77,15 @@ class Request:
 
 @dataclass(eq=False)
 class Filed:
-    """A request as the trace knows it; one without ``request`` was completed by a test, and its wait returns at once."""
+    """A request as the trace knows it; one without ``request`` was completed by a test, and its wait returns at once.
+
+    ``succeeded``: the trace says of this test that it succeeded, after which the program has no such request any more.
+    """
 
     key: tuple[int, int, int]
     number: int
     request: Request | None
+    succeeded: bool = False
 
 
 def fits(request: Request, message: Message) -> bool:
@@ -631,16 +635,20 @@ class Rank(Process):
         self.filed.append(Filed(key, call.more.get("req", 0), request))
 
     def find(self, call: Call) -> Filed | None:
-        """The request of a call; without a number the oldest of its key. Only an inactive persistent one can be started (MPI 1.1, 3.9),
-        and it is found for nothing else but to be freed."""
+        """The request of a call; without a number the oldest of its key, but none whose test succeeded where another has been posted since.
+        Only an inactive persistent one can be started (MPI 1.1, 3.9), and it is found for nothing else but to be freed."""
         number = call.more.get("req", 0)
         if number > 0:
             return self.numbered(number)
         key = (call.peer, call.peer2, call.tag)
-        for filed in self.filed:
+        mine = [filed for filed in self.filed if filed.key == key]
+        if call.name == "start":
+            return next((f for f in mine if f.request and f.request.persistent and not f.request.active), None)
+        for i, filed in enumerate(mine):
             r = filed.request
-            inactive = r is not None and r.persistent and not r.active
-            if filed.key == key and (inactive if call.name == "start" else not inactive or call.name == "requestFree"):
+            if r is None and filed.succeeded and any(f.request and (not f.request.persistent or f.request.active) for f in mine[i + 1 :]):
+                self.filed.remove(filed)
+            elif r is None or not r.persistent or r.active or call.name == "requestFree":
                 return filed
         return None
 
@@ -673,7 +681,7 @@ class Rank(Process):
         filed = self.find(call)
         if filed is not None and filed.request is None:  # tested again
             self.filed.remove(filed)
-            self.filed.append(Filed(filed.key, 0, None))
+            self.filed.append(Filed(filed.key, 0, None, call.more.get("flag") is True))
             filed = None
         yield from self.library_call(*self.spec.test)
         yield from self.progress()
@@ -686,7 +694,7 @@ class Rank(Process):
         if not request.done:
             return
         if call.more.get("req", 0) == 0 and not request.persistent:
-            filed.request, filed.number = None, 0
+            filed.request, filed.number, filed.succeeded = None, 0, call.more.get("flag") is True
         else:
             self.retire(filed)
 

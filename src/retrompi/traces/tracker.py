@@ -99,8 +99,10 @@ class Tracker:
             if not blocking:
                 self._file(Request(at, self._key(receive, int(a[0]), int(a[1])), req, end, receive=receive))
         elif action == "probe" or (action == "iprobe" and attributes.get("flag") == "1"):
-            probe = self.probes[at] = End(self.rank, at, int(a[0]), int(a[1]), comm, 0, at)
+            probe = End(self.rank, at, int(a[0]), int(a[1]), comm, 0, at)
             self._matched(probe, attributes)
+            if probe.real:
+                self.probes[at] = probe
         elif action == "sendRecv":
             stag, rtag = int(attributes.get("stag", 0)), int(attributes.get("rtag", 0))
             self.sends.append(End(self.rank, at, int(a[1]), stag, comm, _bytes(a[0]), at))

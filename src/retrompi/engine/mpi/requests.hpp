@@ -14,7 +14,7 @@ class RequestTable {
  public:
   struct Filed {
     int32_t src, dst, tag;
-    int32_t req;  // its identity, 0: none
+    int32_t req;  // its identity, 0: none; kSucceeded: the test that completed it is recorded to have succeeded
     Request* r;   // null: completed by a test, its wait is a no-op
   };
   explicit RequestTable(Rank& rank) : rank_(rank) {}
@@ -42,6 +42,8 @@ class RequestTable {
   Task start_listed(const Action& a);
   void release(const Action& a);
   [[nodiscard]] Request* find(const Action& a, bool& marker);
+  [[nodiscard]] bool posted_since(size_t mark) const;
+  static constexpr int32_t kSucceeded = -1;
   static constexpr size_t kNone = SIZE_MAX;
   /// kNone: a test or wait whose outcome was not recorded has completed it, and to later calls it is MPI_REQUEST_NULL.
   [[nodiscard]] size_t place_of(int64_t req, size_t hint = 0) const;

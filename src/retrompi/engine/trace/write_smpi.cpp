@@ -49,6 +49,9 @@ class Smpi {
   void action(const Action &a);
 
  private:
+  // SMPI files requests under source, destination and tag, first in first out.
+  using Key = std::tuple<int32_t, int32_t, int32_t>;
+
   // At most one loss a line is counted: the first that is told.
   void lose(const Action &a, const Reason &reason) {
     if (told_) return;
@@ -71,13 +74,12 @@ class Smpi {
   void collective(const Action &a);
   void persistent(const Action &a);
   bool wait(const Action &a, int32_t req);
+  void oldest_is_complete(const Key &key);
   void one(const Action &a);
   void start(const Action &a, int32_t req, const action::Envelope *matched);
   void several(const Action &a);
   void all(const Action &a, const std::vector<int64_t> &requests, size_t named);
 
-  // SMPI files requests under source, destination and tag, first in first out.
-  using Key = std::tuple<int32_t, int32_t, int32_t>;
   struct Posted {
     Action wait;
     Key key;
@@ -195,6 +197,14 @@ bool Smpi::wait(const Action &a, int32_t req) {
   return true;
 }
 
+void Smpi::oldest_is_complete(const Key &key) {
+  const auto filed = filed_.find(key);
+  if (filed == filed_.end()) return;
+  open_.erase(filed->second.front());
+  filed->second.pop_front();
+  if (filed->second.empty()) filed_.erase(filed);
+}
+
 void Smpi::start(const Action &a, int32_t req, const action::Envelope *matched) {
   const auto found = persistent_.find(req);
   if (req == 0 || found == persistent_.end()) return lose(a, PERSISTENT);
@@ -219,7 +229,10 @@ void Smpi::one(const Action &a) {
   if (a.request == 0) {
     if (x.source == PROC_NULL || x.destination == PROC_NULL) return lose(a, NOBODY);
     if (a.told()) lose(a, a.done() ? WAITED : FAILED);
-    return put(a);
+    Action plain = a;
+    if (a.told() && a.done()) plain.op = Op::Wait;
+    if (plain.op == Op::Wait) oldest_is_complete({x.source, x.destination, x.tag});
+    return put(plain);
   }
   if (a.op == Op::Wait || (a.told() && a.done())) {
     if (a.op != Op::Wait) lose(a, WAITED);
