@@ -18,6 +18,7 @@ from retrompi.sim.cautions import Caution, calibration, first_call, of_run, stor
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import SimulationEnded
+from retrompi.sim.stages import in_order
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Beside, Message, Question, Replay
 from retrompi.spec.question import pingpong as pingpong_of
@@ -231,10 +232,11 @@ class Anatomy(_Answer):
 
     @property
     def rows(self) -> Sequence[Row]:
-        """stage, process, seconds, ps, share of each stage; with `uncertainty` also seconds_low and seconds_high (s)."""
+        """stage, process, seconds, ps, share of each stage, in the order of the message's path; with `uncertainty` also seconds_low and
+        seconds_high (s)."""
         total = self.total
         told: list[dict[str, Any]] = [{**row, "share": row["seconds"] / total if total else 0.0} for row in self.found.rows]
-        return told if self.drawn is None else _stages_drawn(told, self.drawn)
+        return in_order(told if self.drawn is None else _stages_drawn(told, self.drawn), self.found.rows)
 
     def _sizes(self) -> Sequence[int]:
         return [self.size]
