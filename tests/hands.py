@@ -105,9 +105,9 @@ class Finger:
 
     def choose(self, group: Any, choice: str) -> None:
         """One of several radio buttons, by its label."""
-        wanted = group.locator(f"input[type=radio][value={_quoted(choice)}]")
-        self.act(group.locator("label", has=wanted))
-        assert wanted.is_checked(), choice
+        wanted = f"input[type=radio][value={_quoted(choice)}]"
+        self.act(group.locator("label", has=self.page.locator(wanted)))
+        assert group.locator(wanted).is_checked(), choice
 
     def select(self, dropdown: Any, option: str) -> None:
         """An option of a dropdown; it is closed when the choice stands there."""

@@ -451,7 +451,7 @@ def shown(told: Mapping[str, Any], chart: str = "") -> list[Component]:
     for table in told["tables"]:
         head = html.Thead(html.Tr([html.Th(h, scope="col") for h in table["head"]]))
         rows = html.Tbody([html.Tr([html.Td(c) for c in row]) for row in table["rows"]])
-        caption = [html.Caption(table["caption"])] if table["caption"] else []
+        caption = [html.Caption(html.Span(table["caption"]))] if table["caption"] else []
         out.append(html.Div(html.Table([*caption, head, rows], className="wide"), className="scroll", tabIndex=0, role="region",
                             **{"aria-label": table["caption"] or _("table")}))  # fmt: skip
     return out
