@@ -4,7 +4,6 @@ order of the message's path, and what a line or a mark means is in the legend.""
 from __future__ import annotations
 
 import ast
-import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,7 +16,6 @@ import pytest
 from test_compare import MODEL, NATIVE, SEEN, SMPI
 
 import retrompi
-from retrompi.api.asking import asked_of
 from retrompi.labs import lab as _lab
 from retrompi.labs import report as lab_report
 from retrompi.labs.bench import Bench
@@ -240,7 +238,7 @@ def untold(figure: go.Figure) -> list[str]:
     legend = [t for t in lines if t.showlegend is not False and t.name and figure.layout.showlegend is not False]
     groups, words = {t.legendgroup for t in legend} - {None}, " ".join(t.name for t in legend)
     published = "published" in words
-    told = [t in legend or t.legendgroup in groups or published and t.hoverinfo == "text" or t.meta == "interval" for t in lines]
+    told = [t in legend or t.legendgroup in groups or (published and t.hoverinfo == "text") or t.meta == "interval" for t in lines]
     out = [str(t.hovertemplate or t.name) for t, known in zip(lines, told, strict=True) if not known and len(lines) > 1]
     bands = [t for t in lines if t.meta == "interval"]
     return out + ["intervals"] * (bool(bands) and not any(word in words for word in ("interval", "draws", "repetitions")))
@@ -266,7 +264,8 @@ def test_stages_stand_in_the_order_of_the_path(gallery: Gallery) -> None:
 
 
 def test_rows_of_a_message_lead_from_the_sender_to_the_receiver() -> None:
-    for mode, whose in (("shared", ["rank 0", "rank 1"]), ("distributed", ["rank 0", "daemon on server", "wire", "daemon on workstation", "rank 1"])):
+    between = ["rank 0", "daemon on server", "wire", "daemon on workstation", "rank 1"]
+    for mode, whose in (("shared", ["rank 0", "rank 1"]), ("distributed", between)):
         rows = retrompi.message("wmpi", mode=mode, size="64 KiB").rows
         met = list(dict.fromkeys(r["process"] for r in rows))
         assert [p for p in met if p in whose] == whose

@@ -443,6 +443,7 @@ def shown(told: Mapping[str, Any], chart: str = "") -> list[Component]:
     for name, figure in told["figures"].items():
         drawn = go.Figure(figure)
         drawn.update_layout(dragmode=False, paper_bgcolor="rgba(0,0,0,0)", title_text="", margin={"t": 20, "r": 8})
+        drawn.update_xaxes(title_font_size=14)  # a longer title is cut on a phone
         own = secrets.token_hex(8)  # a form can be run twice, and then has other figures
         graph = dcc.Graph(id={"type": _GRAPH, "own": own}, figure=drawn, config=config())
         sketch = html.Div(id={"type": f"{_GRAPH}-sketch", "own": own}, className="sketch")
