@@ -443,7 +443,10 @@ def shown(told: Mapping[str, Any], chart: str = "") -> list[Component]:
     for name, figure in told["figures"].items():
         drawn = go.Figure(figure)
         drawn.update_layout(dragmode=False, paper_bgcolor="rgba(0,0,0,0)", title_text="", margin={"t": 20, "r": 8})
-        drawn.update_xaxes(title_font_size=14)  # a longer title is cut on a phone
+        drawn.update_xaxes(title_font_size=14, tickfont_size=13)  # a longer title is cut on a phone
+        if drawn.layout.showlegend is not False:  # at the figure's edge, or it lies on the axis where the screen is narrow, or turned
+            below = max(96, drawn.layout.margin.b or 0)
+            drawn.update_layout(legend={"yref": "container", "y": 0.0, "yanchor": "bottom"}, margin={"b": below})
         own = secrets.token_hex(8)  # a form can be run twice, and then has other figures
         graph = dcc.Graph(id={"type": _GRAPH, "own": own}, figure=drawn, config=config())
         sketch = html.Div(id={"type": f"{_GRAPH}-sketch", "own": own}, className="sketch")
