@@ -420,8 +420,9 @@ def message(model: str | Path, platform: str | Path | None = None, *, size: Size
 
     Raises UsageError for a wrong name, unit or size, and SimulationEnded if the message does not arrive.
 
-    >>> retrompi.message("wmpi", size="512 KiB", mode="shared").rows[0]["stage"]
-    'quantum'
+    >>> stages = retrompi.message("wmpi", size="512 KiB", mode="shared").rows
+    >>> stages[0]["process"], max(stages, key=lambda row: row["ps"])["stage"]
+    ('rank 0', 'quantum')
     """
     return anatomy_of(*asked_of(model, platform, Message(as_bytes(size)), options))
 
