@@ -1,6 +1,6 @@
 """Pictures of every page of the studio and of a course, for whoever changes them to look at:
 
-    python tests/look.py FOLDER [PATH ...] [--sizes phone,desk,wide] [--schemes light,dark] [--projector] [--course]
+    python tests/look.py FOLDER [PATH ...] [--sizes phone,desk,wide] [--schemes light,dark] [--projector] [--course | --only-course]
 
 writes FOLDER/PAGE-SIZE-SCHEME.png, the whole of each page, and FOLDER/sheet-SIZE-SCHEME-N.png with six of them each. With PATHs
 ("/anatomy?view=two") only those. It also prints what is wider than the window, which no page may be. Not a test: nothing here judges
@@ -10,6 +10,7 @@ what only eyes can.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 import tempfile
@@ -86,24 +87,56 @@ class Album:
                 sheet.save(self.folder / f"sheet-{what}-{number + 1}.png")
 
 
+def _studio(browser: Any, album: Album, folder: Path, paths: list[str], projector: bool) -> None:
+    with Server(folder) as server:
+        for size in album.sizes:
+            page = album.page_of(browser, server, size)
+            for path in paths or STUDIO:
+                album.take(page, path, size)
+            page.context.close()
+        if projector:
+            page = album.page_of(browser, server, "wide", projector=True)
+            for path in paths or PROJECTED:
+                album.take(page, path, "wide", "-projector")
+
+
 def _course(browser: Any, album: Album, folder: Path) -> None:
-    """A course with two students, one of whom has sealed her predictions of lab 1 and answered a question that a teacher marks."""
-    from test_course_browser import CourseServer
+    """A course with three students at lab 1: two have the same words; answers are right, wrong, without a unit, missing."""
+    from test_course_browser import CourseServer, come
 
     from retrompi.classroom import members
+    from retrompi.classroom.roll import Entry
     from retrompi.classroom.shelf import DatabaseShelf
+    from retrompi.labs import answers, start
+    from retrompi.labs.bench import Bench
     from retrompi.labs.lab import lab
+    from retrompi.labs.student import draw
     from retrompi.labs.work import answer, change, seal
+    from retrompi.store import open_store
 
     one = lab("1")
-    with CourseServer(folder) as server:
-        shelf = DatabaseShelf(server.db, members.person(members.find(server.db, "ann")))
-        guesses = {t.id: t.choices[0] if t.choices else f"3 {t.unit}" for t in one.predictions}
-        change(shelf, one, lambda w: seal(answer(w, one, guesses), one))
-        open_ones = [t.id for t in one.tasks if t.kind == "text"]
-        change(shelf, one, lambda w: answer(w, one, dict.fromkeys(open_ones, "A message between machines passes two daemons. " * 3)))
-        teacher = ("/course/teacher", "/course/teacher/lab/1", f"/course/teacher/marks/1/{open_ones[0]}",
-                   f"/course/teacher/student/{members.find(server.db, 'ann')['id']}")  # fmt: skip
+    guesses = {t.id: t.choices[0] if t.choices else f"3 {t.unit}".removesuffix(" 1") for t in one.predictions}
+    texts = {t.id: f"A message between machines passes two daemons, which the {t.id} of my line shows in every row. " * 3
+             for t in one.tasks if t.kind == "text"}  # fmt: skip
+    with CourseServer(folder, Entry("bo", "Bo Cole"), Entry("cy", "Cy Dunn-Winterbottom of Hamburg-Harburg")) as server:
+        for who, wrong in (("ann", {"startup": "225"}), ("bo", {"startup": "1 s", "loop": ""}), ("cy", {"rate": "2 MB/s"})):
+            place = start.start(one, who, folder / who)
+            start.solve(one, place, draw(one, who), Bench(open_store(folder / "own.db"), place), who)
+            right = {t: given.raw for t, given in answers.read(place, one).items() if t not in guesses}
+            own = {**right, **(texts if who != "cy" else {}), **wrong}
+            shelf = DatabaseShelf(server.db, members.person(members.find(server.db, who)))
+            change(shelf, one, lambda w: seal(answer(w, one, guesses), one))
+            for given in (own, {**own, "startup": "2 ms"}):
+                change(shelf, one, lambda w, given=given: answer(w, one, given))  # type: ignore[misc]
+                page = come(browser, server, who)
+                page.goto("/labs?lab=1&step=8")
+                before = page.locator("#labs-summary").inner_text()
+                page.get_by_role("button", name="Check everything").click()
+                until(page, f"document.querySelector('#labs-summary')?.textContent !== {json.dumps(before)}")
+                page.context.close()
+        ann = members.find(server.db, "ann")["id"]
+        teacher = ("/course/teacher", "/course/teacher/lab/1", f"/course/teacher/marks/1/{next(iter(texts))}",
+                   f"/course/teacher/student/{ann}", f"/course/teacher/student/{ann}/1", "/course/teacher/alike/1")  # fmt: skip
         for who, paths in (("ann", ("/labs", "/labs?lab=1", "/course/me")), ("lecturer", teacher)):
             for size in album.sizes:
                 page = album.page_of(browser, server, size)
@@ -129,6 +162,7 @@ def main() -> None:
     asked.add_argument("--schemes", default="light,dark")
     asked.add_argument("--projector", action="store_true", help="the main pages as a projector shows them, too")
     asked.add_argument("--course", action="store_true", help="a course's pages, too")
+    asked.add_argument("--only-course", action="store_true", help="a course's pages alone")
     given = asked.parse_args()
     if why := missing():
         sys.exit(why)
@@ -137,17 +171,9 @@ def main() -> None:
     album = Album(given.folder, given.sizes.split(","), given.schemes.split(","))
     with sync_playwright() as tool, tempfile.TemporaryDirectory() as scratch:
         browser = tool.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"])
-        with Server(Path(scratch) / "studio") as server:
-            for size in album.sizes:
-                page = album.page_of(browser, server, size)
-                for path in given.paths or STUDIO:
-                    album.take(page, path, size)
-                page.context.close()
-            if given.projector:
-                page = album.page_of(browser, server, "wide", projector=True)
-                for path in given.paths or PROJECTED:
-                    album.take(page, path, "wide", "-projector")
-        if given.course:
+        if not given.only_course:
+            _studio(browser, album, Path(scratch) / "studio", given.paths, given.projector)
+        if given.course or given.only_course:
             _course(browser, album, Path(scratch) / "course")
         browser.close()
     album.sheets()

@@ -24,9 +24,9 @@ class CourseServer(Server):
 
     command = ("course", "serve", "--as-root", "--host", "127.0.0.1")
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *more: Entry) -> None:
         self.db = Database.open(folder / "course.db", new=True)
-        course.new(self.db, "MPI", ["1"], [Entry("lecturer", "Lea Lecturer", "teacher"), Entry("ann", "Ann Bee")])
+        course.new(self.db, "MPI", ["1"], [Entry("lecturer", "Lea Lecturer", "teacher"), Entry("ann", "Ann Bee"), *more])
         super().__init__(folder)
 
 

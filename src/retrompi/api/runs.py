@@ -18,6 +18,7 @@ from retrompi.sim.cautions import Caution, calibration, first_call, of_run, stor
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import SimulationEnded
+from retrompi.sim.stages import in_order
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Beside, Message, Question, Replay
 from retrompi.spec.question import pingpong as pingpong_of
@@ -231,10 +232,11 @@ class Anatomy(_Answer):
 
     @property
     def rows(self) -> Sequence[Row]:
-        """stage, process, seconds, ps, share of each stage; with `uncertainty` also seconds_low and seconds_high (s)."""
+        """stage, process, seconds, ps, share of each stage, in the order of the message's path; with `uncertainty` also seconds_low and
+        seconds_high (s)."""
         total = self.total
         told: list[dict[str, Any]] = [{**row, "share": row["seconds"] / total if total else 0.0} for row in self.found.rows]
-        return told if self.drawn is None else _stages_drawn(told, self.drawn)
+        return in_order(told if self.drawn is None else _stages_drawn(told, self.drawn), self.found.rows)
 
     def _sizes(self) -> Sequence[int]:
         return [self.size]
@@ -418,8 +420,9 @@ def message(model: str | Path, platform: str | Path | None = None, *, size: Size
 
     Raises UsageError for a wrong name, unit or size, and SimulationEnded if the message does not arrive.
 
-    >>> retrompi.message("wmpi", size="512 KiB", mode="shared").rows[0]["stage"]
-    'quantum'
+    >>> stages = retrompi.message("wmpi", size="512 KiB", mode="shared").rows
+    >>> stages[0]["process"], max(stages, key=lambda row: row["ps"])["stage"]
+    ('rank 0', 'quantum')
     """
     return anatomy_of(*asked_of(model, platform, Message(as_bytes(size)), options))
 

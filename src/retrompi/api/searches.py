@@ -60,6 +60,9 @@ class Search(Answer):
         """The metric of every trial and the best so far, in its unit."""
         import plotly.graph_objects as go
 
+        from retrompi.render.figures import AXIS, PALETTE, layout
+        from retrompi.render.sweep_figures import metric_axis
+
         having = [r for r in self.rows if r[self.metric.name] is not None]
         values = [float(r[self.metric.name]) for r in having]
         best: list[float] = []
@@ -67,9 +70,10 @@ class Search(Answer):
             best.append(value if not best else max(best[-1], value) if self.metric.more_is_better else min(best[-1], value))
         at = [r["trial"] for r in having]
         hover = [", ".join(f"{o.key}={r[o.key]}" for o in self.overs if r[o.key]) for r in having]
-        figure = go.Figure(go.Scatter(x=at, y=values, mode="markers", name="trial", text=hover))
-        figure.add_scatter(x=at, y=best, mode="lines", line_shape="hv", name="best so far")
-        figure.update_layout(title=self.title, xaxis_title="trial", yaxis_title=f"{self.metric.label} ({self.metric.unit})")
+        figure = go.Figure(go.Scatter(x=at, y=values, mode="markers", name="trial", text=hover, marker={"color": PALETTE[0], "size": 8}))
+        figure.add_scatter(x=at, y=best, mode="lines", line={"shape": "hv", "color": PALETTE[1]}, name="best so far")
+        layout(figure, self.title)
+        figure.update_layout(xaxis={**AXIS, "title": {"text": "trial"}}, yaxis=metric_axis(self.metric, self.metric.label, values))
         return figure
 
 

@@ -198,7 +198,7 @@ class _Class:
             weight = min(self._phrased(task, common, m, n), CERTAIN)
             runs = passages(a.texts[task].split(), common)
             words = sum(map(len, runs))
-            told = f"the same words in '{task}' ({len(a.texts[task].split())})"
+            told = f"the same {words} words in '{task}'"
             if a.texts[task] != b.texts[task]:
                 told = f"the same {words} words in '{task}': “{' '.join(max(runs, key=len)[:12])} …”"
             out.append(Reason(told, weight))

@@ -203,8 +203,9 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
                 hovertemplate="%{text}<extra>%{fullData.name}</extra>",
             )  # fmt: skip
         figures.layout(figure, title)
-        sizes = [s for _line, c in curves for s in c]
-        figure.update_layout(xaxis=figures.size_axis(sizes), yaxis=figures.value_axis(series), showlegend=True)
+        rows = [r for _line, c in curves for r in c.rows]
+        values = figures.value_axis(series, drawn=[r[column] for r in rows])
+        figure.update_layout(xaxis=figures.size_axis([r["size_B"] for r in rows], 0), yaxis=values, showlegend=True)
         drawn[series] = figure
     places = "".join(figure_html(f, name) for name, f in drawn.items())
     return f'<h2>{_("The curves of your machine")}</h2><div class="figures">{places}</div>{drawing(drawn)}'

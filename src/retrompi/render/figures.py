@@ -6,7 +6,7 @@ for print. Sizes are on a logarithmic axis on which 0 B has its own place left o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, isfinite, log10
 from typing import Any
@@ -21,6 +21,7 @@ from retrompi.render.bands import faint
 from retrompi.render.exhibits import Curve, curves
 from retrompi.render.html import brief
 from retrompi.render.overlay import Mark
+from retrompi.sim.stages import place_of
 
 __all__ = ["AXES", "AXIS", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatched", "interval_text",
            "layout", "line_trace", "looks", "name_of", "place", "size_axis", "size_label", "stage_order", "style",
@@ -133,9 +134,9 @@ def _distinct(given: Mapping[tuple[str, str], Look]) -> dict[tuple[str, str], Lo
 
 
 def size_label(size: float) -> str:
-    """``65536`` -> ``64K``; K is 1024 as in the papers."""
+    """``65536`` -> ``64K``, ``5500`` -> ``5.37K``; K is 1024 as in the papers."""
     n = int(size)
-    return f"{n >> 20}M" if n >= 1 << 20 else f"{n >> 10}K" if n >= 1 << 10 else f"{n}"
+    return next((f"{n / unit:.4g}{letter}" for unit, letter in ((1 << 20, "M"), (1 << 10, "K")) if n >= unit), f"{n}")
 
 
 def place(size: float) -> float:
@@ -201,21 +202,32 @@ _LEAST_TICKS = 3
 
 
 def size_axis(sizes: Iterable[float], least: int = 1 << 22) -> dict[str, Any]:
-    """The axis of message sizes, up to the largest of ``sizes`` and at least to ``least``."""
-    shown = [0.0, *(float(16**k) for k in range(1, 6))]
-    top = max([*sizes, least])
+    """The axis of message sizes, from 0 B to the largest of ``sizes`` and at least to ``least``; of ``sizes`` alone if that is 0."""
+    known = sorted({place(s) for s in sizes}) or [ZERO, float(1 << 22)]
+    low, top = (ZERO, max(known[-1], least)) if least else (known[0], known[-1])
+    shown = _size_ticks(low, top, known)
     return {
         "type": "log",
         "title": {"text": _("message size, B (K = 1024)")},
-        "tickvals": [place(s) for s in shown if s <= top],
-        "ticktext": [size_label(s) for s in shown if s <= top],
-        "range": [log10(ZERO) - 0.12, log10(top) + 0.12],
+        "tickvals": shown,
+        "ticktext": [size_label(s) for s in shown],
+        "range": [log10(low) - 0.12, log10(top) + 0.12],
         **AXIS,
         "minor": {"ticks": "outside", "ticklen": 3, "tickvals": [2.0**k for k in range(31)]},
         "tickangle": 0,
     }
 
 
+def _size_ticks(low: float, top: float, known: Sequence[float]) -> list[float]:
+    """Round sizes between ``low`` and ``top``, the closer the shorter the axis is; of a very short one the sizes ``known`` themselves."""
+    for step in (16, 4, 2):
+        shown = [ZERO] * (low <= ZERO) + [float(step**k) for k in range(1, 31) if low <= step**k <= top]
+        if len(shown) >= _LEAST_TICKS:
+            return shown
+    return list(known[:: ceil(len(known) / _MOST_SIZES)])
+
+
+_MOST_SIZES = 5
 _TICKS = {
     "time": [(10.0**k, format_time(10.0 ** (k - 6)).replace("us", "µs")) for k in range(-3, 9)],
     "bandwidth": [(10.0**k, format_rate(10.0 ** (k + 6))) for k in range(-6, 6)],
@@ -273,6 +285,18 @@ def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
         x=[x0, x1, x1, x0, x0], y=[mark.low, mark.low, mark.high, mark.high, mark.low], fill="toself", mode="lines",
         line={"width": 1.5, "color": colour, "dash": "dot"}, fillcolor=faint(colour), hovertext=told, hoveron="fills+points", **common,
     )]  # fmt: skip
+
+
+def _said_of(figure: go.Figure, shapes: Collection[str]) -> None:
+    """Entries of the legend for the published marks that a figure has: what they mean is said without a pointer."""
+    star = {"mode": "markers", "marker": {"symbol": "star", "size": 13, "color": "white", "line": {"color": "#333", "width": 2}}}
+    for shape, name, look in (
+        ("point", _("published, with reading tolerance"), star),
+        ("band", _("published range"), {"mode": "lines", "line": {"color": "#333", "width": 1.5, "dash": "dot"}}),
+        ("knee", _("published: here the curve changes"), {"mode": "lines", "line": {"color": "#333", "width": 2, "dash": "dash"}}),
+    ):  # fmt: skip
+        if shape in shapes:
+            figure.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **look))
 
 
 def _knees(figure: go.Figure, knees: Sequence[Mark], shown: Mapping[tuple[str, str], Look]) -> None:
@@ -360,11 +384,7 @@ def curve_figure(
     for mark in mine:
         for trace in _mark_traces(mark, _colour(mark, shown)):
             figure.add_trace(trace)
-    if any(m.shape == "point" for m in mine):
-        figure.add_trace(go.Scatter(
-            x=[None], y=[None], mode="markers", name=_("published, with reading tolerance"),
-            marker={"symbol": "star", "size": 13, "color": "white", "line": {"color": "#333", "width": 2}},
-        ))  # fmt: skip
+    _said_of(figure, {m.shape for m in mine})
     layout(figure, plan.title)
     figure.update_xaxes(**size_axis([s for c in found for s in c.x]))
     if any(c.low for c in found):
@@ -406,12 +426,12 @@ def anatomy_bars(
     """Bars of the anatomy chart: (labels, stage -> share of each bar in percent, stage -> seconds in each bar).
 
     A bar is one entry; stages of several processes are added up, those not in ``order`` together as `OTHER`. Only stages
-    that occur are given, in that order.
+    that occur are given, in the order of a message's path.
     """
     entries = list(anatomy)
     labels = [f"{name_of(str(e['model']))} {format_bytes(e['size_B'])}" for e in entries]
     bars = [_by_stage(e["stages"]) for e in entries]
-    seconds = {s: [bar.get(s, 0.0) for bar in bars] for s in order}
+    seconds = {s: [bar.get(s, 0.0) for bar in bars] for s in sorted(order, key=place_of)}
     seconds[OTHER] = [sum(v for s, v in bar.items() if s not in order) for bar in bars]
     sums = [sum(bar.values()) for bar in bars]
     seconds = {s: values for s, values in seconds.items() if any(values)}

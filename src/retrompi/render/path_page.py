@@ -14,6 +14,7 @@ from retrompi.render.figures import AXIS, PALETTE, hatched, layout
 from retrompi.render.html import Content, document, save, table
 from retrompi.render.plotted import drawing, figure_html
 from retrompi.sim.critical_path import CriticalPath, difference
+from retrompi.sim.stages import place_of
 from retrompi.sim.timeline.kinds import KINDS
 
 __all__ = ["MOST_PIECES", "figures", "page", "write"]
@@ -63,7 +64,7 @@ def _course(name: str, path: CriticalPath) -> go.Figure:
 def _sums(paths: Named) -> go.Figure:
     """The sum of each stage, a bar for each run."""
     figure = go.Figure()
-    stages = list(dict.fromkeys(stage for _, path in paths for stage in path.by("stage")))
+    stages = sorted({stage for _, path in paths for stage in path.by("stage")}, key=place_of)
     for (name, path), color in zip(paths, PALETTE, strict=False):
         sums = path.by("stage")
         figure.add_trace(go.Bar(

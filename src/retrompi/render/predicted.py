@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from retrompi.base.units import format_bytes, format_quantity, format_span
 from retrompi.papers import predictions
 from retrompi.papers.matrix import place_of
-from retrompi.render.bands import area
+from retrompi.render.bands import area, key
 from retrompi.render.figures import DASHES, PALETTE, layout, place, size_axis, value_axis
 from retrompi.render.html import Content, row
 from retrompi.render.matrix import sortable
@@ -61,6 +61,7 @@ def _figure(platform: str, mine: Sequence[Mapping[str, Any]]) -> go.Figure:
         figure.add_scatter(x=x, y=rate["nominal"], mode="lines", name=names[i], legendgroup=str(i), text=shown,
                            hovertemplate="%{text}<br>%{y:.3g} MB/s<extra>%{fullData.name}</extra>",
                            line={"color": colour, "width": 2, "dash": dash})  # fmt: skip
+    figure.add_trace(key("5 to 95 % over the draws"))
     layout(figure, f"{'; '.join(filter(None, place_of(platform)))}: predicted blind")
     figure.update_layout(xaxis=size_axis(every), yaxis=value_axis("bandwidth", "linear", rates))
     figure.update_layout(xaxis={"title": {"standoff": 4}}, legend={"y": -0.28 if len(mine) > _MANY else -0.2})

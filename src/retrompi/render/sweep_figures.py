@@ -185,7 +185,7 @@ def _size_ticks(low: float, high: float) -> dict[str, Any]:
     return {"tickvals": shown, "ticktext": [format_bytes(t) for t in shown]}
 
 
-def _value_axis(metric: Metric, title: str, values: Iterable[float]) -> dict[str, Any]:
+def metric_axis(metric: Metric, title: str, values: Iterable[float]) -> dict[str, Any]:
     """The axis of a metric: logarithmic if its values span more than a factor of ten."""
     known = [y for y in values if y is not None]
     positive = [y for y in known if y > 0]
@@ -300,7 +300,7 @@ def _line_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[
         ))  # fmt: skip
     layout(figure, "")
     shown_y = [y for one in every for y in (*one.y, *one.low, *one.high) if isfinite(y) and (metric.unit != "B/s" or y > 0)]
-    figure.update_yaxes(**_value_axis(metric, _y_title(v, plan), shown_y))
+    figure.update_yaxes(**metric_axis(metric, _y_title(v, plan), shown_y))
     _key(figure, v, [c for one in every for c in one.completed])
     if axis is None:
         sizes = [x for one in every for x in one.x]
@@ -386,7 +386,7 @@ def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
         ticks = _ticks(every, lambda t: _short(v.metric.unit, t))
         bar |= {"tickvals": [log10(t) for t in ticks["tickvals"]], "ticktext": ticks["ticktext"]}
     elif every:
-        axis = _value_axis(v.metric, "", every)
+        axis = metric_axis(v.metric, "", every)
         bar |= {k: axis[k] for k in ("tickvals", "ticktext") if k in axis}
     ends = (scaled(min(every)), scaled(max(every))) if every else (0.0, 1.0)
     figure = go.Figure(go.Heatmap(
@@ -434,7 +434,7 @@ def _bar_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
             figure.add_trace(whiskers([name for name, _ in known], [ends for _, ends in known], across=True))
     layout(figure, "")
     _key(figure, v, [r["completed"] for r in rows if v.draws])
-    spread = _value_axis(v.metric, v.metric.label, _values(v))
+    spread = metric_axis(v.metric, v.metric.label, _values(v))
     if spread.get("type") != "log":
         spread["tickvals"], spread["ticktext"] = spread.get("tickvals", [])[::2] or None, spread.get("ticktext", [])[::2] or None
     figure.update_layout(margin={"l": 10}, bargap=0.25, height=max(300, 34 * len(order) + 130) if len(order) > 14 else None)
@@ -467,7 +467,7 @@ def _scatter_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     layout(figure, "")
     _key(figure, v, [r["completed"] for r in rows if v.draws])
     figure.update_xaxes(**_number_axis(axis))
-    figure.update_yaxes(**_value_axis(v.metric, v.metric.label, _values(v)))
+    figure.update_yaxes(**metric_axis(v.metric, v.metric.label, _values(v)))
     return figure
 
 
@@ -490,7 +490,7 @@ def _parallel_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     found = [float(r["value"]) for r in done]
     log = bool(found) and min(found) > 0 and max(found) / min(found) >= 10
     scaled = [log10(x) if log else x for x in found]
-    axis_ticks = _ticks(found, lambda t: _short(v.metric.unit, t)) if log else _value_axis(v.metric, "", found)
+    axis_ticks = _ticks(found, lambda t: _short(v.metric.unit, t)) if log else metric_axis(v.metric, "", found)
     last: dict[str, Any] = {"label": v.metric.name, "values": scaled}
     if "tickvals" in axis_ticks:
         last |= {"tickvals": [log10(t) if log else t for t in axis_ticks["tickvals"]], "ticktext": axis_ticks["ticktext"]}

@@ -290,8 +290,8 @@ def _drawn(rows: Sequence[Mapping[str, Any]], series: str) -> Any:
         hovertemplate="%{text}: %{y:.5g}<extra></extra>",
     )  # fmt: skip
     figures.layout(figure, "")
-    axis = figures.value_axis(series)
-    figure.update_layout(xaxis=figures.size_axis([r["size_B"] for r in shown]), yaxis=axis, showlegend=False)
+    axis = figures.value_axis(series, drawn=[r[column] for r in shown])
+    figure.update_layout(xaxis=figures.size_axis([r["size_B"] for r in shown], 0), yaxis=axis, showlegend=False)
     return figure
 
 

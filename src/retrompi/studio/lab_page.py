@@ -443,6 +443,10 @@ def shown(told: Mapping[str, Any], chart: str = "") -> list[Component]:
     for name, figure in told["figures"].items():
         drawn = go.Figure(figure)
         drawn.update_layout(dragmode=False, paper_bgcolor="rgba(0,0,0,0)", title_text="", margin={"t": 20, "r": 8})
+        drawn.update_xaxes(title_font_size=14, tickfont_size=13)  # a longer title is cut on a phone
+        if drawn.layout.showlegend is not False:  # at the figure's edge, or it lies on the axis where the screen is narrow, or turned
+            below = max(96, drawn.layout.margin.b or 0)
+            drawn.update_layout(legend={"yref": "container", "y": 0.0, "yanchor": "bottom"}, margin={"b": below})
         own = secrets.token_hex(8)  # a form can be run twice, and then has other figures
         graph = dcc.Graph(id={"type": _GRAPH, "own": own}, figure=drawn, config=config())
         sketch = html.Div(id={"type": f"{_GRAPH}-sketch", "own": own}, className="sketch")
@@ -451,7 +455,7 @@ def shown(told: Mapping[str, Any], chart: str = "") -> list[Component]:
     for table in told["tables"]:
         head = html.Thead(html.Tr([html.Th(h, scope="col") for h in table["head"]]))
         rows = html.Tbody([html.Tr([html.Td(c) for c in row]) for row in table["rows"]])
-        caption = [html.Caption(table["caption"])] if table["caption"] else []
+        caption = [html.Caption(html.Span(table["caption"]))] if table["caption"] else []
         out.append(html.Div(html.Table([*caption, head, rows], className="wide"), className="scroll", tabIndex=0, role="region",
                             **{"aria-label": table["caption"] or _("table")}))  # fmt: skip
     return out

@@ -1,20 +1,24 @@
-"""A student with a keyboard and nothing else does the labs in the browser: answers every task to its full points, runs every form, takes
-every hint and presses every other button; no console says an error.
+"""A student does the labs on a phone's screen, by a finger or by a keyboard, without a shell: answers every task to its full points, runs
+every form, takes every hint and presses every other button. On no step is anything wider than the screen, and no console says an error.
 
-Two labs here, the ten others with --exhaustive; one student in one session.
+One lab by each here, all twelve by both with --exhaustive; one student a hand, in one session. RETROMPI_PICTURES=FOLDER keeps a picture of
+each step once everything on it is done, at 390 and 1280 px, light and dark, to be looked at.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Server, browser, session, settled, studio, until
-from keyboard import Keyboard
+from browser import Seen, Server, browser, session, settled, studio, until
+from hands import HANDS, Finger, Keyboard
 
 from retrompi.base import units
 from retrompi.labs import answers, start, text
@@ -25,10 +29,14 @@ from retrompi.store import open_store
 
 __all__ = ["browser", "studio"]  # fixtures
 
-WHO = "Ann"
-QUICK = ("03-proxy", "12-critical-path")
+WHO = {"keyboard": "Ann", "finger": "Cleo"}
+QUICK = (("03-proxy", "finger"), ("12-critical-path", "keyboard"))
 """One has an order of seven dropdowns, the other a trace to edit and a critical path."""
-LABS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.exhaustive) for name in _lab.lab_names()]
+CASES = [
+    pytest.param(name, hand, marks=[] if (name, hand) in QUICK else pytest.mark.exhaustive) for hand in HANDS for name in _lab.lab_names()
+]
+PICTURES = os.environ.get("RETROMPI_PICTURES")
+SIZES = {390: 844, 1280: 800}
 OTHERS = ("labs-go", "labs-turn", "labs-check", "labs-report", "labs-pack", "labs-place", "labs-open")
 """Types of buttons that are pressed on the way, or more than once."""
 
@@ -36,11 +44,12 @@ OTHERS = ("labs-go", "labs-turn", "labs-check", "labs-report", "labs-pack", "lab
 class Student:
     """At one lab: ``given`` has the right answers by task, ``files`` what is to be in files that are asked for."""
 
-    def __init__(self, page: Any, lab: _lab.Lab, given: Mapping[str, answers.Given], files: Mapping[str, Path]) -> None:
-        self.page, self.lab, self.given, self.files = page, lab, given, files
-        self.keys = Keyboard(page)
-        self.view = page.locator("#labs-view")
-        self.known = text.names(lab, draw(lab, WHO), WHO)
+    def __init__(
+        self, hand: Keyboard | Finger, who: str, lab: _lab.Lab, given: Mapping[str, answers.Given], files: Mapping[str, Path]
+    ) -> None:  # fmt: skip
+        self.hand, self.page, self.lab, self.given, self.files = hand, hand.page, lab, given, files
+        self.view = self.page.locator("#labs-view")
+        self.known = text.names(lab, draw(lab, who), who)
         self.full = self.lost = 0.0
         self.finished = False
 
@@ -53,7 +62,7 @@ class Student:
     def checked(self, button: Any) -> None:
         """Presses a button that checks, and waits for what it says."""
         before = self.page.locator("#labs-summary").inner_text()
-        self.keys.act(button)
+        self.hand.act(button)
         until(self.page, f"document.querySelector('#labs-summary').textContent !== {json.dumps(before)}")
         settled(self.page)
 
@@ -69,21 +78,21 @@ class Student:
             self.hand_in(place, task.file)
         elif task.kind == "order":
             for dropdown, choice in zip(place.locator("button.dash-dropdown").all(), raw, strict=True):
-                self.keys.select(dropdown, task.shown(choice))
+                self.hand.select(dropdown, task.shown(choice))
         elif task.choices:
-            self.keys.choose(place, next(c for c in task.choices if answers.normal(c) == answers.normal(str(raw))))
+            self.hand.choose(place, next(c for c in task.choices if answers.normal(c) == answers.normal(str(raw))))
         else:
-            self.keys.write(place.locator("input[type=text], textarea").first, str(raw))
+            self.hand.write(place.locator("input[type=text], textarea").first, str(raw))
 
     def hand_in(self, place: Any, file: str) -> None:
         """Into its editor, which may stand at the form that reads it; else by the button that uploads it."""
         content = self.files[file]
         editor = self.view.locator("label.lab-file-editor", has_text=file).locator("textarea")
         if editor.count():
-            self.keys.write(editor, content.read_text(encoding="utf-8"))
+            self.hand.write(editor, content.read_text(encoding="utf-8"))
             return
         with self.page.expect_file_chooser() as chosen:
-            self.keys.act(place.get_by_role("button", name=f"Upload {file}"))
+            self.hand.act(place.get_by_role("button", name=f"Upload {file}"))
         chosen.value.set_files(content)
         until(self.page, f"document.querySelector('#labs-view').textContent.includes('{file} is there')")
 
@@ -91,7 +100,7 @@ class Student:
         """Runs a form, for the first time or to another result; what stands there then."""
         line, shown = form.locator(".lab-tools [role=status]"), form.locator("[id*=labs-run-shown]")
         before = shown.inner_text()
-        self.keys.act(self.button(form, "Run"))
+        self.hand.act(self.button(form, "Run"))
         for _ in range(3000):
             if line.inner_text().startswith("done in") and shown.inner_text() != before:
                 break
@@ -101,13 +110,13 @@ class Student:
             raise AssertionError(f"it never ended: {form.inner_text()}")
         return str(form.inner_text())
 
-    def step(self) -> None:
+    def step(self, number: int) -> None:
         """Everything that a step has."""
         if self.page.locator(".lab-seal").count():
             for task in self.shown():
                 if task.kind == "prediction":
                     self.answer(task)
-            self.keys.act(self.button(self.view, "Seal my predictions"))
+            self.hand.act(self.button(self.view, "Seal my predictions"))
             until(self.page, "!document.querySelector('.lab-seal')")
             settled(self.page)
         asked = [t for t in self.shown() if t.kind != "prediction"]
@@ -133,21 +142,38 @@ class Student:
         self.pressed(asked)
         if self.button(self.view, "Report").count():
             self.finish()
+        assert self.page.evaluate("looked.overflow()") == [], (number, "wider than the screen")
+        if PICTURES:
+            self.picture(Path(PICTURES), number)
+
+    def picture(self, folder: Path, number: int) -> None:
+        """The whole step, as it is now."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for width, height in SIZES.items():
+            self.page.set_viewport_size({"width": width, "height": height})
+            for scheme in ("light", "dark"):
+                self.page.emulate_media(color_scheme=scheme)
+                settled(self.page)
+                self.page.wait_for_timeout(600)  # figures are drawn again
+                name = f"lab{self.lab.key}-{number:02}-{width}-{scheme}-{self.hand.name}.png"
+                self.page.screenshot(path=str(folder / name), full_page=True)
+        self.page.set_viewport_size({"width": 390, "height": SIZES[390]})
+        self.page.emulate_media(color_scheme="light")
 
     def hints(self, task: _lab.Task) -> int:
         """Takes every hint of a task; how many there were."""
         place, taken = self.task(task.id), 0
         for hint in task.hints:
-            self.keys.act(self.button(place, "Hint …"))
+            self.hand.act(self.button(place, "Hint …"))
             place.get_by_text("The next hint costs").wait_for()
             assert place.locator(".lab-hint").count() == taken, "a hint shows before it is taken"
-            self.keys.act(self.button(place, "Take the hint"))
+            self.hand.act(self.button(place, "Take the hint"))
             taken += 1
             until(self.page, f"document.querySelectorAll('#labs-task-{task.id} .lab-hint').length === {taken}")
             told = " ".join(place.locator(".lab-hint").last.inner_text().split())
             assert told == " ".join(f"{taken}. {text.fill(hint, self.known)}".split())
         if task.hints:
-            self.keys.act(self.button(place, "Hint …"))
+            self.hand.act(self.button(place, "Hint …"))
             place.get_by_text("There is no further hint.").wait_for()
         return taken
 
@@ -162,7 +188,7 @@ class Student:
         assert told.startswith(f"{self.lab.points - open_ - self.lost:g} of {self.lab.points:g} points"), told
         for button, suffix in (("Report", ".html"), ("My folder as a zip", ".zip")):
             with self.page.expect_download() as given:
-                self.keys.act(self.button(self.view, button))
+                self.hand.act(self.button(self.view, button))
             assert given.value.suggested_filename.endswith(suffix)
         self.finished = True
 
@@ -172,10 +198,10 @@ class Student:
         assert kept.count() == ran
         if not ran:
             return
-        self.keys.act(self.view.locator(".lab-mine > summary", has_text="My results"))
-        self.keys.act(kept.first.locator("button").first)
+        self.hand.act(self.view.locator(".lab-mine > summary", has_text="My results"))
+        self.hand.act(kept.first.locator("button").first)
         until(self.page, "document.querySelector('.lab-found [id*=labs-opened]').childElementCount > 0")
-        self.keys.act(kept.first.locator("button").first)
+        self.hand.act(kept.first.locator("button").first)
         until(self.page, "document.querySelector('.lab-found [id*=labs-opened]').childElementCount === 0")
 
     def pressed(self, asked: list[_lab.Task]) -> None:
@@ -197,7 +223,7 @@ class Student:
         if not button.count():
             return False
         before = self.title()
-        self.keys.act(button)
+        self.hand.act(button)
         until(self.page, f"document.querySelector('#labs-step-title').innerText !== {json.dumps(before)}")
         until(self.page, "document.activeElement.id === 'labs-step-title'")
         return True
@@ -205,57 +231,68 @@ class Student:
 
 @pytest.fixture(scope="module")
 def solved(studio: Server, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Of a lab, the reference's answers and files for this student."""
+    """Of a lab and a student, the reference's answers and files."""
 
-    def of(lab: _lab.Lab) -> tuple[dict[str, answers.Given], dict[str, Path]]:
+    def of(lab: _lab.Lab, who: str) -> tuple[dict[str, answers.Given], dict[str, Path]]:
         folder = tmp_path_factory.mktemp("solved") / "lab"
-        start.start(lab, WHO, folder)
-        start.solve(lab, folder, draw(lab, WHO), Bench(open_store(studio.store), folder), WHO)
+        start.start(lab, who, folder)
+        start.solve(lab, folder, draw(lab, who), Bench(open_store(studio.store), folder), who)
         return answers.read(folder, lab), {f.name: f for f in folder.iterdir()}
 
     return of
 
 
 @pytest.fixture(scope="module")
-def visit(browser: Any, studio: Server) -> Any:
-    with session(browser, studio, accept_downloads=True) as (page, seen):
-        yield page, seen
+def visits(browser: Any, studio: Server) -> Iterator[Any]:
+    """By the name of a hand, its session on a phone's screen: (the hand, what the browser complained about)."""
+    with contextlib.ExitStack() as open_:
+
+        @functools.cache
+        def of(name: str) -> tuple[Keyboard | Finger, Seen]:
+            page, seen = open_.enter_context(session(browser, studio, "phone", accept_downloads=True, is_mobile=name == "finger",
+                                                     has_touch=name == "finger"))  # fmt: skip
+            return HANDS[name](page), seen
+
+        yield of
 
 
-@pytest.mark.parametrize("name", LABS)
-def test_a_lab_is_done_to_full_points_by_keyboard_and_every_hint_is_taken(name: str, visit: Any, solved: Any) -> None:
-    page, seen = visit
-    lab = _lab.lab(name)
-    page.goto(f"/labs?lab={lab.key}&student={WHO}")
+@pytest.mark.parametrize(("name", "hand"), CASES)
+def test_a_lab_is_done_to_full_points_on_a_phone_and_every_hint_is_taken(name: str, hand: str, visits: Any, solved: Any) -> None:
+    hands, seen = visits(hand)
+    page, lab, who = hands.page, _lab.lab(name), WHO[hand]
+    page.goto(f"/labs?lab={lab.key}&student={who}")
     settled(page)
-    me = Student(page, lab, *solved(lab))
+    me = Student(hands, who, lab, *solved(lab, who))
     first = me.title()
-    me.step()
+    me.step(1)
     assert me.onward()
     assert me.onward("Back")
     assert me.title() == first
-    ran = 0
+    ran, number = me.view.locator(".lab-form").count(), 1
     while me.onward():
+        number += 1
         me.kept(ran)
         forms = me.view.locator(".lab-form")
-        me.step()
+        me.step(number)
         ran += forms.count()
     assert me.finished
     assert seen.errors == []
 
 
-def test_a_trace_is_edited_and_its_gain_read_off_the_page(visit: Any, solved: Any) -> None:
+def test_a_trace_is_edited_and_its_gain_read_off_the_page(visits: Any) -> None:
     """Lab 12: a student finds `gain` and whose computation is on the new path with what the page has."""
-    page, seen = visit
-    lab = _lab.lab("12")
+    hands, seen = visits("finger")
+    page, lab = hands.page, _lab.lab("12")
     p = draw(lab, "Bob")
     page.goto("/labs?lab=12&student=Bob")
     settled(page)
-    me = Student(page, lab, {t.id: answers.Given(v := t.choices[0] if t.choices else f"3 {t.unit}".removesuffix(" 1"), v)
-                             for t in lab.predictions}, {})  # fmt: skip
+    me = Student(hands, "Bob", lab, {t.id: answers.Given(v := t.choices[0] if t.choices else f"3 {t.unit}".removesuffix(" 1"), v)
+                                     for t in lab.predictions}, {})  # fmt: skip
+    number = 1
     while not page.locator(".lab-seal").count():
         assert me.onward()
-    me.step()
+        number += 1
+    me.step(number)
     while "law" not in me.title():
         assert me.onward()
     replay, why = me.view.locator(".lab-form").all()[:2]
@@ -266,11 +303,11 @@ def test_a_trace_is_edited_and_its_gain_read_off_the_page(visit: Any, solved: An
     before = took()
     editor = replay.locator("textarea")
     mine = int(re.search(r"^0 compute (\d+)", editor.input_value(), re.MULTILINE)[1])  # type: ignore[index]
-    me.keys.write(editor, editor.input_value().replace(f"0 compute {mine}\n", f"0 compute {mine / p['factor']:.0f}\n"))
-    me.keys.write(me.task("gain").locator("input"), f"{before / took():.5g}")
+    me.hand.write(editor, editor.input_value().replace(f"0 compute {mine}\n", f"0 compute {mine / p['factor']:.0f}\n"))
+    me.hand.write(me.task("gain").locator("input"), f"{before / took():.5g}")
     table = me.run(why)
     assert "rank 1" in table.partition("Whose it is")[2].partition("Beside the path")[0]
-    me.keys.choose(me.task("new-path"), "rank 1")
+    me.hand.choose(me.task("new-path"), "rank 1")
     me.checked(me.button(me.view, "Check").last)
     assert [me.result(name)[0] for name in ("gain", "new-path")] == ["✓ right", "✓ right"]
     assert seen.errors == []
