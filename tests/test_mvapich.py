@@ -26,7 +26,8 @@ def test_its_library_is_mpichs_and_its_wire_is_vapis() -> None:
     assert values["overhead"].value == model_values(registry.model("vapi")).settings["overhead"].value
     above = times("mvapich", [0])[0] - times("vapi", [0])[0]
     assert 0.5 < above < 4
-    assert times("mvapich", [0], "mvapich.completion=2 us")[0] == pytest.approx(times("mvapich", [0])[0] + 3, abs=0.5)  # 1.5 us more at both ends
+    slower = times("mvapich", [0], "mvapich.completion=2 us")[0]
+    assert slower == pytest.approx(times("mvapich", [0])[0] + 3, abs=0.5)  # 1.5 us more at both ends
 
 
 def test_a_message_asks_when_it_fills_a_buffer_with_its_envelope() -> None:

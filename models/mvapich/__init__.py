@@ -1,9 +1,10 @@
 """MVAPICH 0.8: MPICH 1.2's device for InfiniBand, from MVICH, over VAPI. Nothing of the operating system is in the path of a message.
 
-A message that fits into a buffer (vbuf) behind its envelope is copied into a registered one, sent, received into one of the receiver's and copied out. A
-longer one asks first: both ends register the user's memory (and remember it), the sender's card writes the data straight into it, and a message behind
-them says that they are there. 0.8's own source is not public where this project may look; how messages go is MVAPICH 1.2's, whose files still have MVICH's
-protocol (mpid/ch_gen2: viapacket.h, viaparam.c, viasend.c, vbuf.h, ibverbs_const.h). Processes of one machine use the card.
+A message that fits into a buffer (vbuf) behind its envelope is copied into a registered one, sent, received into one of the receiver's and
+copied out. A longer one asks first: both ends register the user's memory (and remember it), the sender's card writes the data straight into
+it, and a message behind them says that they are there. 0.8's own source is not public where this project may look; how messages go is
+MVAPICH 1.2's, whose files still have MVICH's protocol (mpid/ch_gen2: viapacket.h, viaparam.c, viasend.c, vbuf.h, ibverbs_const.h).
+Processes of one machine use the card.
 """
 
 from __future__ import annotations

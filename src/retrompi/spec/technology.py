@@ -18,5 +18,5 @@ TECHNOLOGIES = {
 }
 """Name of a network's technology -> in words."""
 IP = tuple(name for name in TECHNOLOGIES if name not in ("t3e", "infiniband"))
-"""Technologies under which a host has TCP/IP. The processing elements of a T3E exchange messages by E-registers only; IP over InfiniBand is not
-simulated."""
+"""Technologies under which a host has TCP/IP. The processing elements of a T3E exchange messages by E-registers only; IP over InfiniBand
+is not simulated."""
