@@ -27,7 +27,7 @@ from retrompi.spec import machines, registry
 from retrompi.store import open_store
 
 ROOT = Path(__file__).resolve().parents[1]
-LAYERS = ("turner-chen-2002", "gropp-lusk-1994", "woodall-2004")
+LAYERS = ("turner-chen-2002", "gropp-lusk-1994", "woodall-2004", "turner-2003")
 QUICK = Search(starts=1, steps=16, step=0.02, scale=0.3, linear=0.5, finer=(0.005, 0.1))
 MODEL, PLATFORM = "sockets:netpipe", "p4-1800*2@ge-ga620"
 SIZES = (1, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
@@ -49,7 +49,7 @@ def test_every_shipped_fit_has_owners_ranges_and_files_and_sees_the_layers_below
             assert 0 < free.low < free.high
             assert free_values.place(path, owner, None, plan.name).file.is_file()
         for name in plan.curves:
-            assert curves.by_name(name, curves.of(paper)).model in ("sockets:netpipe", "gm", "euih")
+            assert curves.by_name(name, curves.of(paper)).model in ("sockets:netpipe", "gm", "euih", "vapi")
 
 
 def test_simulated_layers_are_near_the_published_ones(tmp_path: Path) -> None:
@@ -57,15 +57,17 @@ def test_simulated_layers_are_near_the_published_ones(tmp_path: Path) -> None:
 
     studies = run_papers(LAYERS, open_store(tmp_path / "s.db"))
     found = {v.id: v for study in studies for v in study.verdicts if v.kind == "curve"}
-    assert {i.partition(":")[2] for i in found} >= {"ga620", "trendnet", "gm", "ds20", "teg", "euih", "ip-gm"}
+    assert {i.partition(":")[2] for i in found} >= {"ga620", "trendnet", "gm", "ds20", "teg", "euih", "ip-gm", "gigabit-2003", "vapi"}
     # IP over GM between TEG's PCs has missed the criterion since frames queue, and a new fit does not help (docs/networks.md).
     medians = [v.observed for i, v in found.items() if v.use == "calibrate" and i != "woodall-2004:teg"]
     assert max(map(float, medians)) <= 5.0  # type: ignore[arg-type]
-    # NetPIPE's sizes that are not aligned, and a driver that is unsteady: mechanisms that are not simulated.
+    # NetPIPE's sizes that are not aligned, a driver that is unsteady, timers of a card, a second packet: mechanisms that are not simulated.
     assert [i for i, v in found.items() if v.verdict == "fail" and v.use == "calibrate"] == [
         "turner-chen-2002:trendnet",
         "turner-chen-2002:gm",
         "woodall-2004:teg",
+        "turner-2003:gigabit-2003",
+        "turner-2003:vapi",
     ]
     page = (ROOT / "docs" / "transfer.md").read_text(encoding="utf-8")
     for line in markdown.layer_table(studies).splitlines()[2:]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from random import Random
+from statistics import median
 
 import pytest
 
@@ -87,3 +89,19 @@ def test_misses_name_predictions_that_exist() -> None:
         assert miss.text
         assert set(miss.predictions) <= set(shipped)
         assert set(miss.numbers) <= known
+
+
+def test_the_readme_has_the_widths_and_the_coverage_before_and_after() -> None:
+    told = (predictions.folder() / "README.md").read_text(encoding="utf-8")
+    every = scores.again()
+    opened, closed = ([a for a in every if a.first.opened is known] for known in (True, False))
+    for title, mine in (("nine open", opened), ("nine closed", closed), ("all 18", every)):
+        first, newest = (f"{median(widths):.3f}" for widths in ([a.first.width for a in mine], [a.width for a in mine]))
+        assert f"| {title} | first | {first} | {_inside([a.first for a in mine])} |" in told
+        later = [a.later for a in mine if a.later is not None and a.later.interval_score is not None]
+        known = f"{_inside(later)} | {median(s.interval_score or 0 for s in later):.2f} |" if len(later) == len(mine) else ""
+        assert f"| | newest | {newest} | {known}" in told
+
+
+def _inside(found: Sequence[scores.Score]) -> str:
+    return f"{100 * sum(s.inside * s.points for s in found) / sum(s.points for s in found):.1f} %"

@@ -50,10 +50,12 @@ _NAMES = {
     "mpichgm": "MPICH-GM",
     "mpif": "MPI-F",
     "mplite": "MP_Lite",
+    "mvapich": "MVAPICH",
     "ntmpich": "NT-MPICH",
     "pvm": "PVM",
     "tcgmsg": "TCGMSG",
     "teg": "Open MPI TEG",
+    "vapi": "VAPI",
 }
 _LINES = (0, 1, 2, 3, 6, 4, 5, 7)  # the palette, with colours that are pale on white last
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")

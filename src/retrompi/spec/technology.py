@@ -14,7 +14,9 @@ TECHNOLOGIES = {
     "fddi": "FDDI",
     "hippi": "HiPPI",
     "giganet": "Giganet cLAN",
+    "infiniband": "InfiniBand",
 }
 """Name of a network's technology -> in words."""
-IP = tuple(name for name in TECHNOLOGIES if name != "t3e")
-"""Technologies under which a host has TCP/IP. The processing elements of a T3E exchange messages by E-registers only."""
+IP = tuple(name for name in TECHNOLOGIES if name not in ("t3e", "infiniband"))
+"""Technologies under which a host has TCP/IP. The processing elements of a T3E exchange messages by E-registers only; IP over InfiniBand
+is not simulated."""
