@@ -19,6 +19,7 @@ import importlib.util
 import json
 import os
 import re
+import socket
 import statistics
 import sys
 import tempfile
@@ -159,7 +160,10 @@ def teacher(browser: Any, folder: Path) -> list[Row]:
     rights = {who: known.right_answers(who, open_store(str(folder / "own.db"))) for who in STUDENTS}  # a student knows what to write
     began = time.perf_counter()
     at: dict[str, float] = {}
-    with Starting(folder / "class") as server:
+    with socket.socket() as free:  # the links are made before the class is served: they need its port
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    with Starting(folder / "class", "--port", port) as server:
         at["the page that starts a class"] = server.answered - began
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.set_default_timeout(WAIT_MS)

@@ -92,7 +92,7 @@ class Student:
             self.hand.write(editor, content.read_text(encoding="utf-8"))
             return
         with self.page.expect_file_chooser() as chosen:
-            self.hand.act(place.get_by_role("button", name=f"Upload {file}"))
+            self.hand.act(place.locator("button", has_text=f"Upload {file}"))
         chosen.value.set_files(content)
         until(self.page, f"document.querySelector('#labs-view').textContent.includes('{file} is there')")
 
