@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import os
 import shutil
 import stat
@@ -342,7 +343,7 @@ def test_who_is_alike_is_named_with_what(handed_in: Path, retrompi: Run, where: 
     found = {frozenset((Path(a["one"]).name, Path(a["other"]).name)): "; ".join(a["why"]) for a in told["alike"]}
     assert "copied folder" in found[frozenset(("ann", "carl"))]
     assert "numbers of Dora are the right ones of Ann" in found[frozenset(("ann", "dora"))]
-    assert "the same words" in found[frozenset(("ann", "dora"))]
+    assert re.search(r"the same \d+ words in", found[frozenset(("ann", "dora"))])
     assert [(k, v) for k, v in found.items() if "bob" in k] == []
 
 

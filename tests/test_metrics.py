@@ -218,9 +218,9 @@ def test_every_declared_counter_is_a_metric_a_column_and_a_difference() -> None:
     assert {f"{name}_B" if o.unit == "B" else name for name, o in declared.items()} <= export._RUN.keys()
     assert {o.path for o in declared.values()} <= run_differences.RESULTS.keys()
     assert {name for name, o in declared.items() if o.trouble} == interval_reasons._COUNTERS.keys()
-    assert set(COLUMNS) <= set(schema.Run.__table__.columns.keys())
-    assert {"rank", *result.outputs(result.RankRow)} == set(schema.RankTime.__table__.columns.keys()) - {"id", "run_id"}
-    assert set(result.outputs(result.PointRow)) == set(schema.Point.__table__.columns.keys()) - {"id", "run_id"}
+    assert set(COLUMNS) <= set(schema.RUN.columns.keys())
+    assert {"rank", *result.outputs(result.RankRow)} == set(schema.RANK_TIME.columns.keys()) - {"id", "run_id"}
+    assert set(result.outputs(result.PointRow)) == set(schema.POINT.columns.keys()) - {"id", "run_id"}
     assert all(name in Result.__dataclass_fields__ for name in result.outputs(Result))
     assert len(result.outputs(Result)) == len(Result.__dataclass_fields__), "a field of a result without a declaration"
 
