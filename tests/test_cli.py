@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import pty
 import re
@@ -266,10 +267,7 @@ def test_explain_json_is_the_interface_and_sums(retrompi: Run, engine: Watched, 
     assert list(told) == ["total_s", "run_id", "stages", "warnings"]
     assert told["stages"]
     assert all(list(s) == ["stage", "process", "seconds"] for s in told["stages"])
-    total = 0.0
-    for stage in told["stages"]:
-        total += stage["seconds"]
-    assert total == told["total_s"]
+    assert math.isclose(sum(stage["seconds"] for stage in told["stages"]), told["total_s"], rel_tol=1e-14)  # picoseconds below: exactly
     table = retrompi(*arguments).out.splitlines()
     head = next(n for n, line in enumerate(table) if line.startswith("stage"))
     picoseconds = [int(re.split(r"\s{2,}", line)[-2].replace(" ", "")) for line in table[head + 1 :]]
