@@ -106,7 +106,7 @@ def test_the_page_of_a_source_shows_its_blind_curves(paper: str) -> None:
     names = {name.partition("/")[2] for name, p in predictions.plans().items() if p.paper == paper}
     figures = blind_figures(paper)
     assert {r["curve"] for r in blind_rows(paper)} == names
-    assert sum(t.showlegend is not False for f in figures.values() for t in f.data) == len(names) + len(figures)  # an interval's entry in each
+    assert sum(t.showlegend is not False for f in figures.values() for t in f.data) == len(names) + len(figures)  # and its interval
     html = blind_html(paper, [])
     assert all(f'id="blind-{n}"' in html for n in names)
 
