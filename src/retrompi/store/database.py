@@ -355,21 +355,23 @@ class Store(Studies, Tags, Copies):
         if self.read_only:
             state = "empty" if revision is None else f"of an older version ({revision})"
             raise StoreError(f"the store {self.label} is {state} and read-only; allow writing to it once", code="store-read-only")
-        if revision is None and self.path is not None:
-            with _ONE_AT_A_TIME, self._connect(write=True) as connection:
-                if self._revision(connection) is None:  # no other process has made it meanwhile
-                    for statement in _NEW_STORE.read_text(encoding="utf-8").split(";\n"):
-                        connection.exec_driver_sql(statement)
-            return
-        from retrompi.store.migrate import known, upgrade
+        if revision is not None:
+            from retrompi.store.migrate import known
 
-        if revision is not None and revision not in known():
-            raise StoreError(f"the store {self.label} was made by a newer retrompi (revision {revision}); update", code="store-newer")
+            if revision not in known():
+                raise StoreError(f"the store {self.label} was made by a newer retrompi (revision {revision}); update", code="store-newer")
         with _ONE_AT_A_TIME, self._connect(write=True) as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(78360172)"))
-            # Another process may have done it while this one waited for the lock.
-            if self._revision(connection) != REVISION:
+            revision = self._revision(connection)  # another process may have done it while this one waited for the lock
+            if revision == REVISION:
+                return
+            if revision is None and self.path is not None:
+                for statement in _NEW_STORE.read_text(encoding="utf-8").split(";\n"):
+                    connection.exec_driver_sql(statement)
+            else:
+                from retrompi.store.migrate import upgrade
+
                 upgrade(connection)
 
     # -- runs ------------------------------------------------------------------------------------------------------
