@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dash import Dash, Input, State, ctx, dcc, html
+from dash import Dash, Input, State, dcc, html
 
 from retrompi.base.translate import _
 from retrompi.spec import registry
@@ -35,9 +35,9 @@ def apart(prefix: str, model: str, platform: str) -> Component:
 
 def chosen(prefix: str, model: str, platform: str, clicks: int | None, before: str) -> str:
     """The platform after what has just happened on the page: another runtime than the one ``before``, the button, or another platform."""
-    if ctx.triggered_id == f"{prefix}-own" and clicks:
+    if parts.changed_by(f"{prefix}-own") and clicks:
         return next(iter(menus.own_platforms(model)), platform)
-    return menus.following(model, platform, before) if ctx.triggered_id == f"{prefix}-model" else platform
+    return menus.following(model, platform, before) if parts.changed_by(f"{prefix}-model") else platform
 
 
 def register(app: Dash, prefix: str) -> None:

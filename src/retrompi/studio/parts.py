@@ -333,7 +333,7 @@ def register_job(
         job = None if changed else room.jobs.newest(owner(), slot, question, PATIENCE_S)
         if job is None:
             set_props("studio-notice", {"children": []})
-            if not changed and ctx.triggered_id in (f"{page}-tick", f"{page}-cancel"):  # neither starts a job
+            if by and by <= {f"{page}-tick.n_intervals", f"{page}-cancel.n_clicks"}:  # neither starts a job
                 raise UsageError("no such job: it ended long ago, or belongs to another session", code="gone")
             try:
                 wanted = begin(*values[:asked])
@@ -360,9 +360,9 @@ def register_job(
                 room.jobs.leave(owner(), slot)
             if job is None:
                 return *same, None, "", "0", True, True, 0
-        elif ctx.triggered_id == f"{page}-cancel":
+        elif changed_by(f"{page}-cancel"):
             room.jobs.cancel(job, owner())
-        elif ctx.triggered_id != f"{page}-tick":
+        elif not changed_by(f"{page}-tick"):
             patience = PATIENCE_S
         state = room.jobs.wait(job, owner(), patience)
         if not state.ended:
@@ -377,6 +377,15 @@ def register_job(
             if failed is not None:
                 same = _values(failed(state), len(outputs))
         return *same, job, job_line(state), "0", True, True, 0
+
+
+def changed_by(component: str) -> bool:
+    """Whether the running callback was called for this component (an id, or the ``type`` of one), perhaps among others.
+
+    Dash merges what happens to a page while it is busy into one request, and ``ctx.triggered_id`` is the first thing in it: a click that
+    meets a tick of the page's clock is the second.
+    """
+    return any((c.get("type") if isinstance(c, dict) else c) == component for c in ctx.triggered_prop_ids.values())
 
 
 def enlarged(value: Any, letters_px: Any) -> Any:

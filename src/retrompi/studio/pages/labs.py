@@ -175,14 +175,14 @@ def register(app: Dash, room: Room) -> None:
 
     def clicked() -> bool:
         """Whether a button was really pressed: new ones come with no clicks."""
-        return bool(ctx.triggered and ctx.triggered[0]["value"])
+        return any(t["value"] for t in ctx.triggered)
 
     @app.callback(
         Output("labs-shown", "children"), Input("labs-lab", "value"), Input("labs-student", "value"), Input("labs-step", "data"),
         Input("labs-again", "data"), prevent_initial_call=True,
     )  # fmt: skip
     def shown(name: Any, student: Any, step: Any, _again: Any) -> Any:
-        if ctx.triggered_id == "labs-lab" and step != 1:
+        if parts.changed_by("labs-lab") and step != 1:
             set_props("labs-step", {"data": 1})
             step = 1
         return _shown(desk, parts.text(name), parts.text(student), int(step or 1))
@@ -325,7 +325,7 @@ def register(app: Dash, room: Room) -> None:
 
         entries.tell("labs-run", {})
         try:
-            if ctx.triggered_id["type"] == "labs-run":
+            if parts.changed_by("labs-run"):
                 for i, content in zip(file_ids, files, strict=True):
                     if content:
                         desk.put(name, student, str(i["name"]), str(content).encode())

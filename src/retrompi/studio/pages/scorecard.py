@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from dash import Dash, Input, Output, State, ctx, dcc, html
+from dash import Dash, Input, Output, State, dcc, html
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.translate import _, lazy, ngettext
@@ -219,8 +219,8 @@ def register(app: Dash, room: Room) -> None:
         filters, at = values[: len(FILTERS)], values[-1]
         everything, _when = _known(room)
         found = chosen(everything, _choice(filters))
-        step = {"scorecard-previous": -1, "scorecard-next": 1}.get(str(ctx.triggered_id))
-        wanted = (at if isinstance(at, int) else 1) + step if step else at if ctx.triggered_id == "scorecard-judged" else 1
+        step = parts.changed_by("scorecard-next") - parts.changed_by("scorecard-previous")
+        wanted = (at if isinstance(at, int) else 1) + step if step else at if parts.changed_by("scorecard-judged") else 1
         number, first, last = _at(found, wanted if isinstance(wanted, int) else 1)
         return _list(found, number), _tallies(found), _overview(everything), number, first, last, first and last
 

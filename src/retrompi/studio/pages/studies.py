@@ -202,7 +202,7 @@ def register(app: Dash, room: Room) -> None:
     )  # fmt: skip
     def chosen(ran: Any, clicks: list[int | None], now: str | None) -> Any:
         some = _listed(room)
-        if ctx.triggered_id == "studies-ran":
+        if parts.changed_by("studies-ran"):
             number = str(ran.get("study", "")) if isinstance(ran, dict) else ""
             # A predefined study has a number once it was run.
             kept = next((s.key for s in some if number and str(s.id) == number), None) or next(
@@ -219,7 +219,7 @@ def register(app: Dash, room: Room) -> None:
         Input("studies-study", "value"), Input("studies-ran", "data"), *(Input(c.id, c.property) for c in SHOWN), prevent_initial_call=True,
     )  # fmt: skip
     def view(which: str | None, _ran: Any, metric: Any, x: Any, by: Any, panel: Any) -> Any:
-        if ctx.triggered_id == "studies-study":
+        if parts.changed_by("studies-study"):
             metric, x, by, panel = "", "", [], []
         content, axes = _view(room, str(which or ""), str(metric or "")[:60], str(x or ""), _texts(by), _texts(panel))
         return content, _axes(axes), _axes(axes, False), _axes(axes, False), metric, x or None, by, panel
@@ -234,9 +234,9 @@ def register(app: Dash, room: Room) -> None:
     def begin(run: int | None, vary: int | None, which: str | None, *form: Any) -> Any:
         from retrompi.studies import design
 
-        if ctx.triggered_id == "studies-vary" and vary:
+        if parts.changed_by("studies-vary") and vary:
             study = _asked(form)
-        elif ctx.triggered_id == "studies-run" and run:
+        elif parts.changed_by("studies-run") and run:
             if not which:
                 with entries.entered("studies-study"):
                     raise UsageError(_("choose a study first"), code="missing-option")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html
+from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
@@ -258,7 +258,7 @@ def register(app: Dash, room: Room) -> None:
         model, mode = parts.text(model), parts.text(mode)
         platform = homes.chosen("whatif", model, parts.text(platform), own, parts.text(was))
         offered = modes(platform)
-        before = {} if ctx.triggered_id == "whatif-reset" else _named(sets)
+        before = {} if parts.changed_by("whatif-reset") else _named(sets)
         wrong = []
         try:
             known = slots_for(model, platform, mode, before)
