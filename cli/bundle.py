@@ -80,14 +80,15 @@ def instead_of(name: str, **about: Any) -> Callable[[F], F]:
     return click.argument(f"{name}_word", cls=_Unshown, required=False, expose_value=False, is_eager=True, callback=keep, **about)
 
 
-def option(help: str, *names: str, **about: Any) -> Any:
+def option(help: str, *names: str, question: str = "", **about: Any) -> Any:
     """A field of a bundle: ``help``, the option's names (default: the field's), and further arguments of `click.option`.
 
     The annotation gives the type: a bool is a flag, a tuple may be repeated, a Literal lists the choices, int, float and Path convert.
     ``aliases`` are further names, accepted but not shown. An option of several commands has one meaning (tests/test_cli_options.py):
-    its help begins with what it is ("Runtime model"), and what this command does with it follows after a colon.
+    its help begins with what it is ("Runtime model"), and what this command does with it follows after a colon. ``question`` is the key of
+    the field of a question that it gives.
     """
-    return field(metadata={"help": help, "names": names, "about": about})
+    return field(metadata={"help": help, "names": names, "about": about, "question": question})
 
 
 def _option(name: str, kind: Any, declared: Mapping[str, Any]) -> Callable[[F], F]:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -145,7 +145,7 @@ def question_option(key: str, help: str = "", **about: Any) -> Any:
     if key in _COMPLETED:
         made["shell_complete"] = _COMPLETED[key]
     text = f"{f.help.partition(':')[0]}: {help}" if help else f.help
-    return option(text, *f.option.split(), **{**made, **about})
+    return option(text, *f.option.split(), question=key, **{**made, **about})
 
 
 def mode_option(default: str = "natural") -> Any:
@@ -388,7 +388,15 @@ class Bounds(Effort):
     @property
     def limit_s(self) -> float | None:
         """``--time-limit`` in seconds."""
-        return None if self.time_limit is None else some_time("--time-limit", self.time_limit)
+        return _quantity("time_limit", self.time_limit)
+
+
+def _quantity(key: str, text: str | None) -> float | None:
+    """What an option of a question with a unit was given, in that unit."""
+    from retrompi.spec.question import OPTIONS
+
+    value: float | None = None if text is None else OPTIONS[key].parse(text, OPTIONS[key].option)
+    return value
 
 
 @dataclass(frozen=True)
@@ -396,13 +404,14 @@ class Asked(Bounds, Fidelity, Seeded, OfModel):
     """Inputs of a run: model, platform, mode, overrides, seed, level of detail, bounds."""
 
     def question(self, workload: Workload, **more: Any) -> Question:
-        """The question about ``workload`` with these inputs; ``more`` are further fields of it."""
-        from retrompi.spec.question import Question
+        """The question about ``workload`` with what was given to the bundle's `question_option`s; ``more`` are fields without an option."""
+        from retrompi.spec.question import OPTIONS, Question
 
-        return Question(
-            self.model, self.platform, workload, self.mode, self.sets, self.seed, self.fidelity, limit_s=self.limit_s, bounds=self.bounds(),
-            **more,
-        )  # fmt: skip
+        given = {f.metadata["question"]: getattr(self, f.name) for f in fields(self) if f.metadata.get("question")}
+        given |= {key: _quantity(key, value) for key, value in given.items() if OPTIONS[key].kind == "quantity"}
+        # What is not given is the question's default: of a network and of fictions that of the whole command.
+        given = {key: value for key, value in given.items() if value is not None and value is not False}
+        return Question.asking(workload, given, bounds=self.bounds(), **more)
 
 
 MOST_DRAWS = 10_000

@@ -99,7 +99,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     from retrompi.sim.cautions import mark
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.result import network_lines
-    from retrompi.spec.question import Beside, pingpong
+    from retrompi.spec.question import pingpong
 
     spec = given.spec()
     asked = Resolved.of(given.question(pingpong(reps=given.reps)))  # rejects unknown names before a store is created
@@ -108,7 +108,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     if wanted is None and overlaid and given.out is None:  # a table can compare equal sizes only
         wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
     store_ = output.open()
-    question = asked.changed(workload=pingpong(wanted, given.reps, given.warm_up), beside=Beside(given.traffic, given.failures))
+    question = asked.changed(workload=pingpong(wanted, given.reps, given.warm_up))
     curve = curve_of(question, Where(store_, output.fresh))
     if curve.ended is not None:
         warned = note_warnings(curve.warnings)

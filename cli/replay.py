@@ -95,7 +95,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     from retrompi.sim.observe import Observe
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.result import network_lines
-    from retrompi.spec.question import Beside, Replay
+    from retrompi.spec.question import Replay
     from retrompi.spec.timed_section import Program
     from retrompi.traces.source import Source
 
@@ -106,10 +106,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     source = Source(trace, given.ranks, given.undefined_source, given.partial,
                     None if rate is None else (rate.flops, rate.source), str(given.matching or ""))  # fmt: skip
     order = traces.read_outcomes(given.matching).order if given.matching is not None else ()
-    asked = Resolved.of(given.question(
-        Replay(source.read(), trace, program, source.row()), beside=Beside(given.traffic, given.failures, kills=given.kills),
-        wildcards=given.wildcards, order=order, start_up=given.startup, compute_kernel=given.compute_kernel or "",
-    ))  # fmt: skip
+    asked = Resolved.of(given.question(Replay(source.read(), trace, program, source.row()), order=order))
     scale = scale_of(asked, rate)
     store_ = output.open()
     events = str(given.trace_events.resolve()) if given.trace_events else ""

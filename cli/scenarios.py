@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -151,9 +151,10 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
     from retrompi.traces import generate
 
     s = catalogue.scenario(scenario)
-    s = replace(s, traffic=(*s.traffic, *given.traffic), failures=(*s.failures, *given.failures))
+    s = s.with_settings({"traffic": (*s.setting("traffic"), *given.traffic), "failures": (*s.setting("failures"), *given.failures),
+                         "time_limit": given.limit_s or s.setting("time_limit")})  # fmt: skip
     store_ = output.open()
-    found = answer(store_, s.question().with_(limit_s=given.limit_s, bounds=given.bounds()), fresh=output.fresh)
+    found = answer(store_, s.question().with_(bounds=given.bounds()), fresh=output.fresh)
     run = store_.run(found.run_id)
     warnings = of_scenario(s, stored(run["facts"]))
     warned = note_warnings(warnings)

@@ -4,7 +4,8 @@
 
 A kind is a function that finds its places in a checkout (`KINDS`); `MOST` says how many there may be, and `tests/test_places.py` that
 there are no more. A place of ``result`` is a list of a run's result fields: in Python a tuple, list, set, dict, call or class body, in
-C++ neighbouring lines, that names at least `SEVERAL` fields of one declaration of `retrompi.spec.result`. The declaration itself,
+C++ neighbouring lines, that names at least `SEVERAL` fields of one declaration of `retrompi.spec.result`; of ``question`` likewise, of `retrompi.spec.question`.
+The declaration itself,
 migrations, which say how a store was once, and the executable specification, which shares nothing with the engine on purpose, are none.
 """
 
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from retrompi.spec.outcome import Outcome
+from retrompi.spec.question import OPTIONS
 from retrompi.spec.result import Counters, PointRow, RankRow, Totals, TrafficRow, WaitRow, outputs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -116,8 +118,15 @@ def outcome(root: Path) -> list[Place]:
     return [p for p in found if p.file != "src/retrompi/spec/outcome.py"]
 
 
-KINDS: Mapping[str, Callable[[Path], list[Place]]] = {"result": result, "outcome": outcome}
-MOST: Mapping[str, int] = {"result": 30, "outcome": 9}
+def question(root: Path) -> list[Place]:
+    """The lists of what users may say of a run besides runtime, machine, placement and overrides, by keys or by the names of fields."""
+    own = {key: f.name for key, f in OPTIONS.items() if key not in ("model", "platform", "mode", "set")}
+    found = lists_in_python(root, {*own, *own.values()}, "Question")
+    return sorted(p for p in set(found) if p.file != "src/retrompi/spec/question.py")
+
+
+KINDS: Mapping[str, Callable[[Path], list[Place]]] = {"question": question, "result": result, "outcome": outcome}
+MOST: Mapping[str, int] = {"question": 22, "result": 30, "outcome": 9}
 """How many places there may be; a change that removes some lowers it."""
 
 

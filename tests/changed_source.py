@@ -43,6 +43,7 @@ def changed_copy(top: Path, *pages: str) -> Path:
     for page, block in [(name, block) for name in pages for block in blocks(name)]:
         path = top / block.title.removeprefix("src/")
         if block.kind == "diff":
+            path = top / "retrompi" / block.title.removeprefix("src/retrompi/")
             path.write_text(_changed(path.read_text(encoding="utf-8"), block.text, page), encoding="utf-8")
         elif block.title:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -228,7 +228,7 @@ def test_every_declared_counter_is_a_metric_a_column_and_a_difference() -> None:
 # -- a search simulates what its number needs -----------------------------------------------------------------------------------
 
 
-PINGPONGS = [s.name for s in map(catalogue.scenario, catalogue.scenario_names()) if s.generator == "pingpong" and not s.kills]
+PINGPONGS = [s.name for s in map(catalogue.scenario, catalogue.scenario_names()) if s.generator == "pingpong" and not s.setting("kills")]
 
 
 @for_each("name", PINGPONGS)

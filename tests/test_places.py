@@ -1,4 +1,4 @@
-"""How many places state a run's result and how it ends (packaging/places.py): no more than there are."""
+"""How many places state a run's question, its result and how it ends (packaging/places.py): no more than there are."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def test_no_more_places_state_the_same(kind: str) -> None:
 @for_each(
     "kind, file, text",
     [
+        ("question", "a.py", 'asked = Question(seed=1, kills=(), wildcards="free")\n'),
         ("result", "a.py", 'COUNTS = ("messages", "packets", "frames")\n'),
         ("result", "a.py", 'FACTS = (("messages", "count"), ("packets", "count"), ("lost", "count"))\n'),
         ("result", "a.py", 'row = {"time_us": 1.0, "size_B": 2, "repetitions": 1}\n'),

@@ -297,5 +297,5 @@ def test_a_wrong_job_is_told_with_its_line(tmp_path: Path, more: str, says: str)
 def test_the_document_names_every_scenario() -> None:
     text = (Path(__file__).resolve().parents[1] / "docs" / "sharing.md").read_text(encoding="utf-8")
     for name, s in catalogue.scenarios().items():
-        if s.jobs or s.failures:
+        if s.jobs or s.setting("failures"):
             assert f"`{name}`" in text or "docs/networks.md" in str(s.summary), name

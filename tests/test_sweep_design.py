@@ -46,7 +46,7 @@ def test_a_study_file() -> None:
     assert design.count(study) == (2 + 1) * 2 * 2
     design.check(study)
     first = design.points(study)[0].scenario
-    assert (first.args["sizes"], first.args["reps"], first.mode, first.seed) == ((0, 1024), 3, "shared", 1)
+    assert (first.args["sizes"], first.args["reps"], first.mode, first.setting("seed")) == ((0, 1024), 3, "shared", 1)
 
 
 def test_a_definition_makes_the_same_study_again() -> None:
@@ -78,11 +78,11 @@ def test_what_keys_do(halo: Scenario) -> None:
     assert of(trace__dims="2x2").args["dims"] == [2, 2]
     assert of(hosts="16").platform == "nt-cluster*16"
     assert of(platform="abe", hosts="16").platform == "abe*16"
-    assert of(seed="7").seed == 7
+    assert of(seed="7").setting("seed") == 7
     assert of(mode="0,1,0,1").mode == "0,1,0,1"
-    assert of(fidelity="curve").fidelity == "curve"
-    assert of(kills="rank 1@1s + rank 2@2s").kills == ("rank 1@1s", "rank 2@2s")
-    assert of(kills="none").kills == ()
+    assert of(fidelity="curve").setting("fidelity") == "curve"
+    assert of(kills="rank 1@1s + rank 2@2s").setting("kills") == ("rank 1@1s", "rank 2@2s")
+    assert of(kills="none").setting("kills") == ()
     assert case.apply(halo, {"wmpi.pool": "8MiB"}).sets == {**halo.sets, "wmpi.pool": "8MiB"}
     # Another model keeps what is no parameter of the old one.
     assert of(model="hpvm").sets == {"platform.link.latency": "5us"}

@@ -362,7 +362,7 @@ def test_a_job_that_kills_its_workers_is_a_row(monkeypatch: pytest.MonkeyPatch, 
         "    from retrompi.studies import case\n"
         "    real = case.evaluate\n"
         "    def evaluate(job, *more):\n"
-        "        if job.scenario.seed == 2:\n"
+        "        if job.scenario.setting('seed') == 2:\n"
         "            os.write(2, b'out of luck\\n'); os._exit(7)\n"
         "        return real(job, *more)\n"
         "    case.evaluate = evaluate\n"

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from retrompi.api.options import Options
 from retrompi.base.errors import UsageError, nearest
+from retrompi.spec.question import OPTIONS
 
 __all__ = ["checked"]
 
@@ -75,10 +76,16 @@ def _shown(signature: inspect.Signature) -> Iterable[str]:
     return (n for n in signature.parameters if n != "self")
 
 
+_TYPES = {"texts": "Sequence[str]", "quantity": "str | float", "whole": "int", "flag": "bool", "choice": "str", "word": "str"}
+"""Kind of a field of a question -> the type of its argument."""
+
+
 @cache
 def _options() -> Mapping[str, str]:
     """Option of every run -> its declared type."""
-    return {name: getattr(of, "__forward_arg__", str(of)) for name, of in Options.__annotations__.items()}
+    typed = {name: getattr(of, "__forward_arg__", str(of)) for name, of in Options.__annotations__.items()}
+    declared = {key: _TYPES[f.kind] for key, f in OPTIONS.items() if not f.of and f.kind in _TYPES and key not in ("model", "platform")}
+    return {**declared, **typed}
 
 
 def _check(function: str, name: str, value: Any, declared: Any) -> None:

@@ -33,8 +33,9 @@ class Alike:
         known = self._known.get(key) if key is not None else None
         if known is not None:
             first, parts = known
-            asked = Asked(scenario.name, hash_of_parts({**parts, "seed": str(scenario.seed)}))
-            return first.seeded(scenario.seed, asked, bounds or Bounds())
+            seed = scenario.setting("seed")
+            asked = Asked(scenario.name, hash_of_parts({**parts, "seed": str(seed)}))
+            return first.seeded(seed, asked, bounds or Bounds())
         question = scenario.question()
         found = Resolved.of(question.with_(bounds=bounds) if bounds is not None else question)
         if key is not None:
@@ -53,10 +54,11 @@ def _key(scenario: Scenario) -> Any:
     if scenario.jobs:
         return None
     # The arguments as text: 1, 1.0 and True are equal, and not the same argument.
-    return (*[getattr(scenario, name) for name in _PLAIN], *[tuple(getattr(scenario, name).items()) for name in _MAPPINGS],
+    settings = tuple(sorted((key, value) for key, value in scenario.settings.items() if key != "seed"))
+    return (settings, *[getattr(scenario, name) for name in _PLAIN], *[tuple(getattr(scenario, name).items()) for name in _MAPPINGS],
             repr(scenario.args))  # fmt: skip
 
 
 _MAPPINGS = ("sets", "drawn", "start")
-_NOT_LOOKED_AT = ("seed", "given", "jobs", "path", "title", "summary", "reproduces", "claims", "expect", "args", *_MAPPINGS)
+_NOT_LOOKED_AT = ("settings", "given", "jobs", "path", "title", "summary", "reproduces", "claims", "expect", "args", *_MAPPINGS)
 _PLAIN = tuple(f.name for f in fields(Scenario) if f.name not in _NOT_LOOKED_AT)

@@ -70,8 +70,8 @@ class Applies:
 
     def _of(self, scenario: Scenario) -> Idle:
         program = (scenario.trace, scenario.np, scenario.generator, repr(scenario.args), scenario.program)
-        structure = (scenario.model, scenario.platform, scenario.mode, program, bool(scenario.start), bool(scenario.failures),
-                     bool(scenario.traffic), bool(scenario.jobs), tuple((k, _kind(v)) for k, v in scenario.sets.items()))  # fmt: skip
+        structure = (scenario.model, scenario.platform, scenario.mode, program, bool(scenario.start), *_beside(scenario),
+                     bool(scenario.jobs), tuple((k, _kind(v)) for k, v in scenario.sets.items()))  # fmt: skip
         if structure not in self.known:
             self.known[structure] = self._found(scenario, program)
         return self.known[structure]
@@ -93,7 +93,7 @@ class Applies:
         return _as_written(scenario.sets, unused(cls, values, found, calls, others))
 
     def _program(self, scenario: Scenario, program: Any) -> tuple[Calls, int]:
-        key = (program, bool(scenario.failures), bool(scenario.traffic))
+        key = (program, *_beside(scenario))
         if key not in self._calls:
             once = scenario
             if scenario.trace is None and "reps" in scenario.args:
@@ -101,6 +101,10 @@ class Applies:
             trace = trace_of(once)
             self._calls[key] = calls_of(trace, scenario.question()), trace.ranks
         return self._calls[key]
+
+
+def _beside(scenario: Scenario) -> tuple[bool, bool]:
+    return bool(scenario.setting("failures")), bool(scenario.setting("traffic"))
 
 
 def _kind(text: str) -> str:

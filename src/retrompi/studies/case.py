@@ -12,26 +12,24 @@ from typing import Any, NoReturn
 
 from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
-from retrompi.base.units import LARGEST_SEED
 from retrompi.sim.simulate import SimulationEnded
 from retrompi.spec import cross_traffic, network_model, registry, topology
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.collectives import PREFIX, doors
 from retrompi.spec.composition import MAX_HOSTS, resized
-from retrompi.spec.fields import declared, quantities
+from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.overrides import merge
 from retrompi.spec.platform import LINK_WORDS, Platform, declaration
-from retrompi.spec.question import Question
 from retrompi.spec.timed_section import Program
 from retrompi.store import lookup
 from retrompi.store.identity import RunSpec
 from retrompi.store.identity import specification as specify
 from retrompi.store.kept import Kept, Outbox
 from retrompi.studies.alike import Alike
-from retrompi.studies.scenario import Scenario
+from retrompi.studies.scenario import SETTINGS, Scenario
 
 __all__ = [
     "ERROR",
@@ -50,8 +48,8 @@ __all__ = [
     "whole",
 ]
 
-WORDS = ("model", "platform", "mode", "seed", "fidelity", "network", "hosts")
-LISTS = ("kills", "traffic", "failures")
+WORDS = ("model", "platform", "mode", "hosts", *(k for k, f in SETTINGS.items() if f.kind != "texts" and k != "what_if_hardware"))
+LISTS = tuple(k for k, f in SETTINGS.items() if f.kind == "texts")
 """Keys whose value is a list of the scenario: items joined by `` + ``, or ``none``."""
 PROGRAM = {"trace.section": "section", "trace.compute": "compute_s", "trace.memory_share": "memory_share"}
 ALIASES = {"ranks": "trace.ranks", "size": "trace.size", "sizes": "trace.sizes", "reps": "trace.reps"}
@@ -91,7 +89,7 @@ def concerns(key: str, model: str) -> bool:
 def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
     """The scenario with other values, ``{key: text}``. Every change of a scenario by a key is made here.
 
-    Keys: model, platform, hosts (number of the platform's hosts), mode, seed, fidelity, network, kills and others, ``trace.ARGUMENT``,
+    Keys: model, platform, hosts (number of the platform's hosts), mode, the settings of a scenario (`SETTINGS`), ``trace.ARGUMENT``,
     MODEL.param, ``platform.*``. A change of model drops the overrides of the previous one. Raises UsageError for a key or value that no
     run could have; whether a model has a parameter is checked when the point is resolved.
     """
@@ -104,15 +102,14 @@ def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
     if "hosts" in given:
         platform = resized(platform, _whole("hosts", given.pop("hosts"), 1, MAX_HOSTS))
     changed: dict[str, Any] = {"model": model, "platform": platform, "given": {}}
+    settings: dict[str, str] = {}
     args = dict(scenario.args) if any(key.startswith("trace.") for key in given) else scenario.args
     program: dict[str, Any] = {}
     for key, text in given.items():
-        if key in ("mode", "fidelity", "network"):
-            changed[key] = text
-        elif key == "seed":
-            changed["seed"] = _whole(key, text, 0, LARGEST_SEED)
-        elif key in LISTS:
-            changed[key] = listed(text)
+        if key == "mode":
+            changed["mode"] = text
+        elif key in SETTINGS:
+            settings[key] = text
         elif key.startswith("trace."):
             _of_trace(scenario, key, text, changed, args, program)
         else:
@@ -121,7 +118,8 @@ def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
         changed["program"] = replace(scenario.program, **program)
         if "compute_s" in program:
             changed["stated"] = None  # for the platform in question
-    return replace(scenario, sets=sets, args=args, **changed)
+    made = replace(scenario, sets=sets, args=args, **changed)
+    return made.with_settings(settings) if settings else made
 
 
 def listed(text: str) -> tuple[str, ...]:
@@ -257,11 +255,16 @@ def about(scenario: Scenario, key: str) -> About:
         raise UsageError(
             f"unknown key '{key}'{nearest(key, Room(scenario, [scenario.model], [scenario.platform]).keys(), 16)}", code="unknown-key"
         )
-    if key in ("seed", "hosts"):
-        number = scenario.seed if key == "seed" else len(registry.platform(scenario.platform).hosts)
+    if key == "hosts":
+        number = len(registry.platform(scenario.platform).hosts)
         return About("1", (), str(number), float(number))
-    value = getattr(scenario, key, "")
-    return About("", (), " + ".join(value) if isinstance(value, tuple) else str(value), None)
+    if key not in SETTINGS:
+        return About("", (), str(getattr(scenario, key)), None)
+    value, f = scenario.setting(key), SETTINGS[key]
+    text = " + ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+    if f.kind in ("whole", "quantity"):
+        return About("1" if f.kind == "whole" else f.unit, (), text, None if value is None else float(value))
+    return About("", ("false", "true") if f.kind == "flag" else f.choices, text.lower() if f.kind == "flag" else text, None)
 
 
 def whole(key: str, model: str) -> bool:
@@ -271,7 +274,7 @@ def whole(key: str, model: str) -> bool:
     if key.startswith("trace."):
         return key not in PROGRAM and key != "trace.flops"
     if not _owner(key):
-        return True
+        return key not in SETTINGS or SETTINGS[key].kind != "quantity"
     param = registry.model(model).params().get(key.rpartition(".")[2])
     return param is not None and param.unit in ("count", "B")
 
@@ -320,8 +323,6 @@ class Room:
             return registry.platform
         if key == "mode":
             return lambda text: self._any(lambda room: room.placement(text))
-        if key == "fidelity":
-            return lambda text: declared(Question)["fidelity"].parse(text, key)
         if key == "network":
             return network_model.parse
         if key == "kills":
@@ -330,7 +331,7 @@ class Room:
             return lambda text: self._any(lambda room: cross_traffic.traffic(listed(text), room, ()))
         if key == "failures" and not self.changed:
             return lambda text: self._any(lambda room: cross_traffic.failures(listed(text), room))
-        if key in ("seed", "hosts", *LISTS) or key.startswith("trace."):
+        if key == "hosts" or key in SETTINGS or key.startswith("trace."):
             return lambda text: apply(self.scenario, {key: text})
         if key.startswith("platform."):
             path = key.removeprefix("platform.")

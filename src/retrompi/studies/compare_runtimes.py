@@ -171,7 +171,7 @@ class Candidates:
         scenario's file."""
         made = None if self.base.generator is None or self.base.path is not None else generate.generator(self.base.generator)
         warmed = made is not None and int(made.with_defaults(self.base.args).get("warm_up") or 0) > 0
-        return metrics.parse("timed" if warmed and self.base.outcome == Outcome.COMPLETED and not self.base.kills else "time")
+        return metrics.parse("timed" if warmed and self.base.outcome == Outcome.COMPLETED and not self.base.setting("kills") else "time")
 
     def each(self) -> list[tuple[str, str, Scenario]]:
         """(model, platform, scenario) of each candidate."""

@@ -68,7 +68,7 @@ def numbers_of(scenario: Scenario, wanted: Iterable[Number]) -> Declared:
     asked = Resolved.of(scenario.question())
     rows = simulate.engine_rows(asked)
     leaves = dict(_leaves(rows))
-    coarse = scenario.fidelity != "mechanism"
+    coarse = scenario.setting("fidelity") != "mechanism"
     values: dict[Number, float] = {}
     rest: dict[Place, Any] = {}
     for at, value in leaves.items():

@@ -249,7 +249,7 @@ def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> S
 
 
 def _allowed(base: Scenario, fictions: bool) -> Scenario:
-    return replace(base, what_if_hardware=True, given={**base.given, "what_if_hardware": True}) if fictions else base
+    return replace(base.with_settings({"what_if_hardware": True}), given={**base.given, "what_if_hardware": True}) if fictions else base
 
 
 def _scalar(key: str, value: Any, fail: Any) -> str:

@@ -216,7 +216,7 @@ class Metric:
     def check(self, scenario: Scenario) -> None:
         """UsageError in one line when runs of ``scenario`` cannot have this number; only the scenario is examined."""
         needs = _KINDS[self.kind].needs
-        curve = not scenario.start and scenario.trace is None and not scenario.kills and scenario.outcome == Outcome.COMPLETED
+        curve = not scenario.start and scenario.trace is None and not scenario.setting("kills") and scenario.outcome == Outcome.COMPLETED
         curve = curve and scenario.generator != "rinf1"
         if needs == "base":
             raise UsageError(

@@ -10,13 +10,9 @@ platform = "nt-pair"
 mode = "shared"                                    # or distributed, or hosts: "workstation,workstation"
 expect = "what should come out, written before it was run"
 outcome = "deadlock"                               # how it ends, if not "completed"
-kills = ["proxy on server@0.5s"]                   # processes that somebody ends
-traffic = ["any 2Mbps 1500B poisson"]              # of others, on the same wire (docs/networks.md)
-failures = ["link server@1s..2s"]                  # what is down for a time
+kills = ["proxy on server@0.5s"]                   # and every other key of `SETTINGS`, as `retrompi.spec.question` declares it
 seed = 1
-fidelity = "mechanism"                             # or curve, loggp
-network = "native"                                 # or fluid, simgrid, simgrid:LV08 (docs/networks.md)
-compute_kernel = "daxpy:1000"                      # compute amounts run at the rate of this loop (docs/rinf1.md)
+time_limit = "10s"
 
 [start]                                            # in place of [trace]: only start the job
 ranks = 6
@@ -47,7 +43,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,26 +51,28 @@ from retrompi.base import names, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.files import exists
-from retrompi.base.units import LARGEST_SEED
-from retrompi.sim.fidelity import RUNGS
 from retrompi.spec import needs, network_model, registry
 from retrompi.spec.cojobs import JobSpec
+from retrompi.spec.fields import Field
 from retrompi.spec.hosts import kinds
 from retrompi.spec.network_model import NATIVE
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.placements import NATURAL
-from retrompi.spec.question import Asked, Benchmark, Beside, Question, Replay, Starts, Workload
+from retrompi.spec.question import OPTIONS, Asked, Benchmark, Question, Replay, Starts, Workload
 from retrompi.spec.timed_section import Program
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["FILE_KEYS", "JOB_KEYS", "KEYS", "Neighbour", "Scenario", "from_data", "line_of", "load", "trace_of"]
+__all__ = ["FILE_KEYS", "JOB_KEYS", "KEYS", "SETTINGS", "Neighbour", "Scenario", "from_data", "line_of", "load", "trace_of"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "network", "compute_kernel",
-         "what_if_hardware", "start",
-         "trace", "set", "job")  # fmt: skip
+SETTINGS: Mapping[str, Field] = {key: f for key, f in OPTIONS.items() if key not in ("model", "platform", "mode", "set")}
+"""Key -> what else users give a question, and so a scenario and the points of a study: one line of its declaration is a key of both."""
+_TAKEN = {"network": NATIVE, "what_if_hardware": False}
+"""Settings that a question takes from the command where nobody gives them; a scenario's defaults are these."""
+_NO_RESULT = frozenset(f.name for f in fields(Question) if not f.compare)
+KEYS = (*_TEXTS, "claims", "expect", "outcome", *SETTINGS, "start", "trace", "set", "job")
 """Every key of a scenario's file."""
 OUTCOMES = tuple(o for o in Outcome if o.repeatable)
 JOB_KEYS = ("name", "model", "mode", "start", "background", "trace", "set")
@@ -159,9 +157,19 @@ class Stated:
         return {h.flops for h in kinds(room.hosts)[0]}
 
 
+def _asked() -> dict[str, Any]:
+    return {"what_if_hardware": True} if needs.asked() else {}
+
+
+def default(key: str) -> Any:
+    """A setting's value where it is not given."""
+    return _TAKEN.get(key, SETTINGS[key].default)
+
+
 @dataclass(frozen=True)
 class Scenario:
-    """A loaded experiment. ``args`` are its generator's arguments, by default the papers' sizes and repetitions."""
+    """A question with a title and what is expected of its answer. ``args`` are its generator's arguments, by default the papers' sizes and
+    repetitions; ``settings`` are those that are not as by default, by their keys in `SETTINGS` (`setting`, `with_settings`)."""
 
     name: str
     title: str
@@ -173,10 +181,7 @@ class Scenario:
     claims: tuple[str, ...] = ()
     expect: str = ""
     outcome: Outcome = Outcome.COMPLETED
-    kills: tuple[str, ...] = ()
-    seed: int = 1
-    fidelity: str = "mechanism"
-    network: str = NATIVE
+    settings: Mapping[str, Any] = field(default_factory=_asked)
     sets: Mapping[str, str] = field(default_factory=dict)
     generator: str | None = None
     trace: Path | None = None
@@ -184,19 +189,24 @@ class Scenario:
     args: Mapping[str, Any] = field(default_factory=dict)
     program: Program = field(default_factory=Program)
     start: Mapping[str, int] = field(default_factory=dict)
-    compute_kernel: str = ""
-    traffic: tuple[str, ...] = ()
-    failures: tuple[str, ...] = ()
     jobs: tuple[Neighbour, ...] = ()
     path: Path | None = None
     given: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The file's tables as read; `from_data` rebuilds this scenario from them."""
     stated: Stated | None = field(default=None, compare=False)
     """The machine for which the program's ``compute`` is stated; None: for the platform in question."""
-    what_if_hardware: bool = field(default_factory=needs.asked, compare=False)
-    """Whether the model may be one that cannot have run on the platform (`retrompi.spec.needs`). It changes no result."""
     drawn: Mapping[str, str] = field(default_factory=dict)
     """The overrides of a draw of the uncertain parameters, which give way to ``sets``."""
+
+    def setting(self, key: str) -> Any:
+        """The value of a setting."""
+        return self.settings.get(key, default(key))
+
+    def with_settings(self, given: Mapping[str, Any]) -> Scenario:
+        """A copy with some settings changed, given as text or as they are (None: as by default). Raises UsageError for a value that is not
+        allowed."""
+        taken = {key: value if value is None else SETTINGS[key].take(value, key) for key, value in given.items()}
+        return replace(self, settings={k: v for k, v in {**self.settings, **taken}.items() if v not in (None, default(k))})
 
     @property
     def stated_on(self) -> str:
@@ -219,38 +229,32 @@ class Scenario:
             "model": self.model,
             "platform": self.platform,
             "mode": self.mode,
-            "seed": self.seed,
-            "fidelity": self.fidelity,
             "sets": dict(self.sets),
             "generator": self.generator,
             "trace": self.trace.name if self.trace else None,
             "np": self.np,
             "args": dict(self.args),
-            "kills": list(self.kills),
             "start": dict(self.start),
             **self.program.row(),
-            **({"compute_kernel": self.compute_kernel} if self.compute_kernel else {}),
-            **({"network": self.network} if self.network != NATIVE else {}),
-            **({"traffic": list(self.traffic)} if self.traffic else {}),
-            **({"failures": list(self.failures)} if self.failures else {}),
+            **{key: default(key) for key in ("seed", "fidelity", "kills")},
+            **{key: value for key, value in self.settings.items() if key not in _NO_RESULT},
             **({"jobs": [j.row() for j in self.jobs]} if self.jobs else {}),
         }
 
     def question(self) -> Question:
         """The scenario's question: a start-up, a benchmark's curve, or the ranks of a trace."""
-        return Question(
-            self.model, self.platform, self._workload(), self.mode, {**self.drawn, **self.sets}, self.seed, self.fidelity,
-            Beside(self.traffic, self.failures, [j.spec() for j in self.jobs], self.kills), self.network,
-            compute_kernel=self.compute_kernel, asked=Asked(self.name, self.hash), idle_overrides=bool(self.drawn),
-            what_if_hardware=self.what_if_hardware,
-        )  # fmt: skip
+        given = {"model": self.model, "platform": self.platform, "mode": self.mode, "set": {**self.drawn, **self.sets}}
+        asked = Question.asking(
+            self._workload(), {**given, **_TAKEN, **self.settings}, asked=Asked(self.name, self.hash), idle_overrides=bool(self.drawn)
+        )
+        return asked.with_(beside=replace(asked.beside, jobs=[j.spec() for j in self.jobs])) if self.jobs else asked
 
     def _workload(self) -> Workload:
         if self.start:
             return Starts(self.start["ranks"], self.start["starts"])
         if self.trace is not None:
             return Replay(trace_of(self), self.trace.name, self._program(), source_of(self))
-        if self.generator != "rinf1" and (self.kills or self.outcome != Outcome.COMPLETED):
+        if self.generator != "rinf1" and (self.setting("kills") or self.outcome != Outcome.COMPLETED):
             # A benchmark expected to fail has no curve: the outcome of its ranks is the result.
             return Replay(trace_of(self), str(self.generator), source=source_of(self))
         return Benchmark(str(self.generator), self.args)
@@ -283,16 +287,17 @@ class Scenario:
             "memory_share": f"{self.program.memory_share:g}" if self.program.memory_share else "",
             "overrides": " ".join(f"{k}={v}" for k, v in self.sets.items()),
             "claims": " ".join(self.claims),
-            "kills": ", ".join(self.kills),
-            "traffic": ", ".join(self.traffic),
-            "failures": ", ".join(self.failures),
             "jobs": ", ".join(f"{j.generator or j.trace} on {j.model}" for j in self.jobs),
             "outcome": self.outcome,
             "expect": self.expect,
-            "seed": self.seed,
-            "fidelity": self.fidelity,
-            "network": self.network,
+            **{key: _shown(self.setting(key)) for key in SETTINGS},
         }
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return "yes" if value is True else "" if value is None or value is False else value
 
 
 def line_of(text: str, key: str) -> int | None:
@@ -358,30 +363,16 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
     claims = data.get("claims", [])
     if not isinstance(claims, list) or not all(isinstance(c, str) for c in claims):
         raise fail("'claims' is not a list of claim ids; example: [\"BF-SM-01\"]", "claims", code="bad-value")
-    kills = data.get("kills", [])
-    if not isinstance(kills, list) or not all(isinstance(k, str) for k in kills):
-        raise fail("'kills' is not a list of PROCESS@TIME; example: [\"rank 1@0.5s\"]", "kills", code="bad-value")
-    for key, example in (("traffic", "any 2Mbps 1500B poisson"), ("failures", "link server@1s..2s")):
-        if not isinstance(data.get(key, []), list) or not all(isinstance(k, str) for k in data.get(key, [])):
-            raise fail(f'\'{key}\' is not a list of texts; example: ["{example}"]', key, code="bad-value")
+    settings = {key: _taken(key, data[key], fail) for key in SETTINGS if key in data}
+    for key in ("traffic", "failures"):
         if data.get(key) and ("start" in data or data.get("fidelity", "mechanism") != "mechanism"):
             raise fail(f"'{key}' cross the wire of a trace that runs at fidelity mechanism", key, code="needs-mechanism")
     outcome = data.get("outcome", Outcome.COMPLETED)
     if outcome not in OUTCOMES:
         raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome", code="unknown-name")
     outcome = Outcome(outcome)
-    seed = data.get("seed", 1)
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
-        raise fail(f"'seed' is not a whole number from 0 to {LARGEST_SEED}", "seed", code="bad-value")
-    fidelity = data.get("fidelity", "mechanism")
-    if fidelity not in RUNGS:
-        raise fail(f"no fidelity '{fidelity}'{nearest(str(fidelity), RUNGS)}", "fidelity", code="unknown-name")
-    try:
-        network = network_model.chosen(str(data.get("network", NATIVE)))
-    except UsageError as error:
-        raise fail(str(error), "network", code=error.code) from None
-    if not isinstance(data.get("what_if_hardware", False), bool):
-        raise fail("'what_if_hardware' is true or false", "what_if_hardware", code="bad-value")
+    # What the command says of the network, and that it accepts fictions, goes before the file.
+    settings |= {"network": network_model.chosen(settings.get("network", NATIVE)), **_asked()}
     sets = data.get("set", {})
     if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
         raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set", code="bad-value")
@@ -390,22 +381,31 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
         claims=tuple(claims),
         expect=str(data.get("expect", "")),
         outcome=outcome,
-        kills=tuple(kills),
-        traffic=tuple(data.get("traffic", [])),
-        failures=tuple(data.get("failures", [])),
-        seed=seed,
-        fidelity=fidelity,
-        network=network,
-        compute_kernel=str(data.get("compute_kernel", "")),
+        settings={key: value for key, value in settings.items() if value != default(key)},
         sets={k: str(v) for k, v in sets.items()},
-        what_if_hardware=data.get("what_if_hardware", False) or needs.asked(),
         path=file,
         jobs=_jobs(data, file, fail),
-        given={**data, **({"network": network} if network != data.get("network", NATIVE) else {}),
-               **({"what_if_hardware": True} if needs.asked() else {})},
+        given={**data, **({"network": settings["network"]} if settings["network"] != data.get("network", NATIVE) else {}), **_asked()},
         **(_start(data, fail) if "start" in data else _trace(data.get("trace"), file, fail)),
     )
     return made if made.program.compute_s is None else replace(made, stated=Stated.of(made.platform, made.sets))
+
+
+def _taken(key: str, value: Any, fail: Any) -> Any:
+    """A setting of a file."""
+    f = SETTINGS[key]
+    plain = f.kind == "quantity" and f.unit == "1"
+    kinds: tuple[type, ...] = {"texts": (list,), "flag": (bool,), "whole": (int,)}.get(f.kind, (str, int, float) if plain else (str,))
+    try:
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            wanted = {"texts": f"a list of {f.metavar}", "flag": "true or false", "whole": "a whole number"}.get(f.kind, "a text")
+            raise UsageError(f"'{key}' is not {wanted}", code="bad-value")
+        taken = f.take(value, f"'{key}'")
+        if key == "network":
+            network_model.parse(taken)
+    except UsageError as error:
+        raise fail(str(error), key, code=error.code) from None
+    return taken
 
 
 def _jobs(data: Mapping[str, Any], file: Path, fail: Any) -> tuple[Neighbour, ...]:

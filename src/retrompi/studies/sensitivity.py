@@ -152,7 +152,7 @@ def _follow(scenario: Scenario, path: CriticalPath, key: Key) -> _Followed:
     if key.name.startswith("platform.") and owner not in ("host", "link") and len(hosts_of(scenario, _room(scenario))) > 1 and path.ties:
         raise NotItemised(f"of hosts that act at one instant ({path.ties} times) it changes one: who is first is then another matter")
     assert key.value is not None
-    step = key.value * (_STEP if scenario.fidelity == "mechanism" else _STEP_OF_CURVES)
+    step = key.value * (_STEP if scenario.setting("fidelity") == "mechanism" else _STEP_OF_CURVES)
     at = numbers_of(scenario, path.numbers)
     low, high = (numbers_of(_with(scenario, key, key.value + d), path.numbers) for d in (-step, step))
     up, down = high.moved_from(at), low.moved_from(at)

@@ -40,13 +40,13 @@ def compare(
     program = replace(scenario.program, section=None, compute_s=None)
     asked = Resolved.of(Question(
         scenario.model, scenario.platform, Replay(first.trace, first.label, program, first.source), scenario.mode, scenario.sets,
-        scenario.seed,
+        scenario.setting("seed"),
     ))  # fmt: skip
     done = 0
 
     def run(trace: Any, label: str, beside: list[JobSpec], kills: Sequence[str] = ()) -> dict[str, Any]:
         nonlocal done
-        around = Beside(scenario.traffic, scenario.failures, beside, kills)
+        around = Beside(scenario.setting("traffic"), scenario.setting("failures"), beside, kills)
         workload = Replay(trace, label, program, first.source if trace is first.trace else {})
         found = answer(store, asked.changed(workload=workload, beside=around), fresh=fresh)
         done += 1
@@ -54,7 +54,7 @@ def compare(
             report(done, len(jobs) + 2, label)
         return store.run(found.run_id)
 
-    together = run(first.trace, first.label, jobs, scenario.kills)
+    together = run(first.trace, first.label, jobs, scenario.setting("kills"))
     rows = [_row(first, {**together, "runs": int(together["outcome"] == Outcome.COMPLETED)}, run(first.trace, first.label, []))]
     for spec, got in zip(jobs, together["facts"]["jobs"], strict=True):
         # Alone except for an idle first job, so that the machines' clocks tick as they do beside the real one.

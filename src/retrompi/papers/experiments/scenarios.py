@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fnmatch import fnmatch
 from functools import partial
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
 
         scenario = catalogue.scenario(name)
         if plan.fidelity != "mechanism":
-            scenario = replace(scenario, fidelity=plan.fidelity)
+            scenario = scenario.with_settings({"fidelity": plan.fidelity})
         got = answered(plan.draw, store, scenario.question(), fresh)
         run = store.run(got.run_id)
         facts = {
