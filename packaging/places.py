@@ -4,9 +4,9 @@
 
 A kind is a function that finds its places in a checkout (`KINDS`); `MOST` says how many there may be, and `tests/test_places.py` that
 there are no more. A place of ``result`` is a list of a run's result fields: in Python a tuple, list, set, dict, call or class body, in
-C++ neighbouring lines, that names at least `SEVERAL` fields of one declaration of `retrompi.spec.result`; of ``question`` likewise, of `retrompi.spec.question`.
-The declaration itself,
-migrations, which say how a store was once, and the executable specification, which shares nothing with the engine on purpose, are none.
+C++ neighbouring lines, that names at least `SEVERAL` fields of one declaration of `retrompi.spec.result`; of ``question`` likewise, in
+Python, of `retrompi.spec.question`. The declarations themselves, migrations, which say how a store was once, and the executable
+specification, which shares nothing with the engine on purpose, are none.
 """
 
 from __future__ import annotations
