@@ -171,7 +171,8 @@ def test_calls_that_take_no_time_are_told_apart() -> None:
 
 # -- what is done with a shortened run ------------------------------------------------------------------------------------------
 
-CLEAN = {"outcome": "completed", "leftovers": [], "time_ps": 7, "events": 10, "events_left_out": 1000, "state_incomplete": False}
+CLEAN = {"outcome": "completed", "leftovers": [], "time_ps": 7, "events": 10, "events_left_out": 1000, "state_incomplete": False,
+         "unconfirmed": False}
 
 
 def answered(
@@ -197,7 +198,7 @@ def test_a_state_that_took_two_courses_is_a_defect(monkeypatch: pytest.MonkeyPat
 
 def test_one_that_does_not_end_cleanly_is_simulated_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     in_full = CLEAN | {"events": 1010, "events_left_out": 0}
-    for wrong in ({"outcome": "deadlock"}, {"leftovers": ["1 message was not received"]}, {"state_incomplete": True}):
+    for wrong in ({"outcome": "deadlock"}, {"leftovers": ["1 message was not received"]}, {"unconfirmed": True}):
         assert answered(monkeypatch, CLEAN | wrong, in_full, repetitions.Repetitions.ON) == in_full
 
 

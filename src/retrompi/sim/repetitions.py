@@ -2,8 +2,8 @@
 
 Leaving them out changes no result. Three things keep that true beside the engine's own conditions:
 
-- a run that was shortened and does not end cleanly (a deadlock, messages that nobody received), or in which a state that came back
-  took another course, is simulated in full, and that is the result;
+- a run that was shortened and does not end cleanly (a deadlock, messages that nobody received), or in which the period after those
+  that were left out did not repeat them, is simulated in full, and that is the result;
 - of those that end cleanly a share is simulated in full as well and compared in every field. The share is such that these checks cost about
   a twentieth of the time that the shortened runs take;
 - a difference is a defect of retrompi (exit code 3), with the fields that differ.
@@ -30,7 +30,7 @@ VARIABLE = "RETROMPI_REPETITIONS"
 CHECK_SHARE = 0.05
 """Events simulated to check shortened runs, as a share of the events that the shortened runs simulate."""
 
-EFFORT = frozenset({"spent", "state_incomplete", *(name for name, o in outputs(Totals).items() if o.effort)})
+EFFORT = frozenset({"spent", "state_incomplete", "unconfirmed", *(name for name, o in outputs(Totals).items() if o.effort)})
 """What a run reports of its own effort, which is meant to differ."""
 REPORT = ("detail", "diagnosis", "leftovers", "waits")
 """What is reported of a run that did not end cleanly names calls and when they were made; it is taken from the run in full."""
@@ -71,15 +71,16 @@ def simulate(config: Mapping[str, Any], traces: Sequence[Any]) -> dict[str, Any]
     answer: dict[str, Any] = _engine.simulate({**config, "repetitions": int(choice is not Repetitions.OFF)}, traces[0], traces[1:])
     if choice is Repetitions.CHECK and answer["state_incomplete"]:
         raise RepetitionDefect("a state that came back took another course than before: a defect of retrompi, please report it")
-    if not answer["events_left_out"] or answer["outcome"] == Outcome.LIMIT:  # in full it would be stopped sooner
+    told = not answer["events_left_out"] or answer["outcome"] == Outcome.LIMIT  # in full it would be stopped sooner
+    if told and not answer["unconfirmed"]:
         return answer
-    clean = answer["outcome"] == Outcome.COMPLETED and not answer["leftovers"] and not answer["state_incomplete"]
+    clean = answer["outcome"] == Outcome.COMPLETED and not answer["leftovers"] and not answer["unconfirmed"]
     bound = config.get("wall_limit", 0.0)
     if clean and choice is Repetitions.ON and (bound or not _drawn(answer)):
         return answer
     rest = {"wall_limit": max(bound - (time.monotonic() - began), 1e-3)} if bound else {}
     in_full: dict[str, Any] = _engine.simulate({**config, **rest, "repetitions": int(Repetitions.OFF)}, traces[0], traces[1:])
-    if not clean and choice is Repetitions.ON:
+    if answer["unconfirmed"] or (not clean and choice is Repetitions.ON):
         return in_full
     if in_full["outcome"] == Outcome.LIMIT:
         return answer

@@ -415,6 +415,7 @@ py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trac
   job_dict(o, s);
   put_fields(o, static_cast<const Totals&>(s));
   o["state_incomplete"] = s.state_incomplete;
+  o["unconfirmed"] = s.unconfirmed;
   py::list marks;
   for (const auto& m : s.marks) marks.append(py::make_tuple(m.rank, trace.labels[static_cast<size_t>(m.label)], m.time));
   o["marks"] = marks;

@@ -135,30 +135,28 @@ size_t Recurrence::moved(const Period& p, const Rank& rank) {
   return p.end.sums.ranks[r].place - p.begin.sums.ranks[r].place;
 }
 
-/// At the time at which a state that has come back once comes back again, if it is all of the state.
-bool Recurrence::confirm(Rank& rank, const void* coroutine) {
-  if (w_.loop.now < due_) return false;
-  const Period before = *candidate_;
-  if (w_.loop.now > due_) {  // it has not, and only a tick of a clock may be why
-    distrusted_ = before.end.tick_uses == w_.loop.tick_uses;
-    candidate_.reset();
-    return false;
+/// At the end of the first period after those that were left out: whether it was another repetition.
+void Recurrence::confirm(Rank& rank, const void* coroutine) {
+  if (w_.loop.now < due_) return;
+  if (w_.loop.now > due_) {
+    distrusted_ = from_.tick_uses == w_.loop.tick_uses;
+    w_.loop.stopped = true;
+    return;
   }
-  if (before.end.rank != &rank || !quiet(rank)) return false;
+  if (from_.rank != &rank || !quiet(rank)) return;
   State s(w_.loop.now, describe);
   const bool complete = put_state(rank, coroutine, s);
-  const Period next{before.end, instant(rank, s.words())};
+  const Period next{from_, instant(rank, s.words())};
   // Calls that take no time (to no process) leave the state as it is: of several at this time it is the one so many actions on.
-  if (!complete || s.refused() || !like(next.begin, next.end) || moved(next, rank) != moved(before, rank)) return false;
-  candidate_.reset();
-  distrusted_ = !alike(before, next);
-  const int64_t n = distrusted_ ? 0 : repetitions(next);
-  if (n <= 0) return false;
-  leave_out(n, next);
+  if (!complete || s.refused() || !like(next.begin, next.end) || moved(next, rank) != moved(*repeated_, rank)) return;
+  if (!alike(*repeated_, next)) {
+    distrusted_ = w_.loop.stopped = true;
+    return;
+  }
+  repeated_.reset();
   at_calls_ = at_anchor_ = {};
   until_next_call_ = 1;
   next_look_ = anchor_.until = 0;
-  return true;
 }
 
 /// Whether the state could be told.
@@ -170,8 +168,13 @@ bool Recurrence::look(Rank& rank, const void* coroutine, Series& series) {
   if (!complete || s.refused()) return false;
   const Instant now = instant(rank, std::move(words));
   for (const Instant& before : series.instants)
-    if (like(before, now) && repetitions({before, now}, 1) > 0) {
-      candidate_ = Period{before, now};
+    if (like(before, now)) {
+      const Period period{before, now};
+      const int64_t n = repetitions(period);
+      if (n <= 0) continue;
+      leave_out(n, period);
+      repeated_ = period;
+      from_ = instant(rank, now.words);
       due_ = now.now + (now.now - before.now);
       return true;
     }

@@ -8,9 +8,9 @@
 // changes with every repetition; the loop counts where it mattered (Loop::tick_uses), and then a period is only repeated if it is a multiple
 // of the tick. What may be recorded (anatomy, timeline, profile) is not left out: such runs are simulated in full.
 //
-// The same state is met three times before anything is left out: the third time exactly a period after the second, and everything must then have
-// grown as it did in the period before. If not, something that matters is missing among the words, and the run is simulated in full. A program can
-// also be run both ways and compared (sim/repetitions.py).
+// The period after those that were left out has to end in that state as well, on time, with everything grown as it did in the period before. If
+// not, a clock's tick came into it or something that matters is missing among the words: the run ends there and is simulated again in full by
+// sim/repetitions.py, which also runs programs both ways and compares them.
 #pragma once
 #include <functional>
 #include <optional>
@@ -29,16 +29,21 @@ class Recurrence {
   /// Returns whether actions of it are left out.
   bool at(Rank& rank, const void* coroutine = nullptr) {
     if (distrusted_) return false;
-    if (candidate_) return confirm(rank, coroutine);
+    if (repeated_) {
+      confirm(rank, coroutine);
+      return false;
+    }
     if (!coroutine && --until_next_call_ <= 0) look_at_call(rank);
     const uint64_t events = w_.loop.executed();
-    if (!candidate_ && events >= next_look_ && (anchor_.rank == &rank || events >= anchor_.until)) look_at_anchor(rank, coroutine);
-    return false;
+    if (!repeated_ && events >= next_look_ && (anchor_.rank == &rank || events >= anchor_.until)) look_at_anchor(rank, coroutine);
+    return repeated_.has_value();
   }
   /// Events of the periods that were left out.
   [[nodiscard]] uint64_t events_left_out() const { return events_left_out_; }
   /// Whether the same state took two courses: it is not told completely.
   [[nodiscard]] bool distrusted() const { return distrusted_; }
+  /// Whether it is not known that what was left out was rightly so: the run is worth nothing.
+  [[nodiscard]] bool unconfirmed() const { return repeated_.has_value(); }
 
  private:
   /// What adds up while the job runs.
@@ -73,7 +78,7 @@ class Recurrence {
   void look_at_call(Rank& rank);
   void look_at_anchor(Rank& rank, const void* coroutine);
   bool look(Rank& rank, const void* coroutine, Series& series);
-  bool confirm(Rank& rank, const void* coroutine);
+  void confirm(Rank& rank, const void* coroutine);
   [[nodiscard]] bool put_state(Rank& rank, const void* coroutine, State& s);
   [[nodiscard]] bool anchored(const Rank& rank, const void* coroutine) const;
   [[nodiscard]] bool quiet(const Rank& rank) const;
@@ -97,7 +102,8 @@ class Recurrence {
   int64_t until_next_call_ = 1;
   // A large one goes on for long between two such looks: they are spaced by events, at one place of the program.
   Series at_anchor_;
-  std::optional<Period> candidate_;  // a period that would repeat, seen once; it ends again at `due_`
+  std::optional<Period> repeated_;  // what was left out last were repetitions of it; the next one ends at `due_`
+  Instant from_;                    // and begins here
   Ps due_ = 0;
   bool distrusted_ = false;  // the same state took two courses
   uint64_t events_left_out_ = 0;

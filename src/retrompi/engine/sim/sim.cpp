@@ -413,6 +413,7 @@ class Simulation {
     if (const auto& recurrence = first().recurrence) {
       r.events_left_out = recurrence->events_left_out();
       r.state_incomplete = recurrence->distrusted();
+      r.unconfirmed = recurrence->unconfirmed();
     }
     r.profile = profile_;
     r.timeline = timeline_;

@@ -80,6 +80,7 @@ struct JobResult {
 struct SimResult : JobResult, Totals {
   Ps end = 0;                     // of the first job: its last event
   bool state_incomplete = false;  // what was compared to find repetitions
+  bool unconfirmed = false;       // whether what was left out was a repetition: nothing of this result is to be believed
   std::vector<MarkTime> marks;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;
