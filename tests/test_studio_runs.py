@@ -287,3 +287,18 @@ def test_figures_show_what_was_answered(places: runs.Places) -> None:
     assert by[16] == by[None] == by["x"]
     rows = drawing.number_rows([("a", answer["curves"][0]["rows"])], "time")
     assert [r["size_B"] for r in rows] == SIZES
+
+
+def test_what_is_published_of_a_runtime_stands_on_its_what_if_as_on_its_curve(places: runs.Places) -> None:
+    from retrompi.studio.drawing import curves_figure, what_if_figure
+
+    for sets in ([], ["wmpi.packet=32KiB"]):
+        answer = runs.what_if(quiet, places, "wmpi", "nt-pair", "shared", sets)
+        drawn = what_if_figure(answer, "bandwidth")
+        stars = [list(t.y) for t in drawn.data if t.marker.symbol == "star" and t.y[0] is not None]
+        assert stars == [[80.0], [3.0], [30.0]]
+        curves = curves_figure(runs.curves(quiet, places, [("wmpi", "nt-pair", "shared")], None, []), "bandwidth")
+        assert stars == [list(t.y) for t in curves.data if t.marker.symbol == "star" and t.y[0] is not None]
+        assert "published, with reading tolerance" in [t.name for t in drawn.data]
+    elsewhere = runs.what_if(quiet, places, "wmpi", "abe", "shared", [], SIZES)
+    assert elsewhere["marks"] == [], "no paper measured it there"

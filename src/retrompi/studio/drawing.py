@@ -47,7 +47,7 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
     points = [{**r, "model": c["model"], "mode": c["mode"]} for c in made for r in c["rows"]]
     legends = tuple((c["model"], c["mode"], titles.in_a_legend(titles.of_curve(c, len(modes) > 1))) for c in made)
     plan = CurveFigure(series, _(_TITLES[series]), series, legends, y=y)
-    marks = [Mark(**{**m, "models": tuple(m["models"])}) for m in answer["marks"]] if published else []
+    marks = _marks(answer) if published else []
     figure = curve_figure(points, plan, marks)
     names = {f"{c['model']} {c['mode']}": f"{c['model']}, {c['mode']}, {c['platform']}" for c in made}
     for trace in figure.data:  # the pointer tells by which names the command line knows the curve
@@ -67,6 +67,10 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
         figure.add_trace(_line(one["rows"], column, unit, name, colour, DASHES[1 + i % 5], "circle-open"))
     add_measured(figure, measured, series)
     return settled(figure, f"{sorted(modes)} {sorted(platforms)}")
+
+
+def _marks(answer: Mapping[str, Any]) -> list[Mark]:
+    return [Mark(**{**m, "models": tuple(m["models"])}) for m in answer["marks"]]
 
 
 def plain(text: str, most: int = 60) -> str:
@@ -93,15 +97,17 @@ def _line(rows: Sequence[Mapping[str, Any]], column: str, unit: str, name: str, 
 
 
 def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go.Figure:
-    """The base curve, pale and dashed, and the changed one over it, each with its band if the answer has intervals."""
+    """The base curve, pale and dashed, with what is published of it, and the changed one over it, each with its band if the answer has
+    intervals.
+    """
     base, changed = answer["base"], answer["changed"]
     told = answer.get("intervals")
     level, draws = (told["level"], told["draws"]) if told else (0.0, 0)
     key = (base["model"], base["mode"])
     points = [{**r, "model": key[0], "mode": key[1]} for r in base["rows"]]
     legend = titles.in_a_legend(_("{runtime} as it was").format(runtime=titles.runtime(key[0])))
-    plan = CurveFigure(series, _(_TITLES[series]), series, ((*key, legend),), y=y, published=False)
-    figure = curve_figure(points, plan, (), level, draws)
+    plan = CurveFigure(series, _(_TITLES[series]), series, ((*key, legend),), y=y)
+    figure = curve_figure(points, plan, _marks(answer), level, draws)
     column, _title, unit = AXES[series]
     if changed is not None:
         for trace in (t for t in figure.data if t.mode == "lines+markers"):
