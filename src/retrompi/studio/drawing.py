@@ -25,6 +25,8 @@ from retrompi.studio.parameters import readable
 
 __all__ = ["curves_figure", "metric_rows", "number_rows", "plain", "settled", "what_if_figure"]
 
+_CHANGED = "changed"
+"""Says of a trace that it is of the changed curve: assets/whatif.js draws another in its place while a slider is moved."""
 _TITLES = {"time": lazy("One-way time"), "bandwidth": lazy("Bandwidth")}
 
 
@@ -116,14 +118,14 @@ def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go
         if told:
             known = [r for r in changed["rows"] if r.get(f"{column}_low") is not None and (series == "time" or r["size_B"] > 0)]
             low, high = ([r[f"{column}_{end}"] for r in known] for end in ("low", "high"))
-            figure.add_trace(bands.area([place(r["size_B"]) for r in known], low, high, PALETTE[1], log=y == "log"))
+            figure.add_trace(bands.area([place(r["size_B"]) for r in known], low, high, PALETTE[1], log=y == "log").update(meta=_CHANGED))
         outcome = outcome_name(changed["outcome"])
         ended = "" if changed["outcome"] == Outcome.COMPLETED else _(" (until its end: {outcome})").format(outcome=outcome)
-        figure.add_trace(_line(changed["rows"], column, unit, _("changed") + ended, PALETTE[1], "solid", "square", 3.5))
+        figure.add_trace(_line(changed["rows"], column, unit, _("changed") + ended, PALETTE[1], "solid", "square", 3.5).update(meta=_CHANGED))
         if ended and changed["rows"]:
             last = max((r for r in changed["rows"]), key=lambda r: r["size_B"])
             figure.add_trace(go.Scatter(
-                x=[place(last["size_B"])], y=[last[column]], mode="markers", name=outcome, showlegend=False,
+                x=[place(last["size_B"])], y=[last[column]], mode="markers", name=outcome, showlegend=False, meta=_CHANGED,
                 marker={"symbol": "x", "size": 16, "color": PALETTE[1]}, hovertext=[outcome], hoverinfo="text",
             ))  # fmt: skip
     bands.below(figure)
