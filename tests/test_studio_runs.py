@@ -89,7 +89,7 @@ def test_looking_leaves_the_users_store_alone_and_keeping_does_not(places: runs.
     assert found["changed"]["rows"] == first["changed"]["rows"]
     options = runs.overlay_choices(places[0])
     assert [o["value"] for o in options] == ["1"]
-    assert "wmpi.pool=16MiB" in options[0]["label"]
+    assert "pool 16 MiB" in options[0]["label"]
     json.dumps(found, allow_nan=False)
 
 
@@ -143,7 +143,7 @@ def test_stored_runs_and_measured_curves_lie_over_the_others(places: runs.Places
     assert "no run 99" in answer["problems"][0]
     figure = drawing.curves_figure(answer, "time")
     drawn = {str(t.name) for t in figure.data}
-    assert any(n == "run 1: WMPI, wmpi.pool=16MiB, on one<br>host" for n in drawn)
+    assert any(n == "run 1: WMPI, pool 16 MiB, on one host" for n in drawn)
     # Plotly takes a legend's tags for formatting: a name from outside must have none.
     assert not any("<" in n.replace("<br>", "") for n in drawn)
     assert not any("<img" in str(getattr(t, "hovertemplate", "")) for t in figure.data)

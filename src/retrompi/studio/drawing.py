@@ -121,7 +121,9 @@ def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go
             figure.add_trace(bands.area([place(r["size_B"]) for r in known], low, high, PALETTE[1], log=y == "log").update(meta=_CHANGED))
         outcome = outcome_name(changed["outcome"])
         ended = "" if changed["outcome"] == Outcome.COMPLETED else _(" (until its end: {outcome})").format(outcome=outcome)
-        figure.add_trace(_line(changed["rows"], column, unit, _("changed") + ended, PALETTE[1], "solid", "square", 3.5).update(meta=_CHANGED))
+        figure.add_trace(
+            _line(changed["rows"], column, unit, _("changed") + ended, PALETTE[1], "solid", "square", 3.5).update(meta=_CHANGED)
+        )
         if ended and changed["rows"]:
             last = max((r for r in changed["rows"]), key=lambda r: r["size_B"])
             figure.add_trace(go.Scatter(

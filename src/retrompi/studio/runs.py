@@ -205,9 +205,11 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
 
 def run_name(run: Mapping[str, Any]) -> str:
     """The name of a stored run in menus and legends: runtime, overrides, mode, platform."""
+    from retrompi.render.figures import setting
+
     if run["kind"] == "measured":
         return str(run["facts"].get("label") or run["trace"])
-    changed = ", ".join(f"{key}={value}" for key, value in (run["overrides"] or {}).items())
+    changed = ", ".join(setting(key, str(value)) for key, value in (run["overrides"] or {}).items())
     program = "" if run["kind"] == "pingpong" else f"{str(run['trace']).rpartition('/')[2]}, "
     return program + titles.of_run(run["model"], changed, run["mode"], run["platform"])
 

@@ -382,7 +382,7 @@ def _asked(question: Any) -> tuple[str, str, str, list[str]]:
 
 
 def _stops(model: str, platform: str, mode: str, touched: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Text -> overrides of the stops that are wanted of a slider, the other parameters being as they are; untrusted data from the browser."""
+    """Text -> overrides of the stops that are wanted of a slider, by untrusted data from the browser."""
     sets = _named(touched.get("sets"))
     known = slots_for(model, platform, mode, sets)
     slot = next((s for s in known if s.name == touched.get("name")), None)
