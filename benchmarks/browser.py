@@ -1,7 +1,7 @@
 """How long people wait in the browser: ``python benchmarks/browser.py [drag] [visitor] [teacher] [--json]``. Needs Chromium and playwright.
 
-    drag     a slider is dragged by 40 moves of the mouse, 50 ms apart, on the first page and on What if: how many figures were drawn,
-             the longest time between two of them, and how long after the last move the last one came
+    drag     a slider is dragged by 40 moves of the mouse, 50 ms apart, on the first page and on What if: how many figures were drawn, when
+             the first, the longest time without one, and how long after the last move the last one came (on What if Plotly's)
     visitor  from a link to having changed a mechanism and seen its effect: the first page, a guess, a slider, a message that is played,
              the same change on What if
     teacher  from nothing to a class with five students who have answered: ``retrompi course start``, its page filled in, five phones
@@ -67,11 +67,11 @@ def dragged(page: Any, slider: Any, figure: str, what: str, by: int) -> Row:
     settled(page)
     page.wait_for_timeout(500)
     drawn = [t for t in page.evaluate("window.__drawn") if t >= began]
-    # Plotly changes a figure in several frames: what comes within a tenth of a second is one figure.
-    figures = [t for i, t in enumerate(drawn) if i == 0 or t - drawn[i - 1] > (30 if what == "first page" else 100)]
-    gaps = [b - a for a, b in zip([began, *drawn], drawn, strict=False)]
-    return {"what": f"drag, {what}", "slowed": by, "figures": len(figures), "longest_gap_s": max(gaps, default=0) / 1e3,
-            "drag_s": (ended - began) / 1e3, "last_after_s": max(drawn[-1] - ended, 0) / 1e3 if drawn else None}  # fmt: skip
+    during = [t for t in drawn if t <= ended]
+    gaps = [b - a for a, b in zip([began, *during], [*during, ended], strict=True)]
+    return {"what": f"drag, {what}", "slowed": by, "figures": len(during), "first_s": (during[0] - began) / 1e3 if during else None,
+            "longest_gap_s": max(gaps) / 1e3, "drag_s": (ended - began) / 1e3,
+            "last_after_s": max(drawn[-1] - ended, 0) / 1e3 if drawn else None}  # fmt: skip
 
 
 def drag(browser: Any, server: Server) -> list[Row]:
@@ -88,7 +88,7 @@ def drag(browser: Any, server: Server) -> list[Row]:
             settled(page)
             until(page, "(looked.traces('whatif-figure') || []).length > 0")
             slowed(page, by)
-            rows.append(dragged(page, page.locator("[data-name='wmpi.library'] input[type=range]"), "#whatif-figure", "What if", by))
+            rows.append(dragged(page, page.locator("[data-name='wmpi.library'] input[type=range]"), ".held .drawn", "What if", by))
     return rows
 
 

@@ -103,3 +103,10 @@ def endless(report: Any, file: str) -> Any:
 
     asked = {"trace": "upload:an-upload-of-mine", "model": "wmpi", "platform": "nt-pair", "mode": "distributed", "set": ""}
     return perform(report, {**asked, "ranks": 2, "size": 1}, file, "endless")
+
+
+def no_box(report: Any) -> str:
+    """Why a job can run no student's program; empty if it can."""
+    from retrompi.labs import sandbox
+
+    return sandbox.missing()

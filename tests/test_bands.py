@@ -214,7 +214,7 @@ ASKED = ("wmpi", "nt-pair", "shared", ["wmpi.pool=4MiB"])
 def _answer(sets: list[str]) -> dict[str, Any]:
     run = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "sets": [], "outcome": "completed", "detail": "", "cautions": [],
            "run": None, "rows": [{k: v for k, v in r.items() if "_low" not in k and "_high" not in k} for r in _rows()]}  # fmt: skip
-    return {"base": run, "changed": {**run, "sets": sets} if sets else None, "outside": []}
+    return {"base": run, "changed": {**run, "sets": sets} if sets else None, "outside": [], "marks": []}
 
 
 def _told(sets: list[str]) -> dict[str, Any]:

@@ -84,6 +84,7 @@ def test_address_cookie_and_browser_choose_the_language(
 STUDIO = Path(studio.__file__).parent
 UNTRANSLATED = {
     "guard.py": "refusals of requests, which are no pages",
+    "stops.py": "refusals of what no page posts",
     "charts.py": "a frame's policy, and a refusal",
     "jobs.py": "why a job ended: error lines",
     "inputs.py": "errors about requests that no page of ours makes",

@@ -13,6 +13,7 @@ import pytest
 from browser import SIZES, WAIT_MS, Seen, Server, browser, session, settled, studio, until, walk
 
 from retrompi.studio.page import pages
+from retrompi.studio.parameters import slots
 
 __all__ = ["browser", "studio"]  # fixtures
 
@@ -156,6 +157,42 @@ class TestWhatIf:
             page.mouse.up()
             changed = curve(page, "changed")
             assert changed["y"][3] > first["y"][3], "less library work, more bandwidth of small messages"
+            assert seen.errors == []
+
+    @pytest.mark.parametrize("size", ["tablet", "phone"])
+    def test_the_figure_follows_the_finger_and_says_what_it_shows(self, browser: Any, studio: Server, size: str) -> None:
+        """Every curve drawn is one that was simulated, and says at which value; nothing is asked of Dash before the finger rests."""
+        with session(browser, studio, size) as (page, seen):
+            page.goto("/whatif")
+            settled(page)
+            curve(page, "WMPI as it was")
+            slider = page.locator("[data-name='wmpi.packet'] input[type=range]")
+            slider.scroll_into_view_if_needed()
+            bar = slider.bounding_box()
+            y, entry = bar["y"] + bar["height"] / 2, "document.querySelector(\"[data-name='wmpi.packet'] .typed input\").value"
+            texts = next(s.texts for s in slots("wmpi", "nt-pair", "shared") if s.name == "wmpi.packet")
+            legend = "[...document.querySelectorAll('#whatif-figure-sketch .sketch-legend li')].map((e) => e.textContent).at(-1)"
+            shapes = set()
+            page.mouse.move(bar["x"] + bar["width"] * 0.55, y)
+            page.mouse.down()
+            for i in range(6):
+                page.mouse.move(bar["x"] + bar["width"] * (0.55 - 0.08 * i), y)
+                wanted = page.evaluate(entry)
+                assert wanted in texts
+                until(page, f"({legend} || '').startsWith('packet ' + {entry} + ', simulated')")
+                shapes.add(page.evaluate("[...document.querySelectorAll('#whatif-figure-sketch path.curve')].at(-1).getAttribute('d')"))
+                seen_at = page.locator("#whatif-figure-sketch svg").first.bounding_box()
+                assert seen_at["y"] >= 0, "the figure is out of view"
+                assert seen_at["y"] + seen_at["height"] <= page.viewport_size["height"], "the figure is out of view"
+                assert not seen_at["y"] < y < seen_at["y"] + seen_at["height"] or size != "phone", "the figure lies over the finger"
+            assert len(shapes) > 3
+            assert urlsplit(page.url).query == "", "nothing is asked before the finger rests"
+            rests = page.evaluate(entry)
+            page.mouse.up()
+            changed = curve(page, "changed")
+            assert f"wmpi.packet={rests.replace(' ', '')}" in page.locator("#whatif-command").inner_text()
+            assert max(changed["x"]) == 4 << 20
+            until(page, "document.querySelector('#whatif-figure-sketch').children.length === 0")
             assert seen.errors == []
 
     def test_an_abort_is_a_result_and_told(self, browser: Any, studio: Server) -> None:

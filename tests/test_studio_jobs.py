@@ -343,3 +343,12 @@ def test_closing_ends_every_process(tmp_path: Path) -> None:
     assert soon(lambda: all(gone(int(p)) for p in file.read_text().split()))
     with refused(UsageError, "jobs-refused"):
         jobs.submit("a", "echo", studio_work.echo, 1)
+
+
+def test_a_job_makes_a_box_where_its_studio_does(jobs: Jobs) -> None:
+    """What is taken from a job, such as its core, must leave what lab 9's box takes from a program."""
+    from retrompi.labs import sandbox
+
+    if why := sandbox.missing():
+        pytest.skip(why)
+    assert ended(jobs, jobs.submit("a", "a box", studio_work.no_box)).result == ""

@@ -89,7 +89,7 @@ def test_looking_leaves_the_users_store_alone_and_keeping_does_not(places: runs.
     assert found["changed"]["rows"] == first["changed"]["rows"]
     options = runs.overlay_choices(places[0])
     assert [o["value"] for o in options] == ["1"]
-    assert "wmpi.pool=16MiB" in options[0]["label"]
+    assert "pool 16 MiB" in options[0]["label"]
     json.dumps(found, allow_nan=False)
 
 
@@ -143,7 +143,7 @@ def test_stored_runs_and_measured_curves_lie_over_the_others(places: runs.Places
     assert "no run 99" in answer["problems"][0]
     figure = drawing.curves_figure(answer, "time")
     drawn = {str(t.name) for t in figure.data}
-    assert any(n == "run 1: WMPI, wmpi.pool=16MiB, on one<br>host" for n in drawn)
+    assert any(n == "run 1: WMPI, pool 16 MiB, on one host" for n in drawn)
     # Plotly takes a legend's tags for formatting: a name from outside must have none.
     assert not any("<" in n.replace("<br>", "") for n in drawn)
     assert not any("<img" in str(getattr(t, "hovertemplate", "")) for t in figure.data)
@@ -287,3 +287,18 @@ def test_figures_show_what_was_answered(places: runs.Places) -> None:
     assert by[16] == by[None] == by["x"]
     rows = drawing.number_rows([("a", answer["curves"][0]["rows"])], "time")
     assert [r["size_B"] for r in rows] == SIZES
+
+
+def test_what_is_published_of_a_runtime_stands_on_its_what_if_as_on_its_curve(places: runs.Places) -> None:
+    from retrompi.studio.drawing import curves_figure, what_if_figure
+
+    for sets in ([], ["wmpi.packet=32KiB"]):
+        answer = runs.what_if(quiet, places, "wmpi", "nt-pair", "shared", sets)
+        drawn = what_if_figure(answer, "bandwidth")
+        stars = [list(t.y) for t in drawn.data if t.marker.symbol == "star" and t.y[0] is not None]
+        assert stars == [[80.0], [3.0], [30.0]]
+        curves = curves_figure(runs.curves(quiet, places, [("wmpi", "nt-pair", "shared")], None, []), "bandwidth")
+        assert stars == [list(t.y) for t in curves.data if t.marker.symbol == "star" and t.y[0] is not None]
+        assert "published, with reading tolerance" in [t.name for t in drawn.data]
+    elsewhere = runs.what_if(quiet, places, "wmpi", "abe", "shared", [], SIZES)
+    assert elsewhere["marks"] == [], "no paper measured it there"

@@ -76,7 +76,7 @@ def test_curves_have_titles_in_the_legend_and_names_under_the_pointer(answer: di
 
     drawn = {str(t.name).replace("<br>", " "): t for t in curves_figure(answer, "time", published=False).data if t.name}
     assert list(drawn) == [
-        "WMPI, on one host", "WMPI, on two hosts", "HPVM, on one host", "HPVM, on two hosts", "run 1: WMPI, wmpi.pool=16MiB, on one host",
+        "WMPI, on one host", "WMPI, on two hosts", "HPVM, on one host", "HPVM, on two hosts", "run 1: WMPI, pool 16 MiB, on one host",
         "run 2: MPICH2 Nemesis on Windows, split cache, Abe: Clovertown nodes on Gigabit Ethernet, Windows",
     ]  # fmt: skip
     assert drawn["HPVM, on two hosts"].hovertemplate.endswith("<br>hpvm, distributed, nt-pair<extra>simulated</extra>")
@@ -93,7 +93,7 @@ def test_a_long_legend_does_not_shrink_the_figure_of_a_phone(browser: Any, studi
     with session(browser, studio, "phone") as (page, seen):
         page.goto("/curves?mode=shared&mode=distributed")
         settled(page)
-        until(page, "document.querySelectorAll('#curves-figure .legendtext').length >= 7")
+        until(page, "document.querySelectorAll('#curves-figure .legendtext').length === 9")  # six curves, three kinds of marks
         until(page, "document.querySelector('#curves-figure .main-svg').getBoundingClientRect().height > 430")  # 390 without it
         page.wait_for_timeout(500)
         ticks = page.evaluate("""() => [...document.querySelectorAll('#curves-figure .ytick text')]

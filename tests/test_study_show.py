@@ -295,7 +295,9 @@ def test_a_heat_map_has_numbers_in_its_fields_and_no_colour_for_a_failure() -> N
 def test_a_legend_names_plain_numbers_and_answers() -> None:
     assert label_of(("model", "winmpich.proxy", "mode"), ("winmpich", "yes", "shared")) == "WinMPICH, proxy yes, shared"
     assert label_of(("x.packet",), (ABSENT,)) == "all"
-    assert label_of(("x.packet",), ("4KiB",), full=True) == "packet 4KiB"
+    assert label_of(("x.packet",), ("4KiB",)) == "packet 4 KiB"
+    assert label_of(("wmpi.poll_cost", "platform.host.quantum"), ("2us", "0.5ms")) == "poll cost 2 µs, quantum 0.5 ms"
+    assert label_of(("mode", "x.grid", "x.wait"), ("shared", "2x2", "spin")) == "shared, grid 2x2, spin"
 
 
 # -- pages ---------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ for print. Sizes are on a logarithmic axis on which 0 B has its own place left o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, isfinite, log10
@@ -13,6 +14,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from retrompi.base import units
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes, format_rate, format_span, format_time
 from retrompi.papers.exhibits import CurveFigure
@@ -24,7 +26,7 @@ from retrompi.render.overlay import Mark
 from retrompi.sim.stages import place_of
 
 __all__ = ["AXES", "AXIS", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatched", "interval_text",
-           "layout", "line_trace", "looks", "name_of", "place", "size_axis", "size_label", "stage_order", "style",
+           "layout", "line_trace", "looks", "name_of", "place", "setting", "size_axis", "size_label", "stage_order", "style",
            "value_axis"]  # fmt: skip
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
@@ -74,6 +76,18 @@ def name_of(model: str) -> str:
     """A runtime's name as the field writes it."""
     base, colon, variant = model.partition(":")
     return _NAMES.get(base, base) + (f" ({variant})" if colon else "")
+
+
+_SPELLINGS = {spelling for known in units.UNITS.values() for spelling in known}
+_QUANTITY = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?) ?([A-Za-z/]+)")
+
+
+def setting(key: str, value: str) -> str:
+    """A parameter's value as legends say it: ``wmpi.packet``, ``64KiB`` -> ``packet 64 KiB``."""
+    found = _QUANTITY.fullmatch(value)
+    if found and found[2] in _SPELLINGS:
+        value = f"{found[1]} {'µs' if found[2] == 'us' else found[2]}"
+    return f"{key.rpartition('.')[2].replace('_', ' ')} {value}"
 
 
 def style(model: str, models: Sequence[str]) -> tuple[str, str]:

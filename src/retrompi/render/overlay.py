@@ -69,8 +69,9 @@ def stated_pairs(claim: Claim) -> list[tuple[int, float]]:
 def _peak_sizes(claims: Iterable[Claim]) -> dict[tuple[str, str], int]:
     """(model, mode) -> the size of the largest bandwidth, where the text states it."""
     out: dict[tuple[str, str], int] = {}
+    known = checks()  # looks each time whether a file has changed
     for claim in claims:
-        for check in checks().get(claim.id, ()):
+        for check in known.get(claim.id, ()):
             if check["kind"] == "knee" and check["feature"] in ("peak", "plateau") and claim.low is not None:
                 out |= {(m, check["mode"]): int(claim.low) for m in check["models"]}
     return out
@@ -149,9 +150,10 @@ def marks(claims: Sequence[Claim], verdicts: Iterable[Verdict] = (), last: int =
     words = {v.id: v.verdict for v in verdicts}
     peaks = _peak_sizes(claims)
     out: list[Mark] = []
+    known = checks()
     for claim in claims:
         unit = "" if claim.kind == "knee" or claim.unit in ("-", "trend") else f" {claim.unit}"
-        for check in checks().get(claim.id, ()):
+        for check in known.get(claim.id, ()):
             for series, shape, x0, x1, low, high, y in _of_check(claim, check, peaks, last):
                 out.append(
                     Mark(

@@ -18,7 +18,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_quantity, format_span
 from retrompi.render import bands
 from retrompi.render.bands import of_draws, share, whiskers
-from retrompi.render.figures import AXIS, PALETTE, Look, decades, hatched, layout, line_trace, looks, name_of, place, size_axis
+from retrompi.render.figures import AXIS, PALETTE, Look, decades, hatched, layout, line_trace, looks, name_of, place, setting, size_axis
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
 from retrompi.studies.view import COUNTS, SIZE, Axis, Line, Row, View, by_panel, grid, lines, order_of, ordered, speedups
@@ -148,17 +148,14 @@ def choose(v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequenc
 # -- drawing -----------------------------------------------------------------------------------------------------------
 
 
-def label_of(keys: Sequence[str], label: Sequence[str], full: bool = False) -> str:
-    """A combination of values as a legend shows it: models by name, plain numbers and booleans with their key (``full``: all)."""
+def label_of(keys: Sequence[str], label: Sequence[str]) -> str:
+    """A combination of values as a legend shows it: models by name, words as they are, numbers and booleans with what they are of."""
     out = []
     for key, text in zip(keys, label, strict=True):
         if key == "model":
             out.append(name_of(text))
         elif text != ABSENT:
-            short = key.rpartition(".")[2]
-            number = text[:1].isdecimal()
-            bare = text.replace(".", "", 1).isdecimal() or text in ("yes", "no", "on", "off") or (full and number)
-            out.append(f"{short} {text}" if bare else text)
+            out.append(setting(key, text) if text[:1].isdecimal() or text in ("yes", "no", "on", "off") else text)
     return ", ".join(out) or "all"
 
 
@@ -520,7 +517,7 @@ def _heading(v: View, plan: Plan, label: Sequence[str]) -> str:
         x = _title(v.axis(plan.x)) if plan.x else ""
         text = _WHAT[plan.kind].format(y=v.metric.label, x=x, by=_title(v.axis(plan.by[0])) if plan.by else "")
         text = text[0].upper() + text[1:]
-    return f"{text}: {label_of(plan.panel, label, full=True)}" if plan.panel else text
+    return f"{text}: {label_of(plan.panel, label)}" if plan.panel else text
 
 
 def draw(v: View, plan: Plan) -> dict[str, go.Figure]:

@@ -18,7 +18,7 @@ from flask import request
 from retrompi.base import translate
 from retrompi.base.errors import RetrompiError, nearest
 from retrompi.base.translate import _, lazy
-from retrompi.studio import charts, first, guard, language, parts
+from retrompi.studio import charts, first, guard, language, parts, stops
 from retrompi.studio.page import Page, declared, modules, pages
 from retrompi.studio.state import MOST_CHARACTERS, Control, Query
 
@@ -148,7 +148,7 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
     first.install(app)
     charts.install(app.server, room)
     guarded = guarded or guard.Guard()
-    guarded.ways = (*guarded.ways, charts.WAY)
+    guarded.ways = (*guarded.ways, charts.WAY, stops.WAY)
     guard.install(app, room, guarded)
     return app
 

@@ -25,6 +25,8 @@ from retrompi.studio.parameters import readable
 
 __all__ = ["curves_figure", "metric_rows", "number_rows", "plain", "settled", "what_if_figure"]
 
+_CHANGED = "changed"
+"""Says of a trace that it is of the changed curve: assets/whatif.js draws another in its place while a slider is moved."""
 _TITLES = {"time": lazy("One-way time"), "bandwidth": lazy("Bandwidth")}
 
 
@@ -47,7 +49,7 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
     points = [{**r, "model": c["model"], "mode": c["mode"]} for c in made for r in c["rows"]]
     legends = tuple((c["model"], c["mode"], titles.in_a_legend(titles.of_curve(c, len(modes) > 1))) for c in made)
     plan = CurveFigure(series, _(_TITLES[series]), series, legends, y=y)
-    marks = [Mark(**{**m, "models": tuple(m["models"])}) for m in answer["marks"]] if published else []
+    marks = _marks(answer) if published else []
     figure = curve_figure(points, plan, marks)
     names = {f"{c['model']} {c['mode']}": f"{c['model']}, {c['mode']}, {c['platform']}" for c in made}
     for trace in figure.data:  # the pointer tells by which names the command line knows the curve
@@ -67,6 +69,10 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
         figure.add_trace(_line(one["rows"], column, unit, name, colour, DASHES[1 + i % 5], "circle-open"))
     add_measured(figure, measured, series)
     return settled(figure, f"{sorted(modes)} {sorted(platforms)}")
+
+
+def _marks(answer: Mapping[str, Any]) -> list[Mark]:
+    return [Mark(**{**m, "models": tuple(m["models"])}) for m in answer["marks"]]
 
 
 def plain(text: str, most: int = 60) -> str:
@@ -93,15 +99,17 @@ def _line(rows: Sequence[Mapping[str, Any]], column: str, unit: str, name: str, 
 
 
 def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go.Figure:
-    """The base curve, pale and dashed, and the changed one over it, each with its band if the answer has intervals."""
+    """The base curve, pale and dashed, with what is published of it, and the changed one over it, each with its band if the answer has
+    intervals.
+    """
     base, changed = answer["base"], answer["changed"]
     told = answer.get("intervals")
     level, draws = (told["level"], told["draws"]) if told else (0.0, 0)
     key = (base["model"], base["mode"])
     points = [{**r, "model": key[0], "mode": key[1]} for r in base["rows"]]
     legend = titles.in_a_legend(_("{runtime} as it was").format(runtime=titles.runtime(key[0])))
-    plan = CurveFigure(series, _(_TITLES[series]), series, ((*key, legend),), y=y, published=False)
-    figure = curve_figure(points, plan, (), level, draws)
+    plan = CurveFigure(series, _(_TITLES[series]), series, ((*key, legend),), y=y)
+    figure = curve_figure(points, plan, _marks(answer), level, draws)
     column, _title, unit = AXES[series]
     if changed is not None:
         for trace in (t for t in figure.data if t.mode == "lines+markers"):
@@ -110,14 +118,16 @@ def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go
         if told:
             known = [r for r in changed["rows"] if r.get(f"{column}_low") is not None and (series == "time" or r["size_B"] > 0)]
             low, high = ([r[f"{column}_{end}"] for r in known] for end in ("low", "high"))
-            figure.add_trace(bands.area([place(r["size_B"]) for r in known], low, high, PALETTE[1], log=y == "log"))
+            figure.add_trace(bands.area([place(r["size_B"]) for r in known], low, high, PALETTE[1], log=y == "log").update(meta=_CHANGED))
         outcome = outcome_name(changed["outcome"])
         ended = "" if changed["outcome"] == Outcome.COMPLETED else _(" (until its end: {outcome})").format(outcome=outcome)
-        figure.add_trace(_line(changed["rows"], column, unit, _("changed") + ended, PALETTE[1], "solid", "square", 3.5))
+        figure.add_trace(
+            _line(changed["rows"], column, unit, _("changed") + ended, PALETTE[1], "solid", "square", 3.5).update(meta=_CHANGED)
+        )
         if ended and changed["rows"]:
             last = max((r for r in changed["rows"]), key=lambda r: r["size_B"])
             figure.add_trace(go.Scatter(
-                x=[place(last["size_B"])], y=[last[column]], mode="markers", name=outcome, showlegend=False,
+                x=[place(last["size_B"])], y=[last[column]], mode="markers", name=outcome, showlegend=False, meta=_CHANGED,
                 marker={"symbol": "x", "size": 16, "color": PALETTE[1]}, hovertext=[outcome], hoverinfo="text",
             ))  # fmt: skip
     bands.below(figure)

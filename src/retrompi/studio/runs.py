@@ -163,6 +163,7 @@ def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]],
 
     told: list[dict[str, Any]] = []
     rows: dict[str, dict[str, Any]] = {}
+    known = checks()  # looks each time whether a file has changed
     for plan in all_papers().values():
         mine = [c for c in made if c["platform"] == plan.platform and c["model"] in plan.models and c["outcome"] == Outcome.COMPLETED]
         if not mine:
@@ -171,7 +172,7 @@ def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]],
         drawn = {(c["model"], c["mode"]) for c in mine}
         claims = by_paper(plan.key)
         about = {
-            c.id for c in claims for check in checks().get(c.id, ())
+            c.id for c in claims for check in known.get(c.id, ())
             if check.get("mode") and any((m, check["mode"]) in drawn for m in check.get("models", ()))
         }  # fmt: skip
         judged = [v for v in judge([c for c in claims if c.id in about], points, {}) if v.use != "context"]
@@ -204,9 +205,11 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
 
 def run_name(run: Mapping[str, Any]) -> str:
     """The name of a stored run in menus and legends: runtime, overrides, mode, platform."""
+    from retrompi.render.figures import setting
+
     if run["kind"] == "measured":
         return str(run["facts"].get("label") or run["trace"])
-    changed = ", ".join(f"{key}={value}" for key, value in (run["overrides"] or {}).items())
+    changed = ", ".join(setting(key, str(value)) for key, value in (run["overrides"] or {}).items())
     program = "" if run["kind"] == "pingpong" else f"{str(run['trace']).rpartition('/')[2]}, "
     return program + titles.of_run(run["model"], changed, run["mode"], run["platform"])
 
@@ -234,7 +237,9 @@ def overlay_name(location: str | None, name: str) -> str:
 def what_if(
     report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], sizes: Sequence[int] | None = None
 ) -> dict[str, Any]:
-    """base: the unchanged curve; changed: with overrides (None without any); outside: properties outside the calibrated range."""
+    """base: the unchanged curve; changed: with overrides (None without any); outside: properties outside the calibrated range; marks: what
+    is published of the unchanged one.
+    """
     report(0, 1 + bool(sets), _("as it was"))
     changed = None
     with opened(places) as stores:
@@ -242,7 +247,7 @@ def what_if(
         if sets:
             report(1, 2, _("as changed"))
             changed = curve_of(stores, model, platform, mode, sizes, sets)
-    return {"base": base, "changed": changed, "outside": (changed or base)["outside"]}
+    return {"base": base, "changed": changed, "outside": (changed or base)["outside"], "marks": _published([base])[0]}
 
 
 def keep(

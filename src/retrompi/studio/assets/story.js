@@ -56,14 +56,7 @@ window.dash_clientside = window.dash_clientside || {};
   }
   const right = (less) => (less < 1.2 ? "same" : less < 3 ? "half" : "far");
 
-  let due = false;
-  function soon() { /* once a frame, however many events a finger makes */
-    if (!due) requestAnimationFrame(() => { due = false; draw(); });
-    due = true;
-  }
-  document.addEventListener("input", (event) => {
-    if (event.target.closest("#start-packet, #start-quantum") || ["start-packet", "start-quantum"].includes(event.target.id)) soon();
-  });
+  window.retrompiFinger.follow("#start-packet, #start-quantum", draw);
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-guess]");
     if (button) {

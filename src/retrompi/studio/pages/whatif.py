@@ -17,7 +17,7 @@ from retrompi.render.engine_words import outcome_name
 from retrompi.spec import registry
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.registry import resolve
-from retrompi.studio import entries, homes, inputs, intervals, menus, parts, runs, titles
+from retrompi.studio import entries, homes, inputs, intervals, menus, parts, runs, stops, titles
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
 from retrompi.studio.state import Control, Query, choice, read, text
@@ -306,6 +306,16 @@ def register(app: Dash, room: Room) -> None:
                      Input("whatif-draws-job", "data"), Input("whatif-drawn", "data")],
     )  # fmt: skip
 
+    def begin_stops(touched: Any) -> Any:
+        model, platform, mode, _sets = _asked(touched)
+        wanted = _stops(model, platform, mode, touched)
+        title = _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode)
+        return title, stops.simulate, (room.places, model, platform, mode, wanted)
+
+    stops.install(app.server, room, begin_stops)
+    app.clientside_callback(ClientsideFunction("retrompi_whatif", "shown"), Input("whatif-figure", "figure"),
+                            Input("whatif-cancel", "hidden"), State("whatif-series", "value"))  # fmt: skip
+
     def begin_draws(question: Any, switch: Any) -> Any:
         if not question or not switch:
             return None
@@ -369,6 +379,17 @@ def _asked(question: Any) -> tuple[str, str, str, list[str]]:
     wanted = overrides(known, sets)
     resolve(model, platform, wanted)
     return model, platform, mode, wanted
+
+
+def _stops(model: str, platform: str, mode: str, touched: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Text -> overrides of the stops that are wanted of a slider, by untrusted data from the browser."""
+    sets = _named(touched.get("sets"))
+    known = slots_for(model, platform, mode, sets)
+    slot = next((s for s in known if s.name == touched.get("name")), None)
+    wanted = touched.get("texts") or []
+    if slot is None or not set(wanted) <= set(slot.texts):
+        raise UsageError("stops are of a slider of this page", code="unknown-name")
+    return {text: overrides(known, {**sets, slot.name: text}) for text in wanted}
 
 
 def _outcome(answer: Mapping[str, Any]) -> list[Component]:
