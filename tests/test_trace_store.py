@@ -159,3 +159,21 @@ def test_a_full_disk_is_one_error(tmp_path: object) -> None:
     assert "RETROMPI_TRACE_MEMORY" in done.stdout
     assert len(done.stdout.splitlines()) == 1
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 4096  # ours is as it was
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (SEND[:-1], "is no row of 12 fields"),
+        ("abcdefghijkl", "action: 'abcdefghijkl' of type str is no row of 12 fields"),
+        (5, "action: 5 of type int is no row of 12 fields"),
+        ((300, *SEND[1:]), "action: 300 of type int does not fit"),
+        ((*SEND[:-1], None), "action: None of type NoneType does not fit"),
+        ((*SEND[:-1], 0.5), "action: 0.5 of type float does not fit"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_told(row: object, told: str) -> None:
+    stored = ActionList()
+    with pytest.raises(TypeError, match=told):
+        stored.append(row)  # type: ignore[arg-type]
+    assert len(stored) == 0

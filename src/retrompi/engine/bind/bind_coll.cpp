@@ -1,8 +1,5 @@
 // The Python binding of the collective algorithms: their list, and the steps of one member with the data that each moves.
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
-#include "bind/ps.hpp"
+#include "bind/rows.hpp"
 #include "coll/data.hpp"
 
 namespace py = pybind11;
@@ -38,10 +35,10 @@ class Notes final : public Listener {
   static py::dict note(const Part& p, uint8_t buffers, bool combine) {
     py::list ranges;
     if (p.list)
-      for (const int64_t id : *p.list) ranges.append(py::make_tuple(id, id + 1));
+      for (const int64_t id : *p.list) ranges.append(row_of({id, id + 1}));
     else
       for (const auto& [from, to] : {std::pair{p.from, p.to}, {p.from2, p.to2}})
-        if (to > from) ranges.append(py::make_tuple(from, to));
+        if (to > from) ranges.append(row_of({from, to}));
     py::dict d;
     d["unit"] = p.unit == Part::Bytes ? "bytes" : "blocks";
     d["ranges"] = ranges;

@@ -1,10 +1,8 @@
 // retrompi._engine.PathGraph: slack and derivatives out of a recorded critical path, in the process that asks.
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <cstring>
 
 #include "bind/bind_results.hpp"
+#include "bind/rows.hpp"
 #include "record/anatomy.hpp"
 #include "record/path_graph.hpp"
 
@@ -42,11 +40,35 @@ PathGraph graph(const py::dict &d) {
   read(d, "term_number", g.term_number);
   read(d, "term_times", g.term_times);
   g.names = d["names"].cast<std::vector<std::string>>();
-  g.numbers = d["numbers"].cast<std::vector<PathGraph::Number>>();
-  g.unfollowed = d["unfollowed"].cast<std::vector<std::pair<std::string, int64_t>>>();
+  for (const py::handle given : d["numbers"]) {
+    retrompi::Fields f(given, 4, "numbers");
+    auto &[owner, index, field, size] = g.numbers.emplace_back();
+    owner = f.next<std::string>();
+    index = f.next<int64_t>();
+    field = f.next<std::string>();
+    size = f.next<int64_t>();
+  }
+  for (const py::handle given : d["unfollowed"]) {
+    retrompi::Fields f(given, 2, "unfollowed");
+    auto &[what, count] = g.unfollowed.emplace_back();
+    what = f.next<std::string>();
+    count = f.next<int64_t>();
+  }
   g.end = d["end"].cast<uint32_t>();
   g.check();
   return g;
+}
+
+py::list numbers(const PathGraph &g) {
+  py::list out;
+  for (const auto &[owner, index, field, size] : g.numbers) out.append(retrompi::row_of({owner, index, field, size}));
+  return out;
+}
+
+py::list unfollowed(const PathGraph &g) {
+  py::list out;
+  for (const auto &[what, count] : g.unfollowed) out.append(retrompi::row_of({what, count}));
+  return out;
 }
 
 }  // namespace
@@ -67,8 +89,8 @@ py::dict path_graph_dict(const PathGraph &g) {
   o["term_number"] = bytes(g.term_number);
   o["term_times"] = bytes(g.term_times);
   o["names"] = g.names;
-  o["numbers"] = g.numbers;
-  o["unfollowed"] = g.unfollowed;
+  o["numbers"] = numbers(g);
+  o["unfollowed"] = unfollowed(g);
   o["end"] = g.end;
   return o;
 }
@@ -80,10 +102,13 @@ void bind_path(py::module_ &m) {
                         "What a recorded critical path was the longest path of: see engine/record/path_graph.hpp. Made of the columns that "
                         "``simulate`` returns as ``critical_path['graph']``.")
       .def(py::init(&graph), py::arg("columns"))
-      .def_readonly("numbers", &PathGraph::numbers, "The declared numbers of its delays: (owner, index, field, size).")
-      .def_readonly("unfollowed", &PathGraph::unfollowed, "What acted on the run without a known derivative, and how often.")
+      .def_property_readonly("numbers", &numbers, "The declared numbers of its delays: (owner, index, field, size).")
+      .def_property_readonly("unfollowed", &unfollowed, "What acted on the run without a known derivative, and how often.")
       .def_property_readonly(
-          "size", [](const PathGraph &g) { return py::make_tuple(g.t.size(), g.joins.size() / 2, g.orders.size() / 2); },
+          "size",
+          [](const PathGraph &g) {
+            return retrompi::row_of({g.t.size(), g.joins.size() / 2, g.orders.size() / 2});
+          },
           "How many points, joins and pairs in order.")
       .def_property_readonly(
           "ties",
@@ -98,8 +123,8 @@ void bind_path(py::module_ &m) {
           [](const PathGraph &g) {
             py::list rows;
             for (const PathGraph::Slack &s : g.slacks())
-              rows.append(
-                  py::make_tuple(s.stage, g.names[s.who], s.on_path, s.beside, s.parts, s.least < 0 ? py::object(py::none()) : py::int_(s.least)));
+              rows.append(retrompi::row_of(
+                  {s.stage, g.names[s.who], s.on_path, s.beside, s.parts, s.least < 0 ? py::object(py::none()) : py::int_(s.least)}));
             return rows;
           },
           "(stage, who, ps on the path, ps beside it, parts beside it, their least slack in ps or None) of each stage of each.")
@@ -110,8 +135,8 @@ void bind_path(py::module_ &m) {
             py::list rows;
             for (size_t p = 1; p < g.t.size(); ++p)
               if (g.t[p] != g.t[g.from[p]] && (g.stage[p] & ~PathGraph::kFixed) != static_cast<uint8_t>(retrompi::Stage::Wait))
-                rows.append(py::make_tuple(g.t[g.from[p]], g.t[p], g.stage[p] & ~PathGraph::kFixed, g.names[g.who[p]],
-                                           slack[p] < 0 ? py::object(py::none()) : py::int_(slack[p])));
+                rows.append(retrompi::row_of({g.t[g.from[p]], g.t[p], g.stage[p] & ~PathGraph::kFixed, g.names[g.who[p]],
+                                              slack[p] < 0 ? py::object(py::none()) : py::int_(slack[p])}));
             return rows;
           },
           "(begin, end, stage, who, slack or None) of every delay, ps.")
@@ -120,7 +145,7 @@ void bind_path(py::module_ &m) {
           "changed",
           [](const PathGraph &g, const std::vector<double> &changes) {
             const PathGraph::Changed c = g.changed(changes);
-            return py::make_tuple(c.ps, c.in_order);
+            return retrompi::row_of({c.ps, c.in_order});
           },
           py::arg("changes"), "(the change of the run's time in ps, whether everything happens in the recorded order).")
       .def("reach", &PathGraph::reach, py::arg("changes"), py::arg("agree"), py::arg("rounding"),

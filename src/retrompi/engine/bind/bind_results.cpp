@@ -1,8 +1,6 @@
 #include "bind/bind_results.hpp"
 
-#include <pybind11/stl.h>
-
-#include "bind/ps.hpp"
+#include "bind/rows.hpp"
 #include "trace/trace.hpp"
 
 namespace py = pybind11;
@@ -53,8 +51,7 @@ py::dict critical_path_dict(const SimResult& run) {
 py::dict diagnosis_dict(const Diagnosis& d) {
   py::dict o;
   o["summary"] = d.summary;
-  o["told"] = py::list();
-  for (const std::string& s : d.told) o["told"].cast<py::list>().append(s);
+  o["told"] = d.told;
   o["closed"] = d.closed;
   o["cycle"] = rows(d.cycle);
   o["collectives"] = rows(d.collectives);
@@ -70,7 +67,7 @@ py::dict diagnosis_dict(const Diagnosis& d) {
 
 py::dict profile_dict(const CallProfile& p) {
   py::list calls;
-  for (const auto& [key, sum] : p.rows) calls.append(py::make_tuple(key.call, key.bytes, key.section, sum.count, sum.time));
+  for (const auto& [key, sum] : p.rows) calls.append(row_of({key.call, key.bytes, key.section, sum.count, sum.time}));
   py::dict o;
   o["calls"] = calls;
   o["finalized_ps"] = p.finalized;
@@ -133,10 +130,10 @@ py::dict timeline_dict(const Timeline& t, const Trace& trace) {
   o["messages"] = messages;
   py::list traffic;
   for (const auto& [pair, x] : t.traffic)
-    traffic.append(py::make_tuple(pair.first, pair.second, x.messages, x.bytes, x.in_collectives, x.collective_bytes, x.transfers, x.transferred));
+    traffic.append(row_of({pair.first, pair.second, x.messages, x.bytes, x.in_collectives, x.collective_bytes, x.transfers, x.transferred}));
   o["traffic"] = traffic;
   py::list comms;
-  for (const Comm& c : trace.comms) comms.append(py::make_tuple(c.id, c.group, c.remote));
+  for (const Comm& c : trace.comms) comms.append(row_of({c.id, py::cast(c.group), py::cast(c.remote)}));
   o["comms"] = comms;
   o["resolution"] = t.resolution();
   o["every_call"] = t.every_call();
@@ -185,7 +182,7 @@ py::dict message_path_dict(const MessagePathResult& j) {
   }
   o["processes"] = processes;
   py::list channels;
-  for (const auto& c : j.channels) channels.append(py::make_tuple(c.number, c.from, c.to, c.medium, c.resource, c.total, c.unit));
+  for (const auto& c : j.channels) channels.append(row_of({c.number, c.from, c.to, c.medium, c.resource, c.total, c.unit}));
   o["channels"] = channels;
   py::dict transits;
   const auto& ps = j.transits;
@@ -207,11 +204,11 @@ py::dict message_path_dict(const MessagePathResult& j) {
   transits["copy_out_end"] = column<int64_t>(ps, [](const auto& p) { return p.copy_out_end; });
   o["transits"] = transits;
   py::list packets;
-  for (const auto& t : j.packets) packets.append(py::make_tuple(network_packet_name(t.kind), t.channel, t.from, t.to, t.bytes, t.transit));
+  for (const auto& t : j.packets) packets.append(row_of({network_packet_name(t.kind), t.channel, t.from, t.to, t.bytes, t.transit}));
   o["packets"] = packets;
   py::list work;
   for (const auto& w : j.work)
-    work.append(py::make_tuple(w.where, static_cast<int>(w.stage), static_cast<int>(w.before), w.asked, w.start, w.end, w.packet));
+    work.append(row_of({w.where, static_cast<int>(w.stage), static_cast<int>(w.before), w.asked, w.start, w.end, w.packet}));
   o["work"] = work;
   return o;
 }

@@ -1,10 +1,7 @@
 // retrompi._engine.ActionList and trace_memory: the store of a trace's actions, for its tests and for setting its limit.
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
-#include <array>
 #include <optional>
 
+#include "bind/rows.hpp"
 #include "trace/flat_action.hpp"
 #include "trace/trace.hpp"
 
@@ -18,17 +15,27 @@ using retrompi::Action;
 using retrompi::ActionList;
 
 // The columns of FlatAction: op, flags, peer, tag, peer2, vec, line, bytes, bytes2, amount, comm, request
-using Fields = std::tuple<uint8_t, uint8_t, int32_t, int32_t, int32_t, int32_t, uint32_t, int64_t, int64_t, double, int32_t, int32_t>;
-
-Action action_of(const Fields &f) {
-  const auto &[op, flags, peer, tag, peer2, vec, line, bytes, bytes2, amount, comm, request] = f;
+Action action_of(const py::object &row) {
+  retrompi::Fields f(row, 12, "action");
+  const auto op = f.next<uint8_t>();
+  retrompi::FlatAction a{};
+  a.op = static_cast<retrompi::Op>(op);
+  a.flags = f.next<uint8_t>();
+  for (int32_t *column : {&a.peer, &a.tag, &a.peer2, &a.vec}) *column = f.next<int32_t>();
+  a.line = f.next<uint32_t>();
+  a.bytes = f.next<int64_t>();
+  a.bytes2 = f.next<int64_t>();
+  a.amount = f.next<double>();
+  a.comm = f.next<int32_t>();
+  a.request = f.next<int32_t>();
   if (op >= retrompi::OP_COUNT) throw py::value_error("no such operation: " + std::to_string(op));
-  return retrompi::unflatten({static_cast<retrompi::Op>(op), flags, peer, tag, peer2, vec, line, bytes, bytes2, amount, comm, request});
+  return retrompi::unflatten(a);
 }
 
-Fields fields(const Action &a) {
+py::tuple fields(const Action &a) {
   const retrompi::FlatAction f = retrompi::flatten(a);
-  return {static_cast<uint8_t>(f.op), f.flags, f.peer, f.tag, f.peer2, f.vec, f.line, f.bytes, f.bytes2, f.amount, f.comm, f.request};
+  return retrompi::row_of(
+      {static_cast<uint8_t>(f.op), f.flags, f.peer, f.tag, f.peer2, f.vec, f.line, f.bytes, f.bytes2, f.amount, f.comm, f.request});
 }
 
 size_t checked(const ActionList &list, size_t i) {
@@ -55,15 +62,16 @@ void bind_store(py::module_ &m) {
       .def(py::init<>())
       .def(py::init<const ActionList &>(), py::arg("other"), "A copy, which shares what is packed.")
       .def(
-          "append", [](ActionList &l, const Fields &f) { l.push_back(action_of(f)); }, py::arg("action"))
+          "append", [](ActionList &l, const py::object &f) { l.push_back(action_of(f)); }, py::arg("action"))
       .def_static(
-          "kept", [](const Fields &f) { return fields(action_of(f)); }, py::arg("action"), "What of these columns the action's operation has.")
+          "kept", [](const py::object &f) { return fields(action_of(f)); }, py::arg("action"), "What of these columns the action's operation has.")
       .def("seal", &ActionList::seal, "Packs the last actions as well.")
       .def("__len__", &ActionList::size)
       .def(
           "__getitem__", [](const ActionList &l, size_t i) { return fields(l[checked(l, i)]); }, py::arg("index"))
       .def(
-          "__setitem__", [](ActionList &l, size_t i, const Fields &f) { l.set(checked(l, i), action_of(f)); }, py::arg("index"), py::arg("action"))
+          "__setitem__", [](ActionList &l, size_t i, const py::object &f) { l.set(checked(l, i), action_of(f)); }, py::arg("index"),
+          py::arg("action"))
       .def(
           "rows",
           [](const ActionList &l, size_t first) {

@@ -1,7 +1,4 @@
 // retrompi._engine.Trace: the parsed trace as Python sees it. retrompi.traces has the reading of files.
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -10,6 +7,7 @@
 #include <span>
 #include <unordered_set>
 
+#include "bind/rows.hpp"
 #include "trace/flat_action.hpp"
 #include "trace/trace.hpp"
 #include "trace/words.hpp"
@@ -25,11 +23,10 @@ namespace action = retrompi::action;
 using retrompi::Op;
 using retrompi::Trace;
 
-using Row = std::tuple<std::string, size_t, std::string, std::string>;  // file, line, action, reason
-
-std::vector<Row> rows(const Trace &t, const std::vector<retrompi::Remark> &remarks) {
-  std::vector<Row> out;
-  for (const auto &r : remarks) out.emplace_back(t.files[static_cast<size_t>(r.rank)], r.line, r.action, r.reason);
+// (file, line, action, reason)
+py::list rows(const Trace &t, const std::vector<retrompi::Remark> &remarks) {
+  py::list out;
+  for (const auto &r : remarks) out.append(retrompi::row_of({t.files[static_cast<size_t>(r.rank)], r.line, r.action, r.reason}));
   return out;
 }
 
@@ -48,17 +45,25 @@ bool take(py::iterator &pieces, std::string &out) {
   return true;
 }
 
-using Given = std::vector<std::tuple<py::object, std::string, int32_t>>;
+// What is read while the GIL is released.
+struct Held {
+  std::vector<py::buffer_info> buffers;
+  std::vector<py::object> iterables;
+};
 
-// The sources that Python gives: buffers, kept in place by `held` while the GIL is released, or what yields bytes piece by piece.
-std::vector<retrompi::Source> sources_of(const Given &given, std::vector<py::buffer_info> &held) {
+// The sources that Python gives: (object, name, rank) of buffers or of what yields bytes piece by piece.
+std::vector<retrompi::Source> sources_of(const py::sequence &sources, Held &held) {
   std::vector<retrompi::Source> views;
-  held.reserve(given.size());
-  for (const auto &[object, name, rank] : given) {
+  for (const py::handle given : sources) {
+    retrompi::Fields f(given, 3, "sources");
+    const auto object = py::reinterpret_borrow<py::object>(f.next_field());
+    auto name = f.next<std::string>();
+    const auto rank = f.next<int32_t>();
     if (!PyObject_CheckBuffer(object.ptr())) {
+      held.iterables.push_back(object);
       auto pieces = std::make_shared<py::iterator>();
       views.push_back({{},
-                       name,
+                       std::move(name),
                        rank,
                        [pieces](std::string &out) { return take(*pieces, out); },
                        [pieces, from = object.ptr()] {
@@ -67,16 +72,16 @@ std::vector<retrompi::Source> sources_of(const Given &given, std::vector<py::buf
                        }});
       continue;
     }
-    held.push_back(py::reinterpret_borrow<py::buffer>(object).request());
-    const py::buffer_info &info = held.back();
+    held.buffers.push_back(py::reinterpret_borrow<py::buffer>(object).request());
+    const py::buffer_info &info = held.buffers.back();
     if (info.ndim != 1 || info.itemsize != 1 || (info.size > 1 && info.strides[0] != 1))
       throw py::value_error("a trace is read from contiguous bytes");
-    views.push_back({std::string_view(static_cast<const char *>(info.ptr), static_cast<size_t>(info.size)), name, rank});
+    views.push_back({std::string_view(static_cast<const char *>(info.ptr), static_cast<size_t>(info.size)), std::move(name), rank});
   }
   return views;
 }
 
-Trace parse(const Given &sources, int32_t ranks, const std::string &undefined_source, bool partial) {
+Trace parse(const py::sequence &sources, int32_t ranks, const std::string &undefined_source, bool partial) {
   retrompi::ReadOptions options;
   options.ranks = ranks;
   options.partial = partial;
@@ -87,14 +92,14 @@ Trace parse(const Given &sources, int32_t ranks, const std::string &undefined_so
     options.undefined_source = Undefined::ProcNull;
   else if (undefined_source != "refuse")
     throw py::value_error("undefined_source must be 'refuse', 'any' or 'null', not '" + undefined_source + "'");
-  std::vector<py::buffer_info> held;
+  Held held;
   const std::vector<retrompi::Source> views = sources_of(sources, held);
   py::gil_scoped_release release;
   return retrompi::parse(views, options);
 }
 
-Trace of_patterns(const Given &patterns, const py::buffer &of, const std::string &name) {
-  std::vector<py::buffer_info> held;
+Trace of_patterns(const py::sequence &patterns, const py::buffer &of, const std::string &name) {
+  Held held;
   const std::vector<retrompi::Source> views = sources_of(patterns, held);
   const py::buffer_info info = of.request();
   if (info.ndim != 1 || info.itemsize != sizeof(int64_t) || info.strides[0] != sizeof(int64_t))
@@ -205,8 +210,8 @@ py::dict traffic(const Trace &t) {
       matched += any && a.matched();
     }
   py::list matrix, histogram;
-  for (const auto &[who, cell] : pairs) matrix.append(py::make_tuple(who.first, who.second, cell.first, cell.second));
-  for (const auto &[top, count] : sizes) histogram.append(py::make_tuple(top, count));
+  for (const auto &[who, cell] : pairs) matrix.append(retrompi::row_of({who.first, who.second, cell.first, cell.second}));
+  for (const auto &[top, count] : sizes) histogram.append(retrompi::row_of({top, count}));
   py::dict d;
   d["pairs"] = matrix;
   d["sizes"] = histogram;
@@ -288,7 +293,7 @@ py::dict first_lines(const Trace &t) {
       const size_t i = retrompi::word_index(word);
       if (seen[i]) continue;
       seen[i] = true;
-      out[py::str(std::string(word.name))] = py::make_tuple(t.files[r], a.line);
+      out[py::str(std::string(word.name))] = retrompi::row_of({t.files[r], a.line});
     }
   return out;
 }
@@ -315,7 +320,7 @@ py::list kernels(const Trace &t) {
   for (size_t r = 0; r < t.ranks.size(); ++r)
     for (const Action &a : t.ranks[r])
       if (const auto *x = a.get_if<action::Kernel>(); x != nullptr && seen.emplace(x->label, x->length).second)
-        out.append(py::make_tuple(t.labels[static_cast<size_t>(x->label)], x->length, t.files[r], a.line));
+        out.append(retrompi::row_of({t.labels[static_cast<size_t>(x->label)], x->length, t.files[r], a.line}));
   return out;
 }
 
@@ -355,7 +360,7 @@ py::dict extension(const Trace &t, const Action &a) {
     d["reqs"] = std::vector<int64_t>(all.begin(), middle);
     if (a.op == Op::Startall) {
       py::dict matches;
-      for (auto m = middle; m + 2 < all.end(); m += 3) matches[py::int_(m[0])] = py::make_tuple(m[1], m[2]);
+      for (auto m = middle; m + 2 < all.end(); m += 3) matches[py::int_(m[0])] = retrompi::row_of({m[1], m[2]});
       if (a.matched()) d["matched"] = matches;
     } else if (a.told()) {
       d["done"] = std::vector<int64_t>(middle, all.end());
@@ -378,9 +383,9 @@ py::list rank_actions(const Trace &t, size_t rank, size_t first, std::optional<s
     const retrompi::FlatAction f = retrompi::flatten(a);
     const int32_t tag = mark ? 0 : f.tag;
     if (extended)
-      out.append(py::make_tuple(a.line, name, f.peer, tag, f.peer2, f.bytes, f.bytes2, f.amount, extension(t, a)));
+      out.append(retrompi::row_of({a.line, name, f.peer, tag, f.peer2, f.bytes, f.bytes2, f.amount, extension(t, a)}));
     else
-      out.append(py::make_tuple(a.line, name, f.peer, tag, f.peer2, f.bytes, f.bytes2, f.amount));
+      out.append(retrompi::row_of({a.line, name, f.peer, tag, f.peer2, f.bytes, f.bytes2, f.amount}));
   }
   return out;
 }
@@ -429,13 +434,13 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
       .def_property_readonly(
           "cut",
           [](const Trace &t) {
-            return std::pair{rows(t, t.cut), t.cut_total};
+            return retrompi::row_of({rows(t, t.cut), t.cut_total});
           },
           "Ranks that begin with init and never reach finalize: ([(file, last line, action, reason), ...] at most 1000, how many in all).")
       .def_property_readonly(
           "uneven",
           [](const Trace &t) {
-            return std::pair{rows(t, t.uneven), t.uneven_total};
+            return retrompi::row_of({rows(t, t.uneven), t.uneven_total});
           },
           "Ranks that call fewer or more collectives of a communicator than its first member, in the same form.")
       .def_property_readonly(
@@ -486,9 +491,9 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
           [](const Trace &t) {
             Trace::SmpiLosses lost;
             for (size_t r = 0; r < t.ranks.size(); ++r) t.to_smpi(r, false, lost);
-            std::vector<std::tuple<std::string, std::string, bool, size_t>> counts;
-            for (const auto &[kind, n] : lost.counts) counts.emplace_back(kind.action, kind.reason, kind.omitted, n);
-            return std::pair{rows(t, lost.first), counts};
+            py::list counts;
+            for (const auto &[kind, n] : lost.counts) counts.append(retrompi::row_of({kind.action, kind.reason, kind.omitted, n}));
+            return retrompi::row_of({rows(t, lost.first), counts});
           },
           "What ``to_smpi`` leaves out or changes: ([(file, line, action, reason), ...] at most 1000, [(action, reason, omitted, count), ...] of "
           "all).")
@@ -498,20 +503,36 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
            "dict stands behind them: comm, req, reqs, done, flag, from, mtag, stag, rtag, win, new, group, counts, where the line has them.")
       .def(
           "with_marks",
-          [](const Trace &t, const std::vector<std::tuple<size_t, uint32_t, std::string>> &marks) {
+          [](const Trace &t, const py::iterable &marks) {
             std::vector<Trace::MarkAt> list;
-            for (const auto &[rank, line, label] : marks) list.push_back({checked_rank(t, rank), line, label});
+            for (const py::handle given : marks) {
+              retrompi::Fields f(given, 3, "marks");
+              const size_t rank = checked_rank(t, f.next<size_t>());
+              const auto line = f.next<uint32_t>();
+              list.push_back({rank, line, f.next<std::string>()});
+            }
             return t.with_marks(std::move(list));
           },
           py::arg("marks"), "A copy with marks ``[(rank, line, label), ...]``, each before the first action at or after its line.")
       .def(
           "with_outcomes",
-          [](const Trace &t, const std::vector<std::tuple<size_t, uint32_t, int32_t, int32_t>> &matches,
-             const std::vector<std::tuple<size_t, uint32_t, bool, std::vector<int64_t>>> &completions) {
+          [](const Trace &t, const py::iterable &matches, const py::iterable &completions) {
             std::vector<Trace::Match> m;
             std::vector<Trace::Completion> c;
-            for (const auto &[rank, line, source, tag] : matches) m.push_back({rank, line, source, tag});
-            for (const auto &[rank, line, done, which] : completions) c.push_back({rank, line, done, which});
+            for (const py::handle given : matches) {
+              retrompi::Fields f(given, 4, "matches");
+              const auto rank = f.next<size_t>();
+              const auto line = f.next<uint32_t>();
+              const auto source = f.next<int32_t>();
+              m.push_back({rank, line, source, f.next<int32_t>()});
+            }
+            for (const py::handle given : completions) {
+              retrompi::Fields f(given, 4, "completions");
+              const auto rank = f.next<size_t>();
+              const auto line = f.next<uint32_t>();
+              const auto done = f.next<bool>();
+              c.push_back({rank, line, done, f.next<std::vector<int64_t>>()});
+            }
             return t.with_outcomes(m, c);
           },
           py::arg("matches"), py::arg("completions"),

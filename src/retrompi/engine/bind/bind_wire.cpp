@@ -1,10 +1,7 @@
 // The Python binding of a wire alone: flows sent at given times, and when each arrives. For tests of the wire against its reference.
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <map>
 
-#include "bind/ps.hpp"
+#include "bind/rows.hpp"
 #include "network/wire.hpp"
 
 namespace py = pybind11;
@@ -28,22 +25,22 @@ struct Ride {
   void on_end() { arrived = loop->now; }
 };
 
-using Row = std::tuple<Ps, int, int, int64_t>;
-using Down = std::tuple<std::string, size_t, size_t, Ps, Ps>;
-
-Failure failure(const Down& d) {
+Failure failure(const py::handle& given) {
   static const std::map<std::string, Failure::What> kinds = {{"host", Failure::Host},     {"pair", Failure::Pair}, {"whole", Failure::Whole},
                                                              {"switch", Failure::Switch}, {"site", Failure::Site}, {"wan", Failure::Wan},
                                                              {"rail", Failure::Rail}};
-  const auto& [what, a, b, from, until] = d;
+  Fields f(given, 5, "failures");
+  const auto what = f.next<std::string>();
+  const auto a = f.next<size_t>(), b = f.next<size_t>();
+  const auto from = f.next<Ps>(), until = f.next<Ps>();
   const auto kind = kinds.find(what);
   if (kind == kinds.end()) throw ConfigError("failures: no '" + what + "'");
   return {kind->second, a, b, from, until < 0 ? kNever : until, what};
 }
 
 std::vector<Ps> carry(const std::string& wire, const std::string& kind, const std::vector<unsigned long>& shape, double bandwidth, double latency,
-                      const std::vector<size_t>& positions, const std::vector<Row>& flows, double wan_bandwidth, double wan_latency, size_t rails,
-                      const std::vector<Down>& failures, double buffer, const std::string& access, uint64_t seed, const std::vector<Ps>& ahead) {
+                      const std::vector<size_t>& positions, const py::list& flows, double wan_bandwidth, double wan_latency, size_t rails,
+                      const py::list& failures, double buffer, const std::string& access, uint64_t seed, const std::vector<Ps>& ahead) {
   Loop loop;
   Anatomy anatomy;
   const LinkSpec link{.kind = kind,
@@ -61,12 +58,16 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
                  : wire == "fluid" ? fluid_wire(loop, anatomy, positions, link)
                                    : native_wire(loop, anatomy, positions, link, seed);
   std::vector<Failure> down;
-  for (const Down& d : failures) down.push_back(failure(d));
+  for (const py::handle d : failures) down.push_back(failure(d));
   if (!down.empty()) w->fail(down);
   std::vector<Ride> rides;
   rides.reserve(flows.size());
   const auto cards = static_cast<int>(positions.size());
-  for (const auto& [at, from, to, bytes] : flows) {
+  for (const py::handle given : flows) {
+    Fields f(given, 4, "flows");
+    const auto at = f.next<Ps>();
+    const auto from = f.next<int>(), to = f.next<int>();
+    const auto bytes = f.next<int64_t>();
     if (from < 0 || from >= cards || to < 0 || to >= cards || from == to) throw ConfigError("a flow goes from one of the hosts to another");
     if (static_cast<size_t>(from) % rails != static_cast<size_t>(to) % rails) throw ConfigError("a flow stays on its rail");
     rides.push_back({w.get(), &loop, from, to, bytes, at});
@@ -84,9 +85,8 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
 
 void bind_wire(py::module_& m) {
   m.def("carry", &retrompi::carry, py::arg("wire"), py::arg("kind"), py::arg("shape"), py::arg("bandwidth"), py::arg("latency"), py::arg("positions"),
-        py::arg("flows"), py::arg("wan_bandwidth") = 0.0, py::arg("wan_latency") = 0.0, py::arg("rails") = 1,
-        py::arg("failures") = std::vector<retrompi::Down>{}, py::arg("buffer") = 0.0, py::arg("access") = "fifo", py::arg("seed") = 1,
-        py::arg("ahead") = std::vector<retrompi::Ps>{},
+        py::arg("flows"), py::arg("wan_bandwidth") = 0.0, py::arg("wan_latency") = 0.0, py::arg("rails") = 1, py::arg("failures") = py::list(),
+        py::arg("buffer") = 0.0, py::arg("access") = "fifo", py::arg("seed") = 1, py::arg("ahead") = std::vector<retrompi::Ps>{},
         "When each of `flows` (start in ps, from card, to card, bytes) arrives, in ps; -1: never; -2 - t: lost at t. `positions` has the place of "
         "each card's host. `wire` is native, fluid or simgrid (once in a process); bandwidth in B/s, latency in s. `failures`: (what, a, b, from, "
         "until) "

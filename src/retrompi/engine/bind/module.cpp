@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "bind/bind_results.hpp"
-#include "bind/ps.hpp"
+#include "bind/rows.hpp"
 #include "channel/curve_set.hpp"
 #include "network/platform_file.hpp"
 #include "sim/sim.hpp"
@@ -114,7 +114,9 @@ void Reader::value(const char* k, WaitPolicy& v) {
 }
 template <>
 void Reader::value(const char* k, Ends& v) {
-  std::tie(v.from, v.to) = get(k).cast<std::pair<std::string, std::string>>();
+  Fields fields(get(k), 2, k);
+  v.from = fields.next<std::string>();
+  v.to = fields.next<std::string>();
 }
 
 std::shared_ptr<const CurveSet> curve_set(const py::object& o) {
@@ -123,12 +125,16 @@ std::shared_ptr<const CurveSet> curve_set(const py::object& o) {
   set->classes = r.get("classes").cast<std::vector<size_t>>();
   set->of = r.get("of").cast<std::vector<std::vector<int32_t>>>();
   set->rank_ports = r.text("ports") == "rank";
-  for (const auto& [rows, limit, reason] :
-       r.get("tables").cast<std::vector<std::tuple<std::vector<std::array<int64_t, 8>>, std::optional<int64_t>, std::string>>>()) {
+  for (const py::handle given : r.get("tables")) {
+    Fields fields(given, 3, "curve: tables");
     CurveTable table;
-    table.limit = limit.value_or(INT64_MAX);
-    table.reason = reason;
-    for (const auto& p : rows) {
+    const py::handle rows = fields.next_field();
+    table.limit = fields.next_if_any<int64_t>().value_or(INT64_MAX);
+    table.reason = fields.next<std::string>();
+    for (const py::handle row : rows) {
+      Fields point(row, 8, "curve: points");
+      std::array<int64_t, 8> p{};
+      for (int64_t& v : p) v = point.next<int64_t>();
       if (p[0] < 0 || (!table.points.empty() && p[0] <= table.points.back().size)) throw ConfigError("curve: sizes must rise from 0 on");
       if (std::any_of(p.begin(), p.end(), [](int64_t v) { return v < 0; })) throw ConfigError("curve: a time is negative");
       table.points.push_back({p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]});
@@ -164,47 +170,54 @@ const coll::Algorithm& algorithm(Op op, const std::string& name) {
   throw ConfigError(std::string(op_name(op)) + ": no algorithm '" + name + "'; valid: " + valid);
 }
 
+Op operation(const std::string& name, const char* where) {
+  for (int i = 0; i < OP_COUNT; ++i)
+    if (name == op_name(static_cast<Op>(i))) return static_cast<Op>(i);
+  throw ConfigError(std::string(where) + ": no operation '" + name + "'");
+}
+
 /// Rows (operation, algorithm, from B, to B or None, ranks from, ranks to or None, "any" | "power" | "other", "both" | "blocking" | "nonblocking",
 /// only where members share a host).
 void collectives(coll::Table& table, const py::object& o) {
-  using Tuple = std::tuple<std::string, std::string, double, std::optional<double>, int32_t, std::optional<int32_t>, std::string, std::string, bool>;
   std::map<Op, std::vector<coll::Row>> by_op;
-  for (const auto& [name, chosen, from, to, ranks_from, ranks_to, count, forms, nodes] : o.cast<std::vector<Tuple>>()) {
-    int i = 0;
-    while (i < OP_COUNT && name != op_name(static_cast<Op>(i))) ++i;
-    if (i == OP_COUNT) throw ConfigError("collectives: no operation '" + name + "'");
-    coll::Row row{.algorithm = &algorithm(static_cast<Op>(i), chosen), .from = static_cast<int64_t>(from), .ranks_from = ranks_from};
-    if (to) row.to = static_cast<int64_t>(*to);
-    if (ranks_to) row.ranks_to = *ranks_to;
+  for (const py::handle given : o) {
+    Fields fields(given, 9, "collectives");
+    const Op op = operation(fields.next<std::string>(), "collectives");
+    coll::Row row{.algorithm = &algorithm(op, fields.next<std::string>())};
+    row.from = static_cast<int64_t>(fields.next<double>());
+    if (const auto to = fields.next_if_any<double>()) row.to = static_cast<int64_t>(*to);
+    row.ranks_from = fields.next<int32_t>();
+    if (const auto to = fields.next_if_any<int32_t>()) row.ranks_to = *to;
+    const auto count = fields.next<std::string>(), forms = fields.next<std::string>();
     row.count = count == "power" ? coll::Row::PowerOfTwo : count == "other" ? coll::Row::NotPowerOfTwo : coll::Row::Any;
     row.blocking = forms != "nonblocking";
     row.nonblocking = forms != "blocking";
-    row.nodes = nodes;
-    by_op[static_cast<Op>(i)].push_back(row);
+    row.nodes = fields.next<bool>();
+    by_op[op].push_back(row);
   }
   for (auto& [op, rows] : by_op) table.prefer(op, std::move(rows));
 }
 
 /// Work of the library besides messages: {"call": {operation: points}, "combine": points, "buffers": [points, points]}; a point is (B, ps).
 void work(coll::Work& w, const py::object& o) {
-  using Points = std::vector<std::pair<int64_t, int64_t>>;
-  auto cost = [](const Points& points) {
-    for (size_t i = 0; i < points.size(); ++i)
-      if (points[i].first < 0 || points[i].second < 0 || (i > 0 && points[i].first <= points[i - 1].first))
+  auto cost = [](const py::handle& points) {
+    coll::Cost made;
+    for (const py::handle given : points) {
+      Fields point(given, 2, "work: points");
+      const auto size = point.next<int64_t>(), ps = point.next<int64_t>();
+      if (size < 0 || ps < 0 || (!made.points.empty() && size <= made.points.back().first))
         throw ConfigError("work: sizes must rise from 0 on, and no time is negative");
-    return coll::Cost{{points.begin(), points.end()}};
+      made.points.emplace_back(size, ps);
+    }
+    return made;
   };
   Reader r(o.cast<py::dict>(), "work");
-  for (const auto& [name, points] : r.get("call").cast<std::map<std::string, Points>>()) {
-    int i = 0;
-    while (i < OP_COUNT && name != op_name(static_cast<Op>(i))) ++i;
-    if (i == OP_COUNT) throw ConfigError("work: no operation '" + name + "'");
-    w.call.emplace_back(static_cast<Op>(i), cost(points));
-  }
-  w.combine = cost(r.get("combine").cast<Points>());
-  const auto buffers = r.get("buffers").cast<std::vector<Points>>();
-  if (buffers.size() != w.buffers.size()) throw ConfigError("work: buffers are two lists of points");
-  for (size_t i = 0; i < buffers.size(); ++i) w.buffers[i] = cost(buffers[i]);
+  for (const auto& [name, points] : r.get("call").cast<py::dict>()) w.call.emplace_back(operation(name.cast<std::string>(), "work"), cost(points));
+  w.combine = cost(r.get("combine"));
+  const py::object given = r.get("buffers");
+  if (py::len(given) != w.buffers.size()) throw ConfigError("work: buffers are two lists of points");
+  Fields buffers(given, w.buffers.size(), "work: buffers");
+  for (coll::Cost& c : w.buffers) c = cost(buffers.next_field());
   r.end();
 }
 
@@ -217,9 +230,10 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
   for (const auto& h : r.get("remote").cast<py::list>()) c.remote.push_back(hop(h));
   auto rows = [](const py::object& o) {
     std::vector<ProtocolRow> out;
-    for (const auto& e : o.cast<py::list>()) {
-      const auto t = e.cast<std::tuple<double, double, std::string>>();
-      const std::string& kind = std::get<2>(t);
+    for (const py::handle given : o.cast<py::list>()) {
+      Fields fields(given, 3, "protocol");
+      const auto from = fields.next<double>(), to = fields.next<double>();
+      const auto kind = fields.next<std::string>();
       ProtocolRow::Kind row = ProtocolRow::Eager;
       if (kind == "rendezvous")
         row = ProtocolRow::Rendezvous;
@@ -227,15 +241,16 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
         row = ProtocolRow::Direct;
       else if (kind != "eager")
         throw ConfigError("unknown protocol '" + kind + "'; valid: direct, eager, rendezvous");
-      const double to = std::get<1>(t);
-      out.push_back({static_cast<int64_t>(std::get<0>(t)), to < 9e18 ? static_cast<int64_t>(to) : INT64_MAX, row});
+      out.push_back({static_cast<int64_t>(from), to < 9e18 ? static_cast<int64_t>(to) : INT64_MAX, row});
     }
     return out;
   };
   c.rank.same = rows(r.get("protocol_same"));
   c.rank.remote = rows(r.get("protocol_remote"));
   auto staging = [](const py::object& o) {
-    const auto t = o.cast<std::array<double, 6>>();
+    Fields fields(o, 6, "staging");
+    std::array<double, 6> t{};
+    for (double& x : t) x = fields.next<double>();
     return Staging{t[0], t[1], t[2] * kPsPerSecond, t[3], static_cast<int64_t>(t[4]), static_cast<int64_t>(t[5])};
   };
   c.rank.staging_same = staging(r.get("staging_same"));
@@ -266,7 +281,10 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
     c.free_wildcards = wildcards == "free";
   }
   if (d.contains("order"))
-    for (const auto& [rank, line] : r.get("order").cast<std::vector<std::pair<int32_t, uint32_t>>>()) {
+    for (const py::handle given : r.get("order")) {
+      Fields fields(given, 2, "order");
+      const auto rank = fields.next<int32_t>();
+      const auto line = fields.next<uint32_t>();
       if (rank < 0 || static_cast<size_t>(rank) >= c.placement.size()) throw ConfigError("order: no rank " + std::to_string(rank));
       c.order.push_back({.rank = rank, .line = line, .begun = false});
     }
@@ -278,11 +296,14 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
   for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = {to_ps(v.cast<double>())};
   c.unexpected_limit = r.integer("unexpected_limit");
   if (d.contains("kernels"))
-    for (const auto& k : r.get("kernels").cast<py::list>()) {
-      const auto t = k.cast<std::tuple<std::string, int64_t, std::vector<double>>>();
-      for (const double s : std::get<2>(t))
-        if (!(s > 0 && s < 1e12)) throw ConfigError("kernel '" + std::get<0>(t) + "': seconds must be more than nothing");
-      c.kernels.push_back({std::get<0>(t), std::get<1>(t), std::get<2>(t)});
+    for (const py::handle given : r.get("kernels").cast<py::list>()) {
+      Fields fields(given, 3, "kernels");
+      auto name = fields.next<std::string>();
+      const auto length = fields.next<int64_t>();
+      auto seconds = fields.next<std::vector<double>>();
+      for (const double s : seconds)
+        if (!(s > 0 && s < 1e12)) throw ConfigError("kernel '" + name + "': seconds must be more than nothing");
+      c.kernels.push_back({std::move(name), length, std::move(seconds)});
     }
   c.compute_scale = r.num("compute_scale");
   c.memory_share = r.num("memory_share");
@@ -337,18 +358,28 @@ SimConfig config(const py::dict& d) {
   }
   c.positions = r.get("positions").cast<std::vector<size_t>>();
   if (d.contains("traffic"))
-    for (const auto& [from, to, rate, frame, law, on, off] :
-         r.get("traffic").cast<std::vector<std::tuple<int, int, double, int64_t, int, double, double>>>()) {
+    for (const py::handle given : r.get("traffic")) {
+      Fields fields(given, 7, "traffic");
+      const auto from = fields.next<int>(), to = fields.next<int>();
+      const auto rate = fields.next<double>();
+      const auto frame = fields.next<int64_t>();
+      const auto law = fields.next<int>();
+      const auto on = fields.next<double>(), off = fields.next<double>();
       const auto ends = static_cast<int>(c.positions.size());
       if (from >= ends || to >= ends || (from >= 0 && from == to) || ends < 2) throw ConfigError("traffic goes from one machine to another");
       if (!(rate > 0) || frame < 1 || law < 0 || law > 2) throw ConfigError("traffic: a rate, a frame and a law are needed");
       c.traffic.push_back({static_cast<TrafficSpec::Law>(law), from, to, rate, frame, to_ps(on), to_ps(off)});
     }
   if (d.contains("failures"))
-    for (const auto& [what, a, b, from, until, name] :
-         r.get("failures").cast<std::vector<std::tuple<int, size_t, size_t, double, double, std::string>>>()) {
+    for (const py::handle given : r.get("failures")) {
+      Fields fields(given, 6, "failures");
+      const auto what = fields.next<int>();
+      const auto a = fields.next<size_t>(), b = fields.next<size_t>();
+      const auto from = fields.next<double>(), until = fields.next<double>();
+      auto name = fields.next<std::string>();
       if (what < 0 || what > Failure::Rail) throw ConfigError("failures: unknown kind " + std::to_string(what));
-      c.failures.push_back({static_cast<Failure::What>(what), a, b, to_ps_or_never(from), until < 0 ? kNever : to_ps_or_never(until), name});
+      c.failures.push_back(
+          {static_cast<Failure::What>(what), a, b, to_ps_or_never(from), until < 0 ? kNever : to_ps_or_never(until), std::move(name)});
     }
   job_config(r, d, c);
   c.seed = r.get("seed").cast<uint64_t>();
@@ -360,10 +391,19 @@ SimConfig config(const py::dict& d) {
   c.anatomy_rank = static_cast<int32_t>(r.integer("anatomy_rank"));
   c.anatomy_from = r.text("anatomy_from");
   c.anatomy_to = r.text("anatomy_to");
-  for (const auto& [name, at] : r.get("kills").cast<std::vector<std::pair<std::string, double>>>()) c.kills.emplace_back(name, to_ps_or_never(at));
+  for (const py::handle given : r.get("kills")) {
+    Fields fields(given, 2, "kills");
+    auto name = fields.next<std::string>();
+    c.kills.emplace_back(std::move(name), to_ps_or_never(fields.next<double>()));
+  }
   if (d.contains("directions"))
-    for (const auto& [from_rank, from, to_rank, to] : r.get("directions").cast<std::vector<std::tuple<int32_t, std::string, int32_t, std::string>>>())
-      c.directions.push_back({from_rank, from, to_rank, to});
+    for (const py::handle given : r.get("directions")) {
+      Fields fields(given, 4, "directions");
+      const auto from_rank = fields.next<int32_t>();
+      auto from = fields.next<std::string>();
+      const auto to_rank = fields.next<int32_t>();
+      c.directions.push_back({from_rank, std::move(from), to_rank, fields.next<std::string>()});
+    }
   if (d.contains("trace_events")) r.text("trace_events", c.trace_events);
   c.critical_path = d.contains("critical_path") && r.integer("critical_path") != 0;
   c.repetitions = d.contains("repetitions") && r.integer("repetitions") != 0;
@@ -392,7 +432,7 @@ void job_dict(py::dict& o, const JobResult& s) {
   o["per_rank"] = rank_columns(s.ranks);
   o["waits"] = rows_of(s.waits);
   py::list chosen;
-  for (const auto& u : s.collectives) chosen.append(py::make_tuple(op_name(u.op), u.algorithm->name, u.calls));
+  for (const auto& u : s.collectives) chosen.append(row_of({op_name(u.op), u.algorithm->name, u.calls}));
   o["collectives"] = chosen;
   o["leftovers"] = s.leftovers;
   if (is_negative(s.outcome)) o["diagnosis"] = diagnosis_dict(s.why);
@@ -417,10 +457,10 @@ py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trac
   o["state_incomplete"] = s.state_incomplete;
   o["unconfirmed"] = s.unconfirmed;
   py::list marks;
-  for (const auto& m : s.marks) marks.append(py::make_tuple(m.rank, trace.labels[static_cast<size_t>(m.label)], m.time));
+  for (const auto& m : s.marks) marks.append(row_of({m.rank, trace.labels[static_cast<size_t>(m.label)], m.time}));
   o["marks"] = marks;
   py::list rows;
-  for (const auto& a : s.anatomy) rows.append(py::make_tuple(a.stage, a.process, a.ps));
+  for (const auto& a : s.anatomy) rows.append(row_of({a.stage, a.process, a.ps}));
   o["anatomy"] = rows;
   o["anatomy_total_ps"] = s.anatomy_total;
   o["end_ps"] = s.end;
@@ -463,10 +503,10 @@ PYBIND11_MODULE(_engine, m) {
             py::list calls;
             for (const auto& call : line.calls) {
               py::list steps;
-              for (const auto& s : call.steps) steps.append(py::make_tuple(s.kind, s.peer, s.slot, s.bytes));
-              calls.append(py::make_tuple(call.context, call.tag, steps));
+              for (const auto& s : call.steps) steps.append(retrompi::row_of({s.kind, s.peer, s.slot, s.bytes}));
+              calls.append(retrompi::row_of({call.context, call.tag, steps}));
             }
-            rank.append(py::make_tuple(line.line, calls));
+            rank.append(retrompi::row_of({line.line, calls}));
           }
           all.append(rank);
         }
@@ -487,9 +527,9 @@ PYBIND11_MODULE(_engine, m) {
       [](const std::string& path) {
         const auto found = retrompi::read_platform_file(path);
         py::list hosts, links;
-        for (const auto& h : found.hosts) hosts.append(py::make_tuple(h.name, h.speed, h.cores));
-        for (const auto& l : found.links) links.append(py::make_tuple(l.name, l.bandwidth, l.latency));
-        return py::make_tuple(hosts, links);
+        for (const auto& h : found.hosts) hosts.append(retrompi::row_of({h.name, h.speed, h.cores}));
+        for (const auto& l : found.links) links.append(retrompi::row_of({l.name, l.bandwidth, l.latency}));
+        return retrompi::row_of({hosts, links});
       },
       py::arg("path"),
       "A SimGrid platform file: its hosts (name, flop/s of a core, cores) and links (name, B/s, s). One file in the life of a process.");
