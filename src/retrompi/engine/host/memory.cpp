@@ -71,9 +71,8 @@ std::vector<CriticalPath::Term> copy_terms(const HostSpec& spec, int64_t bytes, 
 CopyCost Host::copy_cost(int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin) const {
   if (bytes <= 0) return {};
   if (!copied_) copied_ = std::make_unique<std::array<Copied, 64>>();
-  Copied& c =
-      (*copied_)[((static_cast<uint64_t>(bytes) * 3 + static_cast<uint64_t>(from.set) * 5 + static_cast<uint64_t>(to.set)) * 0x9e3779b97f4a7c15ULL) >>
-                 58];
+  const auto mixed = [](int64_t n, uint64_t odd) { return static_cast<uint64_t>(n) * odd; };
+  Copied& c = (*copied_)[(mixed(bytes, 0x9e3779b97f4a7c15ULL) ^ mixed(from.set, 0xc2b2ae3d27d4eb4fULL) ^ mixed(to.set, 0x165667b19e3779f9ULL)) >> 58];
   if (c.bytes != bytes || c.from != from || c.to != to || c.kin != kin) c = {bytes, from, to, kin, cost_of(spec, bytes, from, to, kin)};
   if (anatomy.critical.on && c.cost.bill == 0) c.cost.bill = anatomy.critical.bill(copy_terms(spec, bytes, from, to, kin));
   return c.cost;
