@@ -319,5 +319,5 @@ def test_scenarios_and_their_hash_know_the_rung(tmp_path: Path) -> None:
     for rung in fidelity.RUNGS:
         file = tmp_path / f"{rung}.toml"
         file.write_text(text.replace('mode = "shared"', f'mode = "shared"\nfidelity = "{rung}"'))
-        assert catalogue.scenario(str(file)).fidelity == rung
+        assert catalogue.scenario(str(file)).setting("fidelity") == rung
     assert len({catalogue.scenario(str(tmp_path / f"{rung}.toml")).hash for rung in fidelity.RUNGS}) == 3

@@ -534,7 +534,7 @@ def test_a_scenario_has_traffic_and_failures_and_they_are_part_of_a_run(tmp_path
     file = tmp_path / "busy.toml"
     file.write_text(SCENARIO, encoding="utf-8")
     busy = scenario.load(file)
-    assert (busy.traffic, busy.failures) == (("n3->n4 5Mbps 1538B",), ("link n6@1s",))
+    assert (busy.setting("traffic"), busy.setting("failures")) == (("n3->n4 5Mbps 1538B",), ("link n6@1s",))
     file.write_text(SCENARIO.replace('traffic = ["n3->n4 5Mbps 1538B"]\n', "").replace('failures = ["link n6@1s"]\n', ""), encoding="utf-8")
     quiet = scenario.load(file)
     assert quiet.hash != busy.hash
