@@ -16,7 +16,19 @@ from retrompi.spec.model import absolute_sets, model_values, resolve
 from retrompi.spec.needs import as_needed, foreign
 from retrompi.spec.network_model import NATIVE
 from retrompi.spec.placements import NATURAL, Placement, placed, shown
-from retrompi.spec.question import FIELDS, Asked, Benchmark, Beside, Experiment, Message, Question, Replay, Starts, canonical_hash
+from retrompi.spec.question import (
+    FIELDS,
+    NO_RESULT,
+    Asked,
+    Benchmark,
+    Beside,
+    Experiment,
+    Message,
+    Question,
+    Replay,
+    Starts,
+    canonical_hash,
+)
 from retrompi.spec.timed_section import Program
 from retrompi.spec.users_code import users_code
 
@@ -272,8 +284,8 @@ class Resolved:
         return canonical_hash(self.facts)
 
 
-_NOT_HASHED = frozenset(("model", "platform", "mode", "set", "seed", "fidelity", "network",  # facts of their own
-                         "compute_kernel",  # overrides by then
-                         "idle_overrides", "asked", "bounds", "what_if_hardware"))  # fmt: skip  # these change no result
+_NOT_HASHED = NO_RESULT.union(("model", "platform", "mode", "set", "seed", "fidelity", "network",  # facts of their own
+                               "compute_kernel",  # overrides by then
+                               "idle_overrides", "asked"))  # fmt: skip  # nor do these change one, though questions differ by them
 _HASHED_AS = {"time_limit": "limit_s"}
 """Key of a field -> its name in the hash of a program, as stored runs have it."""

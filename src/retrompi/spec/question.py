@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import UsageError, nearest
@@ -31,8 +31,8 @@ from retrompi.spec.timed_section import Program
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["FIDELITIES", "FIELDS", "OPTIONS", "WILDCARDS", "Asked", "Benchmark", "Beside", "Bounds", "Experiment", "Message", "Question",
-           "Replay", "Starts", "Workload", "canonical_hash", "canonical_parts", "hash_of_parts", "pingpong"]  # fmt: skip
+__all__ = ["FIDELITIES", "FIELDS", "NO_RESULT", "OPTIONS", "WILDCARDS", "Asked", "Benchmark", "Beside", "Bounds", "Experiment", "Message",
+           "Question", "Replay", "Starts", "Workload", "canonical_hash", "canonical_parts", "hash_of_parts", "pingpong"]  # fmt: skip
 
 FIDELITIES = ("mechanism", "curve", "loggp")
 """The levels of detail, from the finest to the coarsest (`retrompi.sim.fidelity`)."""
@@ -425,6 +425,8 @@ FIELDS: Mapping[str, Field] = {
     f.key or f.name: f for cls in (Question, Beside) for f in declared(cls).values() if f.name not in ("workload", "beside")
 }
 """Key -> every field of a question and of what is beside it, but the program."""
+NO_RESULT = frozenset(key for key, f in FIELDS.items() if f.name in {own.name for own in fields(Question) if not own.compare})
+"""Keys of the fields that change no result: questions that differ in them only are equal."""
 OPTIONS: Mapping[str, Field] = {key: f for key, f in FIELDS.items() if f.option}
 """Key -> the fields that users give: by an option of a command, an argument in Python, or a key of a scenario or a study."""
 _OF_BESIDE = frozenset(declared(Beside))

@@ -23,6 +23,7 @@ from retrompi.spec.link import Link
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.overrides import merge
 from retrompi.spec.platform import LINK_WORDS, Platform, declaration
+from retrompi.spec.question import NO_RESULT
 from retrompi.spec.timed_section import Program
 from retrompi.store import lookup
 from retrompi.store.identity import RunSpec
@@ -48,7 +49,7 @@ __all__ = [
     "whole",
 ]
 
-WORDS = ("model", "platform", "mode", "hosts", *(k for k, f in SETTINGS.items() if f.kind != "texts" and k != "what_if_hardware"))
+WORDS = ("model", "platform", "mode", "hosts", *(k for k, f in SETTINGS.items() if f.kind != "texts" and k not in NO_RESULT))
 LISTS = tuple(k for k, f in SETTINGS.items() if f.kind == "texts")
 """Keys whose value is a list of the scenario: items joined by `` + ``, or ``none``."""
 PROGRAM = {"trace.section": "section", "trace.compute": "compute_s", "trace.memory_share": "memory_share"}
@@ -120,11 +121,6 @@ def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
             changed["stated"] = None  # for the platform in question
     made = replace(scenario, sets=sets, args=args, **changed)
     return made.with_settings(settings) if settings else made
-
-
-def listed(text: str) -> tuple[str, ...]:
-    """``"rank 1@1s + rank 2@2s"`` -> its items; ``none`` -> ()."""
-    return () if text in ("", "none") else tuple(item.strip() for item in text.split(" + "))
 
 
 def _whole(key: str, text: str, low: int, high: int | None = None) -> int:
@@ -328,9 +324,9 @@ class Room:
         if key == "kills":
             return lambda text: self._any(lambda room: _check_kills(text, room))
         if key == "traffic" and not self.changed:  # else checked for each point
-            return lambda text: self._any(lambda room: cross_traffic.traffic(listed(text), room, ()))
+            return lambda text: self._any(lambda room: cross_traffic.traffic(SETTINGS[key].take(text, key), room, ()))
         if key == "failures" and not self.changed:
-            return lambda text: self._any(lambda room: cross_traffic.failures(listed(text), room))
+            return lambda text: self._any(lambda room: cross_traffic.failures(SETTINGS[key].take(text, key), room))
         if key == "hosts" or key in SETTINGS or key.startswith("trace."):
             return lambda text: apply(self.scenario, {key: text})
         if key.startswith("platform."):
@@ -367,7 +363,7 @@ def _with(models: Iterable[str], key: str, text: str) -> None:
 
 def _check_kills(text: str, room: Platform) -> None:
     hosts = [h.name for h in room.hosts]
-    for item in listed(text):
+    for item in SETTINGS["kills"].take(text, "kills"):
         name, at, when = (part.strip() for part in item.rpartition("@"))
         if not at or not name:
             raise UsageError(f"kills: '{item}' is not PROCESS@TIME; example: rank 1@0.5s", code="bad-syntax")

@@ -43,7 +43,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,7 @@ from retrompi.spec.hosts import kinds
 from retrompi.spec.network_model import NATIVE
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.placements import NATURAL
-from retrompi.spec.question import OPTIONS, Asked, Benchmark, Question, Replay, Starts, Workload
+from retrompi.spec.question import NO_RESULT, OPTIONS, Asked, Benchmark, Question, Replay, Starts, Workload
 from retrompi.spec.timed_section import Program
 
 if TYPE_CHECKING:
@@ -71,7 +71,6 @@ SETTINGS: Mapping[str, Field] = {key: f for key, f in OPTIONS.items() if key not
 """Key -> what else users give a question, and so a scenario and the points of a study: one line of its declaration is a key of both."""
 _TAKEN = {"network": NATIVE, "what_if_hardware": False}
 """Settings that a question takes from the command where nobody gives them; a scenario's defaults are these."""
-_NO_RESULT = frozenset(f.name for f in fields(Question) if not f.compare)
 KEYS = (*_TEXTS, "claims", "expect", "outcome", *SETTINGS, "start", "trace", "set", "job")
 """Every key of a scenario's file."""
 OUTCOMES = tuple(o for o in Outcome if o.repeatable)
@@ -166,6 +165,10 @@ def default(key: str) -> Any:
     return _TAKEN.get(key, SETTINGS[key].default)
 
 
+def _not_default(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if value is not None and value != default(key)}
+
+
 @dataclass(frozen=True)
 class Scenario:
     """A question with a title and what is expected of its answer. ``args`` are its generator's arguments, by default the papers' sizes and
@@ -206,7 +209,7 @@ class Scenario:
         """A copy with some settings changed, given as text or as they are (None: as by default). Raises UsageError for a value that is not
         allowed."""
         taken = {key: value if value is None else SETTINGS[key].take(value, key) for key, value in given.items()}
-        return replace(self, settings={k: v for k, v in {**self.settings, **taken}.items() if v not in (None, default(k))})
+        return replace(self, settings=_not_default({**self.settings, **taken}))
 
     @property
     def stated_on(self) -> str:
@@ -237,7 +240,7 @@ class Scenario:
             "start": dict(self.start),
             **self.program.row(),
             **{key: default(key) for key in ("seed", "fidelity", "kills")},
-            **{key: value for key, value in self.settings.items() if key not in _NO_RESULT},
+            **{key: value for key, value in self.settings.items() if key not in NO_RESULT},
             **({"jobs": [j.row() for j in self.jobs]} if self.jobs else {}),
         }
 
@@ -381,7 +384,7 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
         claims=tuple(claims),
         expect=str(data.get("expect", "")),
         outcome=outcome,
-        settings={key: value for key, value in settings.items() if value != default(key)},
+        settings=_not_default(settings),
         sets={k: str(v) for k, v in sets.items()},
         path=file,
         jobs=_jobs(data, file, fail),
@@ -398,7 +401,8 @@ def _taken(key: str, value: Any, fail: Any) -> Any:
     kinds: tuple[type, ...] = {"texts": (list,), "flag": (bool,), "whole": (int,)}.get(f.kind, (str, int, float) if plain else (str,))
     try:
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            wanted = {"texts": f"a list of {f.metavar}", "flag": "true or false", "whole": "a whole number"}.get(f.kind, "a text")
+            wanted = {"texts": f"a list of {f.metavar}", "flag": "true or false", "whole": "a whole number",
+                      "quantity": f'a text with a unit, such as "1 {f.unit}"'}.get(f.kind, "a text")  # fmt: skip
             raise UsageError(f"'{key}' is not {wanted}", code="bad-value")
         taken = f.take(value, f"'{key}'")
         if key == "network":

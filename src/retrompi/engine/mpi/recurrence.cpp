@@ -169,11 +169,11 @@ bool Recurrence::look(Rank& rank, const void* coroutine, Series& series) {
   const Instant now = instant(rank, std::move(words));
   for (const Instant& before : series.instants)
     if (like(before, now)) {
-      const Period period{before, now};
+      Period period{before, now};
       const int64_t n = repetitions(period);
       if (n <= 0) continue;
       leave_out(n, period);
-      repeated_ = period;
+      repeated_ = std::move(period);
       from_ = instant(rank, now.words);
       due_ = now.now + (now.now - before.now);
       return true;
@@ -228,13 +228,13 @@ bool Recurrence::at_ticks(Ps period) const {
 }
 
 /// How many more periods follow of which it is known that they are like the last; one of these is left to be simulated, so that what is under way at
-/// the end belongs to its own actions. At most `most` are counted.
-int64_t Recurrence::repetitions(const Period& of, int64_t most) const {
+/// the end belongs to its own actions.
+int64_t Recurrence::repetitions(const Period& of) const {
   const Instant &a = of.begin, &b = of.end;
   const Ps period = b.now - a.now;
   if (period <= 0) return 0;
   constexpr Ps kHorizon = kNever / 4;
-  int64_t n = std::clamp<int64_t>((std::min(w_.loop.limit, kHorizon - w_.loop.time()) - w_.loop.now) / period - 1, 0, most);
+  int64_t n = std::max<int64_t>((std::min(w_.loop.limit, kHorizon - w_.loop.time()) - w_.loop.now) / period - 1, 0);
   for (size_t r = 0; r < job_.ranks.size() && n > 0; ++r) {
     const size_t from = a.sums.ranks[r].place, actions = b.sums.ranks[r].place - from;
     if (actions > 0) n = std::min(n, repeated(*job_.ranks[r], from, actions, n));

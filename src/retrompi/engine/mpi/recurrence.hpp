@@ -87,7 +87,7 @@ class Recurrence {
   [[nodiscard]] static size_t moved(const Period& p, const Rank& rank);
   [[nodiscard]] static bool alike(const Period& one, const Period& other);
   [[nodiscard]] bool at_ticks(Ps period) const;
-  [[nodiscard]] int64_t repetitions(const Period& of, int64_t most = INT64_MAX) const;
+  [[nodiscard]] int64_t repetitions(const Period& of) const;
   [[nodiscard]] int64_t repeated(const Rank& rank, size_t from, size_t period, int64_t most) const;
   void leave_out(int64_t n, const Period& period);
 
