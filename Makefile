@@ -14,6 +14,9 @@ PACKAGING := $(VENV)/.extra-packaging
 BUILD = build/$(shell $(PYTHON) -c 'import sys; print(sys.implementation.cache_tag)')
 # As many processes as there are cores; the longest files begin (tests/README.md).
 IN_PROCESSES := -n auto --dist loadfile --no-loadscope-reorder
+# pytest OPTIONS: what fails beside other tests is run once more, alone and with the same seed, and decides (docs/decisions/project.md).
+pytest = $(BIN)/python -m pytest $(1) $(IN_PROCESSES) || { echo "again, alone, what failed:"; \
+  $(BIN)/python -m pytest $(1) -vv --last-failed --last-failed-no-failures none; }
 # The versions that a release is tested with; `make newest` tries what has come out since.
 CONSTRAINTS ?= packaging/constraints.txt
 # Says what is done and how far it is; without a Python (Debian's is being installed) the command just runs.
@@ -35,15 +38,15 @@ atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
 test: apt-test unit $(DEV)
-	$(BIN)/python -m pytest $(IN_PROCESSES) --durations 10
+	$(call pytest,--durations=10)
 
 # What `make test` leaves out, which CI runs as well: browsers, servers, recorded programs, the documentation's commands (tests/long.csv).
 test-long: apt-test setup $(DEV)
-	$(BIN)/python -m pytest --long $(IN_PROCESSES) --durations 25
+	$(call pytest,--long --durations=25)
 
 # What takes minutes where `make test` has examples of it: every case of what that samples, docs' commands in shells, an engine of one's own.
 exhaustive: apt-exhaustive setup $(DEV)
-	$(BIN)/python -m pytest --exhaustive $(IN_PROCESSES) --durations 25
+	$(call pytest,--exhaustive --durations=25)
 
 # The engine's C++ unit tests: they link the objects that the checkout's module is made of, with assertions of invariants on.
 unit: setup apt-gtest

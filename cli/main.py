@@ -172,6 +172,9 @@ def _run(args: list[str] | None, on_error: Callable[[Exception], object]) -> int
         _say(error.format_message() + hint)
         return 2
     except (click.Abort, KeyboardInterrupt):
+        # CPython remembers a Ctrl-C that came out of exec() of a text, as a dataclass that is being imported is one, and then ends with
+        # signal 2 whatever the exit code is (Py_RunMain, `python -m`); a further exec() makes it forget (run_eval_code_obj).
+        exec("")
         _say("interrupted")
         return 130
     except RetrompiError as error:

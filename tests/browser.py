@@ -166,6 +166,8 @@ def settled(page: Any) -> None:
     # Not Playwright's "networkidle": it counts every request, and one that a browser begins and never ends, as it may for a page's icon
     # when the address changes, keeps it waiting for good.
     until(page, "looked.rested && looked.settled()")
+    # What the page's scripts put right before a frame is drawn (assets/labels.js) is right in the second from now.
+    page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
 
 
 def until(page: Any, expression: str, within: float = WAIT_MS / 1000) -> Any:

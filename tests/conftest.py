@@ -31,9 +31,6 @@ os.environ["XDG_DATA_HOME"] = os.fspath(Path(__file__).resolve().parent / "no-su
 # Labs speak the language of the terminal: here English, whatever that is.
 os.environ["LANGUAGE"] = "en"
 
-# Generated programs differ from run to run; a worker of pytest-xdist has the seed of the process that started it.
-os.environ.setdefault("RETROMPI_SEED", str(random.SystemRandom().getrandbits(32)))
-
 # A busy machine is no failure, and several tests run at once.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
@@ -171,7 +168,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--case", default="", help="of tests that loop over cases (cases.py): only those whose values contain this text")
 
 
+def _choose_seed(config: pytest.Config) -> None:
+    """Of the generated programs: a new one, or with ``--last-failed`` that of the run before. A worker of pytest-xdist inherits it."""
+    cache = getattr(config, "cache", None)
+    before = cache.get("retrompi/seed", None) if cache is not None and config.option.lf else None
+    seed = os.environ.setdefault("RETROMPI_SEED", before or str(random.SystemRandom().getrandbits(32)))
+    if cache is not None and not hasattr(config, "workerinput"):
+        cache.set("retrompi/seed", seed)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    _choose_seed(config)
     path = config.getoption("--durations-file")
     if path is not None and "PYTEST_XDIST_WORKER" not in os.environ:
         config.pluginmanager.register(_Durations(path))

@@ -51,6 +51,15 @@ def one_error(result: Outcome, code: int) -> str:
     return result.err.removeprefix("error: ").strip()
 
 
+def test_an_interrupt_in_a_text_that_is_executed_ends_with_130(tmp_path: Path) -> None:
+    """As one during the import of a module with dataclasses: CPython would end the process with the signal (see `run`)."""
+    (tmp_path / "interrupted.py").write_text(
+        "from retrompi.cli import main\nmain.cli.main = lambda *_, **__: exec('raise KeyboardInterrupt')\nmain.main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "error: interrupted\n")
+
+
 # -- help ------------------------------------------------------------------------------------------------------------
 
 

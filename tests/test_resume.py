@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,13 +98,17 @@ def test_kills(number: int, tmp_path: Path, undisturbed: list[dict[str, Any]]) -
 def test_ctrl_c(executor: str, number: int, tmp_path: Path, undisturbed: list[dict[str, Any]]) -> None:
     if executor == "dask":
         pytest.importorskip("distributed", reason="distributed not installed")
-    location = tmp_path / "runs.db"
-    with Sweep(location, "--executor", executor, "--jobs", "2") as running:
-        until(lambda: done(location) > 3 or running.process.poll() is not None)
-        left = descendants(running.process.pid)
-        assert left
-        os.killpg(running.process.pid, number)  # as a terminal does
-        ended_with, out, err = running.end()
+    for attempt in range(5):  # on a busy machine what is to be interrupted may have ended before
+        location = tmp_path / f"{attempt}.db"
+        with Sweep(location, "--executor", executor, "--jobs", "2") as running:
+            until(lambda at=location, main=running.process: done(at) > 3 or main.poll() is not None)  # type: ignore[misc]
+            left = descendants(running.process.pid)
+            with suppress(ProcessLookupError):
+                os.killpg(running.process.pid, number)  # as a terminal does
+            ended_with, out, err = running.end()
+        if done(location) < POINTS:
+            break
+    assert left
     assert ended_with == 130, (ended_with, out, err)
     assert out == ""
     kept = done(location)
