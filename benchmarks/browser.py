@@ -1,7 +1,8 @@
 """How long people wait in the browser: ``python benchmarks/browser.py [drag] [visitor] [teacher] [--json]``. Needs Chromium and playwright.
 
     drag     a slider is dragged by 40 moves of the mouse, 50 ms apart, on the first page and on What if: how many figures were drawn, when
-             the first, the longest time without one, and how long after the last move the last one came (on What if Plotly's)
+             the first, from a move to its figure, the longest time without one, and how long after the last move the last one came (on
+             What if Plotly's)
     visitor  from a link to having changed a mechanism and seen its effect: the first page, a guess, a slider, a message that is played,
              the same change on What if
     teacher  from nothing to a class with five students who have answered: ``retrompi course start``, its page filled in, five phones
@@ -36,14 +37,20 @@ STUDENTS = ("ann.bee", "bo.cole", "cy.dunn", "dee.els", "eve.fox")
 Row = dict[str, Any]
 
 _COUNT = """(css) => {
-  const box = document.querySelector(css), drawn = window.__drawn = [];
-  let due = false;
+  const box = document.querySelector(css), drawn = window.__drawn = [], waits = window.__waits = [];
+  let due = false, moved = null;
+  window.addEventListener('input', () => { moved = performance.now(); }, true);
   new MutationObserver(() => {
-    if (!due) requestAnimationFrame(() => { due = false; drawn.push(performance.now()); });
+    if (!due) requestAnimationFrame(() => {
+      due = false;
+      drawn.push(performance.now());
+      if (moved !== null) waits.push(performance.now() - moved);
+      moved = null;
+    });
     due = true;
   }).observe(box, { childList: true, subtree: true, attributes: true, attributeFilter: ['d'] });
 }"""
-"""Notes when the curves in a figure have changed, once a frame."""
+"""Notes when the curves in a figure have changed, once a frame, and how long after the last move of the slider."""
 
 
 def slowed(page: Any, by: int) -> None:
@@ -68,10 +75,11 @@ def dragged(page: Any, slider: Any, figure: str, what: str, by: int) -> Row:
     page.wait_for_timeout(500)
     drawn = [t for t in page.evaluate("window.__drawn") if t >= began]
     during = [t for t in drawn if t <= ended]
+    waits = page.evaluate("window.__waits")[: len(during)]
     gaps = [b - a for a, b in zip([began, *during], [*during, ended], strict=True)]
     return {"what": f"drag, {what}", "slowed": by, "figures": len(during), "first_s": (during[0] - began) / 1e3 if during else None,
-            "longest_gap_s": max(gaps) / 1e3, "drag_s": (ended - began) / 1e3,
-            "last_after_s": max(drawn[-1] - ended, 0) / 1e3 if drawn else None}  # fmt: skip
+            "move_to_figure_ms": statistics.median(waits) if waits else None, "longest_gap_s": max(gaps) / 1e3,
+            "drag_s": (ended - began) / 1e3, "last_after_s": max(drawn[-1] - ended, 0) / 1e3 if drawn else None}  # fmt: skip
 
 
 def drag(browser: Any, server: Server) -> list[Row]:

@@ -419,7 +419,7 @@ class Phone:
     def fill(self) -> None:
         """Answers what is open on this step."""
         for field in self.page.query_selector_all("section.lab-task"):
-            value = self.right.get(str(field.get_attribute("aria-label")))
+            value = self.right.get(str(field.get_attribute("id")).removeprefix("labs-task-"))
             box = field.query_selector("input[type=text], textarea")
             choices = field.query_selector_all("label:has(input[type=radio])")
             if value is not None and box is not None:
