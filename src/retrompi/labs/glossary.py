@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from retrompi.base import toml as toml_text
@@ -53,36 +53,39 @@ def terms(language: str = translate.ENGLISH) -> tuple[Term, ...]:
     return tuple(found)
 
 
-def linked(text: str, among: Sequence[Term], seen: set[str]) -> tuple[str, list[Term]]:
+def linked(text: str, among: Sequence[Term], seen: set[str]) -> tuple[str, Sequence[Term]]:
     """A Markdown text with a link at the first use of each term that is not in ``seen`` yet (which grows); and those terms."""
+    text, used = _link(text, tuple(term for term in among if term.name not in seen))
+    seen.update(term.name for term in used)
+    return text, used
+
+
+@lru_cache(maxsize=4096)  # a class reads each student's texts again and again: a fifth of its server's time
+def _link(text: str, among: tuple[Term, ...]) -> tuple[str, tuple[Term, ...]]:
     used = []
     for term in among:
-        if term.name in seen:
-            continue
         parts = _NO_TEXT.split(text)
         for i in range(0, len(parts), 2):
             at = _first(parts[i], term)
             if at is not None:
                 begin, end = at
                 parts[i] = f"{parts[i][:begin]}[{parts[i][begin:end]}](#{term.place}){parts[i][end:]}"
-                seen.add(term.name)
                 used.append(term)
                 break
         text = "".join(parts)
-    return text, used
+    return text, tuple(used)
 
 
 def _first(text: str, term: Term) -> tuple[int, int] | None:
     """Where the term stands first in a text, as a word of its own (with an ending such as a plural's)."""
-    hits = []
-    for word in term.match:
-        marked = not word[0].isalnum()
-        # A blank may be the end of a line, and a mark of emphasis belongs to the word.
-        pattern = re.escape(word).replace(r"\ ", r"\s+")
-        found = re.search(pattern if marked else rf"(?<![\w*]){pattern}(?:s|es|n|en)?(?![\w*])", text)
-        if found:
-            hits.append(found.span())
-    return min(hits, default=None)
+    return min((found.span() for word in term.match if (found := _pattern(word).search(text))), default=None)
+
+
+@cache
+def _pattern(word: str) -> re.Pattern[str]:
+    # A blank may be the end of a line, and a mark of emphasis belongs to the word.
+    pattern = re.escape(word).replace(r"\ ", r"\s+")
+    return re.compile(rf"(?<![\w*]){pattern}(?:s|es|n|en)?(?![\w*])" if word[0].isalnum() else pattern)
 
 
 def section(used: Sequence[Term], title: str) -> str:

@@ -264,7 +264,14 @@ def _tick(axis: Axis, text: str) -> str:
 
 
 def _title(axis: Axis) -> str:
-    return "message size" if axis.key == SIZE else "number of ranks" if axis.key in ("ranks", "trace.ranks") else axis.key
+    """``wmpi.packet`` -> "packet of WMPI", ``platform.link.bandwidth`` -> "link bandwidth"."""
+    if axis.key == SIZE:
+        return "message size"
+    if axis.key in ("ranks", "trace.ranks"):
+        return "number of ranks"
+    whose, dot, name = axis.key.partition(".")
+    said = (name if dot else whose).replace(".", " ").replace("_", " ")
+    return said if not dot or whose in ("platform", "trace") else f"{said} of {name_of(whose)}"
 
 
 def _y_title(v: View, plan: Plan) -> str:

@@ -119,7 +119,7 @@ window.dash_clientside = window.dash_clientside || {};
     if (!box || !figure || stops.name !== name) return;
     const near = finger.nearest(places(slot.texts).filter((i) => stops.curves.has(slot.texts[i])), place);
     if (near === undefined) return;
-    following = name;
+    follow(name);
     float(box, slider);
     window.retrompiSketch.draw(box, followed(slot, name, wanted, slot.texts[near]));
   }
@@ -148,10 +148,16 @@ window.dash_clientside = window.dash_clientside || {};
     box.classList.toggle("below", slider.getBoundingClientRect().top < innerHeight / 2);
   }
 
+  function follow(name) {
+    following = name;
+    const said = document.getElementById("whatif-unchanged");
+    if (said) said.hidden = name !== "";
+  }
+
   /* What was simulated last is drawn at once, and Plotly's drawing of it shown as soon as there is one. */
   function rest() {
     const box = document.getElementById("whatif-figure-sketch"), plot = document.querySelector("#whatif-figure .js-plotly-plot");
-    following = "";
+    follow("");
     if (!box) return;
     window.retrompiSketch.draw(box, figure);
     const clear = () => {

@@ -403,7 +403,7 @@ def _outcome(answer: Mapping[str, Any]) -> list[Component]:
     both = ((_("as it was"), base), (_("changed"), changed))
     out.append(parts.cautions((name, run["cautions"]) for name, run in both if run is not None))
     if changed is None:
-        out.append(html.P(_("Nothing has been changed yet."), className="soft"))
+        out.append(html.P(_("Nothing has been changed yet."), className="soft", id="whatif-unchanged"))
     elif changed["rows"] == base["rows"] and changed["outcome"] == base["outcome"]:
         out.append(html.P(_("The two curves are identical: the changes have no effect in this configuration."), className="notice"))
     if changed is not None and answer["outside"]:
