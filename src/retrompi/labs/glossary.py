@@ -53,11 +53,11 @@ def terms(language: str = translate.ENGLISH) -> tuple[Term, ...]:
     return tuple(found)
 
 
-def linked(text: str, among: Sequence[Term], seen: set[str]) -> tuple[str, Sequence[Term]]:
+def linked(text: str, among: Sequence[Term], seen: set[str]) -> tuple[str, list[Term]]:
     """A Markdown text with a link at the first use of each term that is not in ``seen`` yet (which grows); and those terms."""
     text, used = _link(text, tuple(term for term in among if term.name not in seen))
     seen.update(term.name for term in used)
-    return text, used
+    return text, list(used)
 
 
 @lru_cache(maxsize=4096)  # a class reads each student's texts again and again: a fifth of its server's time
