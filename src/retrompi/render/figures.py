@@ -25,7 +25,7 @@ from retrompi.render.html import brief
 from retrompi.render.overlay import Mark
 from retrompi.sim.stages import place_of
 
-__all__ = ["AXES", "AXIS", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatched", "interval_text",
+__all__ = ["AXES", "AXIS", "GREY", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatched", "interval_text",
            "layout", "line_trace", "looks", "name_of", "place", "setting", "size_axis", "size_label", "stage_order", "style",
            "value_axis"]  # fmt: skip
 
@@ -303,13 +303,17 @@ def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
     )]  # fmt: skip
 
 
+GREY = "#808080"
+"""Of what stands for no curve: 4 to 1 on white and on the dark pages."""
+
+
 def _said_of(figure: go.Figure, shapes: Collection[str]) -> None:
     """Entries of the legend for the published marks that a figure has: what they mean is said without a pointer."""
-    star = {"mode": "markers", "marker": {"symbol": "star", "size": 13, "color": "white", "line": {"color": "#333", "width": 2}}}
+    star = {"mode": "markers", "marker": {"symbol": "star", "size": 13, "color": "white", "line": {"color": GREY, "width": 2}}}
     for shape, name, look in (
         ("point", _("published, with reading tolerance"), star),
-        ("band", _("published range"), {"mode": "lines", "line": {"color": "#333", "width": 1.5, "dash": "dot"}}),
-        ("knee", _("published: here the curve changes"), {"mode": "lines", "line": {"color": "#333", "width": 2, "dash": "dash"}}),
+        ("band", _("published range"), {"mode": "lines", "line": {"color": GREY, "width": 1.5, "dash": "dot"}}),
+        ("knee", _("published: here the curve changes"), {"mode": "lines", "line": {"color": GREY, "width": 2, "dash": "dash"}}),
     ):  # fmt: skip
         if shape in shapes:
             figure.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **look))

@@ -12,7 +12,7 @@ from retrompi.base.units import format_bytes
 from retrompi.papers import curve_verdicts, curves
 from retrompi.papers.exhibits import MeasuredFigure
 from retrompi.render import bands
-from retrompi.render.figures import AXES, layout, place, size_axis, value_axis
+from retrompi.render.figures import AXES, GREY, layout, place, size_axis, value_axis
 
 if TYPE_CHECKING:
     from retrompi.papers.reproduction import Reproduction
@@ -65,7 +65,7 @@ def measured_figure(
             )  # fmt: skip
     if any(p["published_us"] is not None for p in points):
         figure.add_scatter(x=[None], y=[None], mode="markers", name="published", hoverinfo="skip", legendrank=1500,
-                           marker={"color": "#333", "size": 5, "symbol": "circle-open"})  # fmt: skip
+                           marker={"color": GREY, "size": 5, "symbol": "circle-open"})  # fmt: skip
     layout(figure, plan.title)
     figure.update_layout(xaxis=size_axis([p["size_B"] for p in points]), yaxis=value_axis(plan.what, "log", drawn))
     if study is not None and study.spec is not None and study.bands:
