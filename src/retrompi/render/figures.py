@@ -25,9 +25,9 @@ from retrompi.render.html import brief
 from retrompi.render.overlay import Mark
 from retrompi.sim.stages import place_of
 
-__all__ = ["AXES", "AXIS", "GREY", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatched", "interval_text",
-           "layout", "line_trace", "looks", "name_of", "place", "setting", "size_axis", "size_label", "stage_order", "style",
-           "value_axis"]  # fmt: skip
+__all__ = ["AXES", "AXIS", "GREY", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatched",
+           "interval_text", "layout", "line_trace", "looks", "name_of", "place", "setting", "size_axis", "size_label", "stage_order",
+           "style", "value_axis"]  # fmt: skip
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
