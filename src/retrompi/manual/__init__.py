@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from retrompi.manual.book import book_pages
 from retrompi.manual.commands import command_pages
 from retrompi.manual.experiments import scenario_pages, study_pages
 from retrompi.manual.files import file_pages
@@ -32,5 +33,6 @@ def pages() -> list[Page]:
         *studio_pages(),
         *file_pages(),
         schema_page(),
+        *book_pages(),
         *source_pages(),
     ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from retrompi.base.units import format_bytes, format_time
 from retrompi.labs.lab import Lab, labs
+from retrompi.manual.book import chapters_of
 from retrompi.manual.markdown import Page, escape, link, slug, table
 from retrompi.studio.app import KEYS
 from retrompi.studio.limits import Limits
@@ -20,11 +21,13 @@ def _lab(lab: Lab) -> Page:
     goals = [[escape(g.text), escape(g.topic), escape(g.area), escape(g.bloom)] for g in lab.goals]
     own = [[f"`{p.name}`", escape(p.about or ""), str(len(p.values))] for p in lab.parameters]
     tasks = [[f"`{t.id}`", escape(t.kind), f"{t.points:g}", ", ".join(f"`{a}`" for a in t.after)] for t in lab.tasks]
+    rules = ", ".join(link(c.title, f"../specification/{c.file}.md") for c in chapters_of(lab.key))
     needs = f" Beside retrompi it needs {escape(', '.join(lab.needs))}." if lab.needs else ""
     out = [
         f"# Lab {lab.key}: {escape(lab.title)}",
         f"{escape(lab.summary)}. {lab.minutes} minutes, {len(lab.tasks)} tasks, {points:g} points.{needs}",
         f"`retrompi lab start {lab.key} --student NAME` begins it.",
+        *([f"The rules behind it, in prose and code: {rules}."] if rules else []),
         "## What it teaches",
         "Topics and levels (K know, C comprehend, A apply) are those of the TCPP curriculum, version 1 (2012).",
         table(["goal", "topic", "area", "level"], goals),

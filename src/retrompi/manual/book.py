@@ -1,0 +1,269 @@
+"""The specification as a book: a chapter for each file of ``retrompi.reference``, whose prose and code are the chapter's, with a run of its
+own, drawn, that both the engine and the specification have simulated when the site was built."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape as html
+from importlib import import_module
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+from urllib.parse import urlencode
+
+from retrompi.base.units import format_bytes, format_quantity
+from retrompi.labs.lab import labs
+from retrompi.manual.markdown import Page, escape, link, slug, table
+from retrompi.reference.compare import compared
+from retrompi.sim import simulate
+from retrompi.spec.question import Message, Question, Replay, Workload
+from retrompi.studio.scene import STAGES
+from retrompi.traces.files import parse
+
+__all__ = ["Chapter", "book_pages", "chapters", "chapters_of"]
+
+ADDRESS = "http://127.0.0.1:8418"
+"""Where `retrompi studio` answers."""
+WIDTH, LANE, LEFT = 720, 26, 150
+"""Pixels of a drawing: its width, the height of a lane, and the width of a lane's name."""
+MOST_BARS = 600
+"""Of a drawing: the most that is drawn."""
+
+
+EXCHANGE = """0 init
+0 send 1 0 {size} 6
+0 recv 1 0 {size} 6
+0 finalize
+1 init
+1 recv 0 0 {size} 6
+1 send 0 0 {size} 6
+1 finalize
+"""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A file of `retrompi.reference` and a run: one message of ``size`` bytes, or a ``trace``. ``see``: what the run shows."""
+
+    file: str
+    title: str
+    see: str
+    model: str
+    platform: str
+    mode: str = "shared"
+    fidelity: str = "mechanism"
+    network: str = "native"
+    size: int = 0
+    trace: str = ""
+    labs: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The run's trace."""
+        return self.trace.lstrip() or EXCHANGE.format(size=self.size)
+
+    def question(self, workload: Workload) -> Question:
+        """What is simulated."""
+        return Question(self.model, self.platform, workload, self.mode, fidelity=self.fidelity, network=self.network)
+
+    @property
+    def options(self) -> str:
+        """The run's options on a command line."""
+        beside = {"--fidelity": (self.fidelity, "mechanism"), "--network": (self.network, "native")}
+        own = [f"{option} {value}" for option, (value, usual) in beside.items() if value != usual]
+        return " ".join([f"-m {self.model}", f"-p '{self.platform}'", f"--mode {self.mode}", *own])
+
+
+@cache
+def chapters() -> tuple[Chapter, ...]:
+    """Those of ``book.toml``, in the order of reading."""
+    with Path(__file__).with_name("book.toml").open("rb") as file:
+        return tuple(Chapter(name, **{**row, "labs": tuple(row.get("labs", ()))}) for name, row in tomllib.load(file).items())
+
+
+# -- a run, drawn ----------------------------------------------------------------------------------------------------------------------
+
+
+Bar = tuple[str, int, int, str]
+"""(lane, begin, end, stage or call)."""
+
+
+def _drawn(bars: Sequence[Bar], arrows: Sequence[tuple[str, int, str, int]], what: str) -> str:
+    """Lanes of bars along time as an inline SVG, and arrows (lane, time, lane, time) between them; times in picoseconds."""
+    lanes = list(dict.fromkeys(bar[0] for bar in sorted(bars, key=lambda bar: bar[1])))
+    first, last = min(bar[1] for bar in bars), max(bar[2] for bar in bars)
+    scale = (WIDTH - LEFT - 10) / max(last - first, 1)
+    kinds = list(dict.fromkeys(bar[3] for bar in bars))
+    looks = {kind: STAGES.get(kind, (CALLS[i % len(CALLS)], False)) for i, kind in enumerate(kinds)}
+    colours = {kind: f"{colour}80" if hatched else colour for kind, (colour, hatched) in looks.items()}
+
+    def x(at: int) -> str:
+        return f"{LEFT + (at - first) * scale:.1f}"
+
+    def y(lane: str) -> int:
+        return 4 + LANE * lanes.index(lane)
+
+    high = LANE * len(lanes) + 26
+    style = f"width:100%;max-width:{WIDTH}px;font:12px sans-serif"
+    out = [f'<svg viewBox="0 0 {WIDTH} {high}" role="img" aria-label="{html(what)}" style="{style}">']
+    for lane in lanes:
+        out.append(f'<text x="0" y="{y(lane) + 15}" fill="currentColor">{html(lane[:24])}</text>')
+        out.append(f'<line x1="{LEFT}" x2="{WIDTH - 10}" y1="{y(lane) + 22}" y2="{y(lane) + 22}" stroke="currentColor" opacity=".2"/>')
+    for lane, begin, end, kind in bars:
+        wide = max((end - begin) * scale, 0.6)
+        out.append(f'<rect x="{x(begin)}" y="{y(lane) + 2}" width="{wide:.1f}" height="18" fill="{colours[kind]}"><title>{html(kind)}: '
+                   f"{_time(begin - first)} to {_time(end - first)}</title></rect>")  # fmt: skip
+    for source, sent, target, received in arrows:
+        out.append(f'<line x1="{x(sent)}" y1="{y(source) + 11}" x2="{x(received)}" y2="{y(target) + 11}" stroke="currentColor"/>'
+                   f'<circle cx="{x(received)}" cy="{y(target) + 11}" r="3" fill="currentColor"/>')  # fmt: skip
+    end = _time(last - first)
+    out.append(f'<text x="{LEFT}" y="{high - 6}" fill="currentColor">0</text>'
+               f'<text x="{WIDTH - 10}" y="{high - 6}" text-anchor="end" fill="currentColor">{end}</text></svg>')  # fmt: skip
+    marks = [f'<span style="color:{colours[kind]}">&#9632;</span> {html(kind)}' for kind in kinds]
+    legend = " ".join(f'<span style="white-space:nowrap">{mark}</span>' for mark in marks)
+    return f"<div>{''.join(out)}<p>{legend}</p></div>"
+
+
+CALLS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+
+
+def _time(picoseconds: int) -> str:
+    return format_quantity(float(f"{picoseconds / 1e12:.4g}"), "s")
+
+
+def _message(chapter: Chapter) -> str:
+    """A message's first direction: what each process does, then the kernels, cards and the wire."""
+    told = simulate.message_path(chapter.question(Message(chapter.size)))
+    there = told.directions[0]
+    bars: list[Bar] = []
+    for process in told.processes:
+        for s in process.stretches:
+            if s.stage != "wait" and s.begin < there.end and s.end > there.begin:
+                bars.append((process.name or process.host, max(s.begin, there.begin), min(s.end, there.end), s.stage))
+    bars += [(w.where, w.start, w.end, w.stage) for w in told.work if there.begin <= w.start and w.end <= there.end]
+    return _drawn(bars[:MOST_BARS], [], f"one message of {format_bytes(chapter.size)}, by process and stage")
+
+
+def _calls(chapter: Chapter, engine: Mapping[str, Any]) -> str:
+    """The calls of each rank, and the messages between them."""
+    words = [line.split()[1] for line in chapter.text.splitlines()]
+    bars: list[Bar] = [(f"rank {rank}", begin, end, words[line - 1]) for rank, line, begin, end in sorted(engine["calls"])
+                       if end > begin]  # fmt: skip
+    arrows = [(f"rank {a}", sent, f"rank {b}", received) for a, b, _tag, _bytes, _line, sent, received in engine["messages_of"]
+              if sent >= 0 and received >= 0]  # fmt: skip
+    return _drawn(bars[:MOST_BARS], arrows[:MOST_BARS], "the calls of each rank, and the messages between them")
+
+
+def _run(chapter: Chapter) -> list[str]:
+    engine, _rule, what = compared(chapter.question(Replay(parse(chapter.text))))
+    if what:
+        raise RuntimeError(f"the book's run of {chapter.file}: {what}")
+    drawn = _calls(chapter, engine) if chapter.trace else _message(chapter)
+    out = ["## A run", escape(chapter.see), drawn, f'```text title="run.ti"\n{chapter.text}```']
+    counted = ", ".join(f"{engine[what]} {what}" for what in ("messages", "packets", "frames"))
+    out.append(f"Engine and specification: {engine['outcome']} after {engine['time_ps']:_} ps, {counted}; equal in every call and counter.")
+    commands = ("python -m retrompi.reference run.ti", "retrompi replay run.ti --timeline run.html")
+    out.append("\n".join(["```sh", *(f"{command} {chapter.options}" for command in commands), "```"]))
+    asked = {"model": chapter.model, "platform": chapter.platform, "mode": chapter.mode}
+    if not chapter.trace:
+        one = f"{ADDRESS}/anatomy?{urlencode({**asked, 'size': f'{chapter.size} B'})}"
+        other = f"{ADDRESS}/whatif?{urlencode(asked)}"
+        out.append(f"Where `retrompi studio` runs: [this message, step by step]({one}); [the same runtime with other numbers]({other}).")
+    else:
+        out.append(f"Where `retrompi studio` runs: [Replay]({ADDRESS}/replay) takes the trace and the options.")
+    return out
+
+
+# -- prose and code --------------------------------------------------------------------------------------------------------------------
+
+
+def _without_docstring(source: str, node: ast.ClassDef | ast.FunctionDef) -> str:
+    """The source of a definition, its docstring left out: that is the text above it."""
+    body, lines = node.body, source.splitlines()
+    begin, end = _begin(node), node.end_lineno or 0
+    drop: set[int] = set()
+    if ast.get_docstring(node):
+        drop = set(range(body[0].lineno, (body[0].end_lineno or 0) + 1))
+    return dedent("\n".join(line for n, line in enumerate(lines[begin - 1 : end], begin) if n not in drop)).rstrip()
+
+
+def _fence(code: str) -> str:
+    return f"```python\n{code}\n```"
+
+
+def _parts(source: str) -> Iterator[str]:
+    """Prose and code of a file, definition by definition; its imports and list of names are left out."""
+    lines, rest, read = source.splitlines(), [], 0  # type: tuple[list[str], list[str], int]
+    for node in ast.parse(source).body:
+        begin, end = _begin(node), node.end_lineno or 0
+        rest += [line for line in lines[read : begin - 1] if line.strip()]  # comments
+        read = end
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            yield from [_fence("\n".join(rest))] if rest else []
+            rest = []
+            yield f"### `{node.name}`"
+            yield from _definition(source, node)
+        elif not isinstance(node, (ast.Import, ast.ImportFrom)) and not _exported(node) and begin > 1:
+            rest += lines[begin - 1 : end]
+    yield from [_fence("\n".join(rest))] if rest else []
+
+
+def _begin(node: ast.stmt) -> int:
+    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+
+
+def _exported(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__"
+
+
+def _definition(source: str, node: ast.ClassDef | ast.FunctionDef) -> Iterator[str]:
+    if told := ast.get_docstring(node):
+        yield told
+    methods = [n for n in node.body if isinstance(n, ast.FunctionDef)] if isinstance(node, ast.ClassDef) else []
+    if not any(map(ast.get_docstring, methods)):
+        yield _fence(_without_docstring(source, node))
+        return
+    head = source.splitlines()[_begin(node) - 1 : _begin(methods[0]) - 1]
+    told_lines = set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)) if told else set()
+    kept = "\n".join(line for n, line in enumerate(head, _begin(node)) if n not in told_lines).rstrip()
+    yield _fence(kept)
+    read = _begin(methods[0]) - 1
+    for method in methods:
+        between = dedent("\n".join(line for line in source.splitlines()[read : _begin(method) - 1] if line.strip()))
+        read = method.end_lineno or 0
+        if said := ast.get_docstring(method):
+            yield f"**`{node.name}.{method.name}`**: {said}"
+        yield _fence("\n\n".join([*([between] if between else []), _without_docstring(source, method)]))
+
+
+def _chapter(chapter: Chapter, number: int) -> Page:
+    module = import_module(f"retrompi.reference.{chapter.file}")
+    source = Path(str(module.__file__)).read_text(encoding="utf-8").replace("  # fmt: skip", "")
+    names = {lab.key: lab for lab in labs()}
+    out = [f"# {number}. {chapter.title}", ast.get_docstring(ast.parse(source)) or "", *_run(chapter)]
+    if chapter.labs:
+        found = ", ".join(link(names[key].title, f"../labs/{slug(names[key].name)}.md") for key in chapter.labs)
+        out.append(f"Labs about it: {found}.")
+    out += ["## The rules", f"The file `src/retrompi/reference/{chapter.file}.py`, whole but for its imports.", *_parts(source)]
+    return Page(f"reference/specification/{chapter.file}.md", "The specification", f"{number}. {chapter.title}", "\n\n".join(out) + "\n")
+
+
+def chapters_of(lab: str) -> list[Chapter]:
+    """The chapters about what a lab is about."""
+    return [chapter for chapter in chapters() if lab in chapter.labs]
+
+
+def book_pages() -> list[Page]:
+    """The table of contents and a page for every chapter."""
+    rows = [[str(n), link(c.title, f"{c.file}.md"), f"`{c.file}.py`", escape(c.see)] for n, c in enumerate(chapters(), 1)]
+    out = ["# The specification, rule by rule",
+           "How a message is simulated, exactly: the text of these chapters is the executable specification itself "
+           "([what it is, and what it must equal](../../specification.md)). Each begins with its rules in prose and a run that engine and "
+           "specification have simulated when this site was built; then comes the code, in the order in which it can be read.",
+           table(["", "chapter", "file", "its run"], rows)]  # fmt: skip
+    index = Page("reference/specification/index.md", "The specification", "Overview", "\n\n".join(out) + "\n")
+    return [index, *(_chapter(chapter, n) for n, chapter in enumerate(chapters(), 1))]
