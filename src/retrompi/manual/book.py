@@ -120,9 +120,9 @@ def _drawn(bars: Sequence[Bar], arrows: Sequence[tuple[str, int, str, int]], wha
     for source, sent, target, received in arrows:
         out.append(f'<line x1="{x(sent)}" y1="{y(source) + 11}" x2="{x(received)}" y2="{y(target) + 11}" stroke="currentColor"/>'
                    f'<circle cx="{x(received)}" cy="{y(target) + 11}" r="3" fill="currentColor"/>')  # fmt: skip
-    end = _time(last - first)
+    whole = _time(last - first)
     out.append(f'<text x="{LEFT}" y="{high - 6}" fill="currentColor">0</text>'
-               f'<text x="{WIDTH - 10}" y="{high - 6}" text-anchor="end" fill="currentColor">{end}</text></svg>')  # fmt: skip
+               f'<text x="{WIDTH - 10}" y="{high - 6}" text-anchor="end" fill="currentColor">{whole}</text></svg>')  # fmt: skip
     marks = [f'<span style="color:{colours[kind]}">&#9632;</span> {html(kind)}' for kind in kinds]
     legend = " ".join(f'<span style="white-space:nowrap">{mark}</span>' for mark in marks)
     return f"<div>{''.join(out)}<p>{legend}</p></div>"
@@ -213,7 +213,9 @@ def _parts(source: str) -> Iterator[str]:
 
 
 def _begin(node: ast.stmt) -> int:
-    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+    """Its first line, decorators included."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(d.lineno for d in decorators)])
 
 
 def _exported(node: ast.stmt) -> bool:
