@@ -142,7 +142,7 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
       retrompi scenarios run bf-wmpi-shared
       retrompi scenarios run bf-wmpi-distributed --traffic 'any 2Mbps 1500B poisson' --csv
     """
-    from retrompi.cli import pingpong, replay, rinf1, startup
+    from retrompi.cli import loop_rates, pingpong, replay, startup
     from retrompi.sim.cautions import mark, stored
     from retrompi.spec import registry
     from retrompi.store.lookup import answer
@@ -174,8 +174,8 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
         if output.text:
             say("\n" + startup.summary(run["facts"]["startup"]))
     elif s.generator == "rinf1":
-        rows = rinf1.published(found.rows, registry.platform(s.platform).name, s.mode)
-        emit(rows, rinf1.COLUMNS, rinf1.KEYS)
+        rows = loop_rates.published(found.rows, registry.platform(s.platform).name, s.mode)
+        emit(rows, loop_rates.COLUMNS, loop_rates.KEYS)
     elif found.rows and "size_B" in found.rows[0]:
         pingpong.emit_curve(found.rows, warned, output, made=generate.generator(s.generator) if s.generator else None)
     else:
