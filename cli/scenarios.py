@@ -64,7 +64,7 @@ def generators(output: Output) -> None:
 @command.command("new")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.argument("generator", default="pingpong")
-@click.option("-m", "--model", default="wmpi", help="Runtime model.", metavar="NAME|FOLDER", show_default=True)
+@click.option("-m", "--model", default=FIRST_MODEL, help="Runtime model.", metavar="NAME|FOLDER", show_default=True)
 @debug_option
 def new(file: Path, generator: str, model: str) -> None:
     """Write a scenario of a GENERATOR to FILE, to be edited.

@@ -5,7 +5,10 @@
 A kind is a function that finds its places in a checkout (`KINDS`); `MOST` says how many there may be, and `tests/test_places.py` that
 there are no more. A place of ``result`` is a list of a run's result fields: in Python a tuple, list, set, dict, call or class body, in
 C++ neighbouring lines, that names at least `SEVERAL` fields of one declaration of `retrompi.spec.result`; of ``question`` likewise, in
-Python, of `retrompi.spec.question`. The declarations themselves, migrations, which say how a store was once, and the executable
+Python, of `retrompi.spec.question`. A place of ``papers`` names in the code of the package or of its commands what should lie in a folder:
+a text that is the name of a runtime, the key of a paper, a claim of one or an experiment of one alone, or a module that only one paper's
+plan, model or command uses. Docstrings, whose examples name some, are none, nor is ``mpich`` in ``measure``, `labs` and `this_machine`:
+there it is a library of today. The declarations themselves, migrations, which say how a store was once, and the executable
 specification, which shares nothing with the engine on purpose, are none.
 """
 
@@ -18,6 +21,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from retrompi.base.paths import papers_dir
+from retrompi.papers import own_code
+from retrompi.papers.claims import load, papers as keys
+from retrompi.spec import registry
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import OPTIONS
 from retrompi.spec.result import Counters, PointRow, RankRow, Totals, TrafficRow, WaitRow, outputs
@@ -125,7 +132,36 @@ def question(root: Path) -> list[Place]:
     return sorted(p for p in set(found) if p.file != "src/retrompi/spec/question.py")
 
 
-KINDS: Mapping[str, Callable[[Path], list[Place]]] = {"question": question, "result": result, "outcome": outcome}
+def _texts(tree: ast.AST) -> Iterator[ast.Constant]:
+    """The texts of a module, its docstrings left out."""
+    told = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+    yield from (n for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in told)
+
+
+def papers(root: Path) -> list[Place]:
+    """What is said in the code of one paper or one runtime."""
+    own = {name for key in keys() for name in own_code.names(papers_dir() / key, "experiments")} - {"function", "replication"}
+    names = {**dict.fromkeys(registry.shipped(), "runtime"), **dict.fromkeys(keys(), "paper"), **dict.fromkeys(own, "experiment")}
+    names |= dict.fromkeys((c.id for c in load()), "claim")
+    found = []
+    for file, text in sources(root, ".py"):
+        today = file.startswith(("src/retrompi/measure/", "src/retrompi/labs/", "cli/this_machine"))
+        for node in _texts(ast.parse(text)):
+            name = str(node.value)
+            what = names.get(name) or names.get(name.partition(":")[0])
+            if what and not (today and name == "mpich"):
+                found.append(Place(file, node.lineno, f"{what}: {name}"))
+    for file in sorted(f for folder in ("src/retrompi/papers", "src/retrompi/papers/experiments", "cli") for f in (root / folder).glob("*.py")):
+        if file.stem.strip("_") in _OF_ONE:
+            found.append(Place(file.relative_to(root).as_posix(), 1, "module of one paper"))
+    return sorted(found)
+
+
+_OF_ONE = {"craympt", "function", "multitask", "nas", "nemesis", "replicate", "replication", "replication_task", "disk_replication", "rinf1"}
+"""Modules that one paper, its models or its command alone uses, by the names that they have or had."""
+
+
+KINDS: Mapping[str, Callable[[Path], list[Place]]] = {"question": question, "result": result, "outcome": outcome, "papers": papers}
 MOST: Mapping[str, int] = {"question": 22, "result": 30, "outcome": 9}
 """How many places there may be; a change that removes some lowers it."""
 

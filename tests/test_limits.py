@@ -15,7 +15,7 @@ from retrompi.papers.claims import Claim, by_paper
 from retrompi.sim import simulate
 from retrompi.spec.question import Beside, Question, Replay
 
-replication_task = experiment("lefevre-westrelin", "_replication")
+replication_task = experiment("lefevre-westrelin", "_replication_task")
 
 
 @pytest.mark.parametrize("action", ["compute 1e300", "sleep 1e30", "kernel daxpy 1000 1e300", "compute 1e16"])

@@ -16,7 +16,7 @@ from refusals import refused
 from retrompi.base.errors import UsageError
 from retrompi.papers import claims
 
-replication_task, disk_replication = (experiment("lefevre-westrelin", name) for name in ("_replication", "_disk_replication"))
+replication_task, disk_replication = (experiment("lefevre-westrelin", name) for name in ("_replication_task", "_disk_replication"))
 Copy, closed_form, levels = disk_replication.Copy, disk_replication.closed_form, disk_replication.levels
 network_rate, replicate, simulate_chain = disk_replication.network_rate, disk_replication.replicate, disk_replication.simulate_chain
 copies = st.builds(

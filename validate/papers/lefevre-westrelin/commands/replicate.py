@@ -11,7 +11,7 @@ from retrompi.cli.bundle import option, options
 from retrompi.cli.options import StoreOutput
 from retrompi.cli.output import Column, as_text, time_column
 
-from ..experiments import _replication as task
+from ..experiments import _replication_task as task
 from ..experiments._disk_replication import NETWORKS, replicate
 
 COLUMNS = (

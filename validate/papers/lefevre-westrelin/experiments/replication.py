@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.experiments import Done, Job
 
-from . import _replication as task
+from . import _replication_task as task
 from ._disk_replication import LIMIT_CELLS, replicate
 
 if TYPE_CHECKING:
