@@ -15,6 +15,7 @@ from retrompi.cli.options import Bounds, Network, RunOutput, complete_scenario
 from retrompi.cli.output import Column, Output, note, note_run, note_warnings, print_table, say
 from retrompi.sim import diagnosis
 from retrompi.spec.outcome import Outcome
+from retrompi.spec.registry import FIRST_MODEL
 
 LIST = (
     Column("name", "name"),

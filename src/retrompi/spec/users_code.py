@@ -1,4 +1,4 @@
-"""The regions in which a user's code runs, of a model or a paper: whatever it raises is an error of the user's file, not an internal one."""
+"""The regions in which a user's code runs, of a model or a paper: what it raises is an error of the user's file, not an internal one."""
 
 from __future__ import annotations
 
