@@ -81,6 +81,9 @@ lint: setup $(DEV)
 	cd build/lint && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p retrompi
 	@# every lab's reference.py has the same module name, so each is looked at by itself
 	cd build/lint && for f in ../../labs/*/reference.py; do ../../$(BIN)/mypy --config-file ../../pyproject.toml $$f || exit 1; done
+	@# the code of a paper is a package of its own, under a name that Python can import
+	cd build/lint && for d in ../../validate/papers/*/experiments; do p=$$(dirname $$d); n=paper_$$(basename $$p | tr .- __); ln -s $$p $$n && \
+	  ../../$(BIN)/mypy --config-file ../../pyproject.toml -p $$n || exit 1; done
 	@# who imports whom: the contracts of pyproject.toml, and no circles
 	$(BIN)/python packaging/imports.py
 	@# the same of the engine's files

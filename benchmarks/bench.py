@@ -34,6 +34,8 @@ from retrompi.spec.question import Question, Replay
 sys.path.insert(0, str(Path(__file__).parent))
 import rival
 
+from retrompi import traces
+from retrompi.base import paths
 from retrompi.sim import simulate
 from retrompi.sim.worker import ForkServer
 from retrompi.spec import registry
@@ -75,9 +77,7 @@ def cases(scale: float) -> list[Case]:
         return max(1, round(n * scale))
 
     def lu() -> Trace:
-        from retrompi.papers import nas
-
-        return nas.read(NAS)
+        return traces.read(paths.reference_dir() / "traces" / f"{NAS}.tar.zst").smoothed()
 
     def pingpong() -> Trace:
         return generate.pingpong(reps=lambda size: times(generate.default_reps(size)))

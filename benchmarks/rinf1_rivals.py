@@ -14,13 +14,15 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from retrompi.papers import claims, rinf1
+from retrompi.base import paths
+from retrompi.papers import claims, own_code
 from retrompi.papers.metrics import SAME
 from retrompi.sim import loop_rates, simulate
 from retrompi.spec import kernels, registry
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
 
+rinf1 = own_code.module(paths.papers_dir() / "baker-fox", "experiments", "_rinf1")
 HOSTS = {"server": "S", "workstation": "W"}
 Loops = dict[str, kernels.Loop]
 Work = tuple[float, float, float, float]  # seconds of instructions, of L2 and translations, of memory read, of memory written

@@ -72,8 +72,6 @@ class CalibrateOptions(OnPlatform, Drawn):
     check_posterior: bool = option("Check that 90 % intervals hold the truth in nine of ten simulated cases.")
     simulations: int | None = option(
         "Training runs of each part of the posterior (default: 512; of its check: 300).", type=click.IntRange(64))
-    nas: bool = option("Fit the NAS programs (computation, gain) on this runtime's systems instead.")
-    replication: bool = option("Fit the disks of the disk-copy paper instead.")
 
 
 @click.command()
@@ -116,11 +114,9 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
 
     model = what
     if model == "this-machine":
-        others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations}
-        wrong = next((k for k, v in others.items() if v), None)
-        if wrong:
+        if given.evaluations:
             raise UsageError(
-                f"{wrong} applies to the historical models; 'calibrate this-machine' takes {', '.join(here.given())} and --dry-run",
+                f"--evaluations applies to the historical models; 'calibrate this-machine' takes {', '.join(here.given())} and --dry-run",
                 code="unused-option",
             )
         calibrate_here(here, output, dry_run=given.dry_run)
@@ -139,15 +135,6 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
     if given.only_fit is not None:
         raise UsageError(f"--only-fit names a [[fit]] of a paper, and '{what}' is none", code="unused-option")
     registry.model(model)
-    if given.nas or given.replication:
-        if given.nas and given.replication:
-            raise UsageError("--nas and --replication are different fits; give one", code="conflicting-options")
-        if given.evaluations is not None:
-            raise UsageError(
-                "--evaluations applies to the model's own fit only", code="unused-option"
-            )
-        _study(given, output)
-        return 0
     found = calibrate_model(model, given.platform, progress, seed=given.seed, evaluations=given.evaluations, write=not given.dry_run)
     (fit,) = found.fits
     output.emit(fit.values, VALUES, empty="this model has nothing to fit")
@@ -164,8 +151,7 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
 def _check(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
     from retrompi.base.errors import UsageError
 
-    others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations, "--only-fit": given.only_fit,
-              "--posterior": given.posterior}  # fmt: skip
+    others = {"--evaluations": given.evaluations, "--only-fit": given.only_fit, "--posterior": given.posterior}
     if wrong := next((k for k, v in others.items() if v), None):
         raise UsageError(f"{wrong} is another calculation than --check-posterior; give one of them", code="conflicting-options")
     return check(what, given.platform, output, seed=given.seed, trained=given.simulations, dry_run=given.dry_run)
@@ -179,7 +165,7 @@ def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
     from retrompi.papers.paper import working_with
     from retrompi.spec import registry
 
-    others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations, "--only-fit": given.only_fit}
+    others = {"--evaluations": given.evaluations, "--only-fit": given.only_fit}
     if wrong := next((k for k, v in others.items() if v), None):
         raise UsageError(f"{wrong} is of a fit, and --posterior finds what the fit leaves undetermined", code="unused-option")
     simulations = given.simulations or posterior.SIMULATIONS
@@ -217,8 +203,7 @@ def _paper(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
     from retrompi.api.fits import calibrate_paper
     from retrompi.base.errors import UsageError
 
-    others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations,
-              "--platform": given.platform}  # fmt: skip
+    others = {"--evaluations": given.evaluations, "--platform": given.platform}
     wrong = next((k for k, v in others.items() if v), None)
     if wrong:
         raise UsageError(f"{wrong} is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")
@@ -240,40 +225,3 @@ def _print_fits(found: Calibration, output: StoreOutput) -> None:
         say(f"marked for calibration, seen by no fit: {', '.join(found.unseen)}")
     for file in found.written:
         say(f"written: {file}")
-
-
-NAS = (
-    Column("program", "program"),
-    Column("system", "system"),
-    Column("compute_s", "computation, s", as_text, right=True),
-    Column("gain", "gain", as_text, right=True),
-    Column("memory_share", "memory share", as_text, right=True),
-    Column("error_1", "off T(1)", as_text, right=True),
-    Column("error_4", "off T(4)", as_text, right=True),
-    Column("claims", "claims"),
-)
-DISK = (
-    Column("disk", "disk, B/s", as_text, right=True),
-    Column("low", "low", as_text, right=True),
-    Column("high", "high", as_text, right=True),
-    Column("time_s", "time, s", as_text, right=True),
-    Column("published_s", "published, s", as_text, right=True),
-    Column("claims", "claims"),
-)
-
-
-def _study(given: CalibrateOptions, output: StoreOutput) -> None:
-    """The fits of a study, on its own platform: T(1) and T(4) of the NAS programs, or the disks."""
-    from retrompi.papers import nas as programs
-    from retrompi.papers.paper import find_paper
-
-    plan = find_paper(programs.PAPER)
-    kept = output.open()
-    if given.nas:
-        with progress("fit NAS") as report:
-            rows = programs.calibrate(kept, plan.options("nas")["systems"], plan.platform, report, write=not given.dry_run)
-    else:
-        from retrompi.papers import replication_task
-
-        rows = [replication_task.calibrate(kept, plan.platform, write=not given.dry_run)]
-    output.emit(rows, NAS if given.nas else DISK)

@@ -75,8 +75,6 @@ SECTIONS = {
     },
 }
 COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
-UNSHOWN = ("nas", "rinf1", "replicate")
-"""Commands of ``retrompi paper`` under the names that they had before."""
 
 
 class LazyGroup(click.Group):
@@ -86,13 +84,13 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS and cmd_name not in UNSHOWN:
+        if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"retrompi.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and args[0] not in UNSHOWN and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(f"no command '{args[0]}'{nearest(args[0], COMMANDS, 20)}", ctx)
         return super().resolve_command(ctx, args)
 

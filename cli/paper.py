@@ -7,9 +7,11 @@ from pathlib import Path
 
 import click
 
-from retrompi.cli import nas, replicate, reproduce, rinf1
+from retrompi.base import paths
+from retrompi.cli import reproduce
 from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.output import Column, Output, as_text, say
+from retrompi.papers import own_code
 
 LIST = (
     Column("key", "paper"),
@@ -31,8 +33,8 @@ def command() -> None:
     """Make, check and reproduce papers as folders; run what belongs to one paper alone.
 
     A paper is a folder, yours or one of retrompi's: paper.toml, claims.csv, checks.toml, measured curves, models and platforms of its
-    own. 'retrompi validate --paper FOLDER' judges it with an exit code. The NAS benchmarks, Rinf1 loops and copying disks belong to one
-    paper each.
+    own, and experiments and commands as code. 'retrompi validate --paper FOLDER' judges it with an exit code. The NAS benchmarks, Rinf1
+    loops and copying disks are commands of one paper each; 'retrompi paper run' runs those of yours.
 
     \b
     Examples:
@@ -125,6 +127,30 @@ def list_papers(output: Output) -> None:
 
 
 command.add_command(reproduce.command, "reproduce")
-command.add_command(nas.command, "nas")
-command.add_command(rinf1.command, "rinf1")
-command.add_command(replicate.command, "replicate")
+
+for _folder in paths.paper_dirs():
+    for _name in own_code.names(_folder, "commands"):
+        command.add_command(own_code.module(_folder, "commands", _name).command, _name)
+
+
+@command.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("paper", metavar="FOLDER|KEY")
+@click.argument("name", metavar="COMMAND")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def run(ctx: click.Context, paper: str, name: str, arguments: tuple[str, ...]) -> object:
+    """Run a command that a paper has of its own: commands/COMMAND.py in its folder, a click command named 'command'.
+
+    What follows COMMAND is its arguments and options; its --help lists them.
+
+    \b
+    Examples:
+      retrompi paper run lefevre-westrelin nas --csv
+      retrompi paper run ./mypaper table --help
+    """
+    from retrompi.papers.paper import working_with
+
+    with working_with(paper) as (plan,):
+        found: click.Command = own_code.module(plan.folder, "commands", name).command
+        with own_code.running(plan.folder, f"the command {name}"), found.make_context(name, list(arguments), parent=ctx) as inner:
+            return found.invoke(inner)

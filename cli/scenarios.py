@@ -15,6 +15,7 @@ from retrompi.cli.options import Bounds, Network, RunOutput, complete_scenario
 from retrompi.cli.output import Column, Output, note, note_run, note_warnings, print_table, say
 from retrompi.sim import diagnosis
 from retrompi.spec.outcome import Outcome
+from retrompi.spec.registry import FIRST_MODEL
 
 LIST = (
     Column("name", "name"),
@@ -64,7 +65,7 @@ def generators(output: Output) -> None:
 @command.command("new")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.argument("generator", default="pingpong")
-@click.option("-m", "--model", default="wmpi", help="Runtime model.", metavar="NAME|FOLDER", show_default=True)
+@click.option("-m", "--model", default=FIRST_MODEL, help="Runtime model.", metavar="NAME|FOLDER", show_default=True)
 @debug_option
 def new(file: Path, generator: str, model: str) -> None:
     """Write a scenario of a GENERATOR to FILE, to be edited.
@@ -142,7 +143,7 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
       retrompi scenarios run bf-wmpi-shared
       retrompi scenarios run bf-wmpi-distributed --traffic 'any 2Mbps 1500B poisson' --csv
     """
-    from retrompi.cli import pingpong, replay, rinf1, startup
+    from retrompi.cli import loop_rates, pingpong, replay, startup
     from retrompi.sim.cautions import mark, stored
     from retrompi.spec import registry
     from retrompi.store.lookup import answer
@@ -174,8 +175,8 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
         if output.text:
             say("\n" + startup.summary(run["facts"]["startup"]))
     elif s.generator == "rinf1":
-        rows = rinf1.published(found.rows, registry.platform(s.platform).name, s.mode)
-        emit(rows, rinf1.COLUMNS, rinf1.KEYS)
+        rows = loop_rates.published(found.rows, registry.platform(s.platform).name, s.mode)
+        emit(rows, loop_rates.COLUMNS, loop_rates.KEYS)
     elif found.rows and "size_B" in found.rows[0]:
         pingpong.emit_curve(found.rows, warned, output, made=generate.generator(s.generator) if s.generator else None)
     else:

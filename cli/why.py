@@ -92,6 +92,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
       retrompi why examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --b platform.link.bandwidth=100Mbps
     """
     from retrompi.sim.cautions import gathered
+    from retrompi.spec import registry
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case, compare_runtimes
     from retrompi.studies.applies import refuse_idle
@@ -99,7 +100,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
 
     if program.isdigit():
         return _stored(ctx, [program, *arguments], given)
-    base = compare_runtimes.program(program, arguments, given.model or "wmpi", given.platform, given.mode, given.ranks)
+    base = compare_runtimes.program(program, arguments, given.model or registry.FIRST_MODEL, given.platform, given.mode, given.ranks)
     base = case.apply(base, {**({"model": given.model} if given.model else {}), **parse_sets(list(given.sets))})
     two = bool(given.a or given.b)
     if two and given.keys:

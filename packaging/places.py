@@ -5,8 +5,11 @@
 A kind is a function that finds its places in a checkout (`KINDS`); `MOST` says how many there may be, and `tests/test_places.py` that
 there are no more. A place of ``result`` is a list of a run's result fields: in Python a tuple, list, set, dict, call or class body, in
 C++ neighbouring lines, that names at least `SEVERAL` fields of one declaration of `retrompi.spec.result`; of ``question`` likewise, in
-Python, of `retrompi.spec.question`. The declarations themselves, migrations, which say how a store was once, and the executable
-specification, which shares nothing with the engine on purpose, are none.
+Python, of `retrompi.spec.question`. A place of ``papers`` names in the code of the package or of its commands what should lie in a folder:
+a text that is the name of a runtime, the key of a paper, a claim or an experiment of its own; or it is a module that a paper's folder has
+(or had to get: the names are those of this checkout, whatever ``--of`` says). Docstrings, whose examples name some, are none, nor is
+``mpich`` in ``measure``, ``labs`` and ``this_machine``, where it is a library of today. The declarations themselves, migrations, which say
+how a store was once, and the executable specification, which shares nothing with the engine on purpose, are none.
 """
 
 from __future__ import annotations
@@ -18,6 +21,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from retrompi.base.paths import papers_dir
+from retrompi.papers import own_code
+from retrompi.papers.claims import load
+from retrompi.papers.claims import papers as keys
+from retrompi.spec import registry
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import OPTIONS
 from retrompi.spec.result import Counters, PointRow, RankRow, Totals, TrafficRow, WaitRow, outputs
@@ -125,8 +133,36 @@ def question(root: Path) -> list[Place]:
     return sorted(p for p in set(found) if p.file != "src/retrompi/spec/question.py")
 
 
-KINDS: Mapping[str, Callable[[Path], list[Place]]] = {"question": question, "result": result, "outcome": outcome}
-MOST: Mapping[str, int] = {"question": 22, "result": 30, "outcome": 9}
+def _texts(tree: ast.AST) -> Iterator[ast.Constant]:
+    """The texts of a module, its docstrings left out."""
+    told = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+    yield from (n for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in told)
+
+
+def papers(root: Path) -> list[Place]:
+    """What is said in the code of one paper, one of its experiments or one runtime; and the modules that belong to one paper's code."""
+    own = {name for key in keys() for name in own_code.names(papers_dir() / key, "experiments")} - _OTHER_THINGS
+    names = dict.fromkeys(own, "experiment") | dict.fromkeys(registry.shipped(), "runtime") | dict.fromkeys(keys(), "paper")
+    names |= dict.fromkeys((c.id for c in load()), "claim")
+    found = []
+    for file, text in sources(root, ".py"):
+        today = file.startswith(("src/retrompi/measure/", "src/retrompi/labs/", "cli/this_machine"))
+        for node in _texts(ast.parse(text)):
+            name = re.sub(r"^([\w-]+):[\w-]+$", r"\1", str(node.value))  # a variant is its runtime's
+            if name in names and not (today and name == "mpich"):
+                found.append(Place(file, node.lineno, f"{names[name]}: {node.value}"))
+    code = {file.stem.strip("_") for file in papers_dir().glob("*/*/*.py")}
+    places = (root / folder for folder in ("src/retrompi/papers", "src/retrompi/papers/experiments", "cli"))
+    found += [Place(f.relative_to(root).as_posix(), 1, "module") for place in places for f in place.glob("*.py") if f.stem in code]
+    return sorted(found)
+
+
+_OTHER_THINGS = {"function", "replication", "rinf1"}
+"""Experiments whose name is that of something else as well: a word, and the program that the package's generator writes."""
+
+
+KINDS: Mapping[str, Callable[[Path], list[Place]]] = {"question": question, "result": result, "outcome": outcome, "papers": papers}
+MOST: Mapping[str, int] = {"question": 22, "result": 30, "outcome": 9, "papers": 4}
 """How many places there may be; a change that removes some lowers it."""
 
 

@@ -29,10 +29,9 @@ from refusals import agrees, refused
 from retrompi import render
 from retrompi.base.errors import InputError, RetrompiError
 from retrompi.papers import claims, paper, reproduction, scores, systems, verdicts
-from retrompi.papers import experiments as kinds
 from retrompi.papers.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable, ScatterFigure, read_figures, read_tables
 from retrompi.papers.experiments import Done, Job
-from retrompi.papers.paper import Paper, all_papers, find_paper
+from retrompi.papers.paper import Paper, all_papers, find_paper, kinds_of_experiment
 from retrompi.papers.reproduction import Reproduction
 from retrompi.render import cards, exhibits, front, glance, numbers, overlay, tables
 from retrompi.render import figures as drawing
@@ -703,4 +702,5 @@ def test_every_paper_of_the_reference_has_a_study() -> None:
 
 @for_each("key", list(all_papers()))
 def test_every_experiment_of_a_study_exists(key: str) -> None:
-    assert set(find_paper(key).experiments) <= set(kinds.names())
+    paper = find_paper(key)
+    assert set(paper.experiments) <= set(kinds_of_experiment(paper.folder))

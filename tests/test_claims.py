@@ -152,7 +152,7 @@ def test_calibration_uses_no_other_door() -> None:
         "retrompi.papers.metrics": {"Curve", "curves"},
         "retrompi.papers.evidence": {"facts_of_curves", "own_curves", "own_for_fit"},
         "retrompi.papers.curves": {"Curve"},
-        "retrompi.papers.experiments": {"Look", "look"},
+        "retrompi.papers.experiments": {"Look", "look", "looks"},
         "retrompi.papers.free_values": {"Free", "shown"},
         "retrompi.papers.optimise": {"Search", "identifiability", "minimise"},
     }

@@ -6,13 +6,16 @@ import math
 from pathlib import Path
 
 import pytest
+from paper_code import experiment
 from refusals import refused
 
 from retrompi import traces
 from retrompi.base.errors import InputError, RetrompiError
-from retrompi.papers import replication_task
+from retrompi.papers.claims import Claim, by_paper
 from retrompi.sim import simulate
 from retrompi.spec.question import Beside, Question, Replay
+
+replication_task = experiment("lefevre-westrelin", "_replication_task")
 
 
 @pytest.mark.parametrize("action", ["compute 1e300", "sleep 1e30", "kernel daxpy 1000 1e300", "compute 1e16"])
@@ -55,7 +58,5 @@ def test_the_disk_fit_is_refused_a_held_out_row() -> None:
         replication_task._for_fit(held_out)
 
 
-def replication_claims() -> list[replication_task.Claim]:
-    from retrompi.papers.claims import by_paper
-
+def replication_claims() -> list[Claim]:
     return [c for c in by_paper("lefevre-westrelin") if c.id.startswith("LW-R-")]

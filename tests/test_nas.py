@@ -15,12 +15,13 @@ from cases import for_each
 from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paper_code import experiment
 from refusals import agrees, refused
 
 from retrompi import traces
 from retrompi.base import paths
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.papers import claims, nas
+from retrompi.papers import claims
 from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
@@ -28,6 +29,7 @@ from retrompi.spec.timed_section import Program
 from retrompi.studies import catalogue
 from retrompi.traces import TraceError, timed_section
 
+nas = experiment("lefevre-westrelin", "_nas")
 TRACES = paths.reference_dir() / "traces"
 PLATFORM = "myrinet-piii"
 INDEX = tomllib.loads((TRACES / "INDEX.toml").read_text())

@@ -1,4 +1,4 @@
-"""How many places state a run's question, its result and how it ends (packaging/places.py): no more than there are."""
+"""How many places state a run's question, its result, its end and what is one paper's (packaging/places.py): no more than there are."""
 
 from __future__ import annotations
 
@@ -42,6 +42,12 @@ def test_no_more_places_state_the_same(kind: str) -> None:
         ("outcome", "a.py", 'good = run["outcome"] == "completed"\n'),
         ("outcome", "a.py", 'bad = outcome in ("deadlock", "aborted")\n'),
         ("outcome", "a.cpp", 'close(p, "aborted", &a);\n'),
+        ("papers", "a.py", 'slow = kind in ("suite", "nas")\n'),
+        ("papers", "a.py", 'colour = {"wmpi": 0}\n'),
+        ("papers", "a.py", 'rival = "wmpi:whole-lines"\n'),
+        ("papers", "a.py", 'five = plan.key == "krishna-2010"\n'),
+        ("papers", "a.py", 'goal = find("LW-R-06")\n'),
+        ("papers", "nas.py", 'from retrompi.base import units\n'),
     ],
 )
 def test_a_list_or_a_literal_is_found(kind: str, file: str, text: str, tmp_path: Path) -> None:
@@ -55,6 +61,14 @@ def test_what_names_one_field_is_no_list(tmp_path: Path) -> None:
     (tmp_path / "cli").mkdir()
     (tmp_path / "cli" / "a.py").write_text('lost = run["facts"]["lost"]\nsent = run["sent"]\n')
     assert places.result(tmp_path) == []
+
+
+def test_an_example_in_a_docstring_and_a_library_of_today_are_no_places(tmp_path: Path) -> None:
+    texts = {"cli": '"""Examples: retrompi reproduce baker-fox"""\ndef f():\n    """wmpi"""\n', "src/retrompi/measure": 'x = "mpich"\n'}
+    for folder, text in texts.items():
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "a.py").write_text(text)
+    assert places.papers(tmp_path) == []
 
 
 def test_a_kind_has_a_bound() -> None:

@@ -99,7 +99,7 @@ def test_the_command_says_how_often_the_truth_is_held(retrompi: Callable[..., Ou
 
 def test_one_calculation_at_a_time(retrompi: Callable[..., Outcome]) -> None:
     agrees(retrompi("calibrate", "wmpi", "--check-posterior", "--posterior"), "conflicting-options | --posterior")
-    agrees(retrompi("calibrate", "wmpi", "--check-posterior", "--nas"), "conflicting-options | --nas")
+    agrees(retrompi("calibrate", "wmpi", "--check-posterior", "--evaluations", "9"), "conflicting-options | --evaluations")
 
 
 # --- rivals --------------------------------------------------------------------------------------------------------------------------

@@ -199,7 +199,7 @@ def test_the_command_says_what_is_left(retrompi: Callable[..., Outcome]) -> None
     assert rows[0]["left"] < 0.8
     for arguments, wanted in (
         (("nemesis", "--simulations", "96"), "unused-option | --posterior"),
-        (("nemesis", "--posterior", "--nas"), "unused-option | --nas"),
+        (("nemesis", "--posterior", "--evaluations", "9"), "unused-option | --evaluations"),
         (("baker-fox", "--posterior"), "no-claims | baker-fox"),
         (("woodall-2004", "--posterior", "-p", "abe"), "unused-option | woodall-2004"),
         (("gm", "--posterior"), "no-claims | gm"),

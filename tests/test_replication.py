@@ -10,12 +10,15 @@ import pytest
 from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paper_code import experiment
 from refusals import refused
 
 from retrompi.base.errors import UsageError
-from retrompi.papers import claims, disk_replication, replication_task
-from retrompi.papers.disk_replication import Copy, closed_form, levels, network_rate, replicate, simulate_chain
+from retrompi.papers import claims
 
+replication_task, disk_replication = (experiment("lefevre-westrelin", name) for name in ("_replication_task", "_disk_replication"))
+Copy, closed_form, levels = disk_replication.Copy, disk_replication.closed_form, disk_replication.levels
+network_rate, replicate, simulate_chain = disk_replication.network_rate, disk_replication.replicate, disk_replication.simulate_chain
 copies = st.builds(
     Copy,
     chunks=st.integers(1, 60),
@@ -145,9 +148,9 @@ def test_the_fitted_disk_reproduces_the_fitted_time_inside_its_range() -> None:
 
 
 def test_the_command_shows_simulation_and_closed_form(retrompi: Callable[..., Any]) -> None:
-    rows = json.loads(retrompi("replicate", "--machines", "7,100", "--link-rate", "100MB/s", "--disk", "40MB/s", "--json").out)
+    rows = json.loads(retrompi("paper", "replicate", "--machines", "7,100", "--link-rate", "100MB/s", "--disk", "40MB/s", "--json").out)
     assert [r["machines"] for r in rows] == [7, 100]
     assert all(r["simulated_s"] == pytest.approx(r["closed_form_s"]) for r in rows)
-    tree = retrompi("replicate", "--machines", "100", "--tree", "2", "--link-rate", "100MB/s", "--csv").out
+    tree = retrompi("paper", "replicate", "--machines", "100", "--tree", "2", "--link-rate", "100MB/s", "--csv").out
     assert tree.splitlines()[0].startswith("chunks,chunk,disk")
-    assert retrompi("replicate", "--machines", "many").code == 2
+    assert retrompi("paper", "replicate", "--machines", "many").code == 2

@@ -14,16 +14,18 @@ from cases import for_each
 from conftest import reference_ids
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paper_code import experiment
 from refusals import agrees, refused
 
 from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
-from retrompi.papers import claims, rinf1
+from retrompi.papers import claims
 from retrompi.sim import loop_rates, simulate
 from retrompi.spec import kernels, registry
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
 
+rinf1 = experiment("baker-fox", "_rinf1")
 HOSTS = ("server", "workstation")
 LOOPS = sorted(kernels.loops())
 
@@ -301,16 +303,16 @@ def test_compute_amounts_scaled_by_a_loop() -> None:
 
 
 def test_the_command(retrompi, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    told = retrompi("rinf1", "--kernels", "dyads,daxpy", "--platform-host", "server", "--json")
+    told = retrompi("paper", "rinf1", "--kernels", "dyads,daxpy", "--platform-host", "server", "--json")
     rows = json.loads(told.out)
     assert [r["kernel"] for r in rows] == ["dyads", "daxpy", "total"]
     assert rows[0]["claim"] == "BF-R-01S"
     assert rows[0]["published_max"] == claims.find("BF-R-01S").high * 1e6
     assert rows[2]["max"] == pytest.approx((rows[0]["max"] + rows[1]["max"]) / 2)
-    table = retrompi("rinf1", "--kernels", "dyads", "--platform-host", "workstation").out
+    table = retrompi("paper", "rinf1", "--kernels", "dyads", "--platform-host", "workstation").out
     assert "Contiguous dyads" in table
     assert "A(I)=B(I)*C(I)" in table
-    wrong = retrompi("rinf1", "--kernels", "dyad")
+    wrong = retrompi("paper", "rinf1", "--kernels", "dyad")
     assert wrong.code == 2
     agrees(wrong, "unknown-kernel")
 

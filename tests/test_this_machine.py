@@ -229,7 +229,7 @@ def test_the_command_prints_for_scripts(form: str, own: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["this-machine", "--nas"], "--nas applies to"),
+        (["this-machine", "--evaluations", "9"], "--evaluations applies to"),
         (["wmpi", "--quick"], "--quick applies only to"),
         (["this-machine", "--recording", "x.json", "--quick"], "--quick applies to measuring"),
         (["this-machine", "--link-delay", "5 us"], "add --internode"),

@@ -20,7 +20,7 @@ from retrompi.papers.claims import Checks, Claim, by_paper, checks
 from retrompi.papers.curve_verdicts import times_of
 from retrompi.papers.draw import Draw
 from retrompi.papers.evaluators import evaluate
-from retrompi.papers.experiments import Done, Job, merge
+from retrompi.papers.experiments import Done, Job, merge, module
 from retrompi.papers.findings import Check, Data
 from retrompi.papers.metrics import curves as curves_of
 from retrompi.papers.verdicts import Agreement, Verdict, judge
@@ -35,10 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["FEW", "Drawn", "Reading", "agreement_of", "draws_of", "judged", "readings", "stated", "with_agreement", "word_of"]
 
 FEW = 5
-"""Draws of the kinds of experiment in `SLOW`, of which one takes longer than all others together."""
-SLOW = frozenset({"suite", "function", "nas", "replication", "multitask"})
-LEFT_OUT = frozenset({"anatomy", "fidelity"})
-"""Kinds that no statement is judged by."""
+"""Draws of the slow kinds of experiment, of which one takes longer than all others together."""
 AGREES, DISAGREES = 0.5, 0.05
 
 
@@ -54,7 +51,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Points and facts of one draw of a study; ``slow``: whether the kinds in `SLOW` are among them."""
+    """Points and facts of one draw of a study; ``slow``: whether the slow experiments are among them."""
 
     points: Sequence[Mapping[str, Any]]
     facts: Mapping[str, Any]
@@ -105,7 +102,8 @@ def draws_of(plans: Sequence[Paper], store: Store, spec: Spec, progress: Progres
 
 def _kinds(plan: Paper, number: int) -> list[str]:
     """The kinds of experiment of a draw."""
-    return [k for k in reproduction.kinds(plan) if k not in LEFT_OUT and (number < FEW or k not in SLOW)]
+    modules = {k: module(k, plan.folder) for k in reproduction.kinds(plan)}
+    return [k for k, m in modules.items() if getattr(m, "JUDGED", True) and (number < FEW or not getattr(m, "SLOW", False))]
 
 
 def _data(plan: Paper, draw: Draw, done: Sequence[Done]) -> Drawn:

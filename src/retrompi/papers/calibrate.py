@@ -8,7 +8,6 @@ claim's range, in half ranges, or that of a curve's point (`retrompi.papers.curv
 from __future__ import annotations
 
 import datetime
-import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ from retrompi.papers import curve_checks, curve_fits, curves
 from retrompi.papers.claims import Checks, Claim, for_fit
 from retrompi.papers.curves import Curve
 from retrompi.papers.evidence import facts_of_curves, own_curves, own_for_fit
-from retrompi.papers.experiments import Look, look
+from retrompi.papers.experiments import Look, look, looks
 from retrompi.papers.free_values import Free, shown
 from retrompi.papers.optimise import Search, identifiability, minimise
 from retrompi.papers.verdicts import measure
@@ -119,12 +118,10 @@ def _free_parameters(cls: type[RuntimeModel], platform: str) -> list[Free]:
 def looks_of(cls: type[RuntimeModel], model: str, platform: str) -> list[Look]:
     """The runs of the experiment that a model is measured by; ``model``: the name or folder by which it is found."""
     try:
-        made = importlib.import_module(f"retrompi.papers.experiments.{cls.measured_by}").looks
-    except (ImportError, AttributeError, ValueError):
+        return looks(cls.measured_by, model, platform)
+    except LookupError:
         raise InputError(f"no experiment '{cls.measured_by}' (measured_by of model '{cls.name}') measures a model",
                          cls.folder() / "__init__.py", code="broken-model") from None  # fmt: skip
-    found: list[Look] = made(model, platform)
-    return found
 
 
 @dataclass(frozen=True)

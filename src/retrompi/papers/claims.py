@@ -226,7 +226,8 @@ def state(folder: Path) -> State:
     """The files of a paper at hand and their stamps: what has been read of it is right until one changes. The package's do not: ()."""
     if folder.parent == papers_dir():
         return ()
-    return tuple((f, stamp(f)) for f in (folder / "paper.toml", folder / "claims.csv", *check_files(folder)))
+    code = sorted(file for what in ("experiments", "commands") for file in (folder / what).glob("*.py"))
+    return tuple((f, stamp(f)) for f in (folder / "paper.toml", folder / "claims.csv", *check_files(folder), *code))
 
 
 def version() -> tuple[tuple[Path, State], ...]:

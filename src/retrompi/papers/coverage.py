@@ -16,6 +16,7 @@ from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
 from retrompi.papers.claims import checks
+from retrompi.papers.experiments import MESSAGES, module
 from retrompi.papers.paper import all_papers
 
 if TYPE_CHECKING:
@@ -86,19 +87,22 @@ def _claims(rows: Iterable[Row]) -> list[Row]:
     return [r for r in rows if ":" not in r["id"]]
 
 
-MESSAGES, OTHERS = "times and rates of messages", "tests, start-up and tasks"
-KINDS = {"rinf1": "loops of one processor", "nas": "NAS replays"}
-MEASURED = ("scenarios", "zero_byte", "compared", "threads", "overlap")
-"""Facts that are times of messages, as curves are."""
+OTHERS = "tests, start-up and tasks"
 
 
-def _what(claim: str) -> str:
+def _subjects() -> dict[str, str]:
+    """First word of the path of a fact -> what a statement about it is about, as the experiments of the papers say (``FACTS``)."""
+    used = ((kind, paper.folder) for paper in all_papers().values() for kind in paper.experiments)
+    return {word: what for use in used for word, what in getattr(module(*use), "FACTS", {}).items()}
+
+
+def _what(claim: str, subjects: Mapping[str, str]) -> str:
     """What a claim is about: by the first fact that its checks look at, or curves."""
     entries = checks().get(claim, ())
     paths = [str(p) for c in entries for p in (c.get("path"), *c.get("paths", {}).values()) if p]
     first = paths[0].partition(".")[0] if paths else ""
     curves = any("path" not in c and "paths" not in c for c in entries)
-    return KINDS.get(first) or (MESSAGES if curves or not paths or first in MEASURED else OTHERS)
+    return subjects.get(first) or (MESSAGES if curves or not paths else OTHERS)
 
 
 def _counts(name: str, rows: Sequence[Row]) -> list[str]:
@@ -114,11 +118,12 @@ def coverage_table(rows: Sequence[Row], table: Callable[[Sequence[str], Iterable
     fitted. A paper with claims of several kinds has a row for each."""
     claims = _claims(rows)
     held = [r for r in claims if r["use"] == "validate"]
-    told = []
+    told, subjects = [], _subjects()
     for key in dict.fromkeys(r["paper"] for r in held):
         mine = [r for r in held if r["paper"] == key]
         told.append(_counts(key, mine))
-        kinds = [(what, [r for r in mine if _what(r["id"]) == what]) for what in (MESSAGES, *dict.fromkeys(KINDS.values()), OTHERS)]
+        about = {r["id"]: _what(r["id"], subjects) for r in mine}
+        kinds = [(what, [r for r in mine if about[r["id"]] == what]) for what in dict.fromkeys((MESSAGES, *subjects.values(), OTHERS))]
         if sum(bool(some) for _, some in kinds) > 1:
             told += [_counts(f"{key}: {what}", some) for what, some in kinds if some]
     five = first_papers()

@@ -13,7 +13,7 @@ from typing import Any
 from retrompi.base import paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, nearest
-from retrompi.papers import curve_fits, curves
+from retrompi.papers import curve_fits, curves, own_code
 from retrompi.papers import paper as of_paper
 from retrompi.papers.claims import USES, Checks, Claim, check_files, models_of, read, read_checks, state, version
 from retrompi.papers.curve_checks import curves_of, sizes_for
@@ -27,8 +27,8 @@ from retrompi.spec import machines, registry
 
 __all__ = ["Inspected", "inspect", "refuse"]
 
-_POINTS = ("pingpong", "nemesis", "scenarios")
-"""Experiments that make curves; the modes of the first are in its options."""
+_POINTS = ("pingpong", "scenarios")
+"""Experiments that make curves, as one of the paper's own may; the modes of the first are in its options."""
 _MEASURED = ("range", "fact", "near", "digits", "extremes", "plateau", "ratio")
 """Kinds of check that convert to the claim's unit."""
 
@@ -93,7 +93,7 @@ def _inspected(folder: Path) -> Inspected:
 
 
 def _own_files(found: Inspected) -> None:
-    """Loads the folder's own models, platforms, hosts, networks and scenarios."""
+    """Loads the folder's own models, platforms, hosts, networks, scenarios, experiments and commands."""
     from retrompi.spec import platform_file
     from retrompi.studies import scenario
 
@@ -104,11 +104,19 @@ def _own_files(found: Inspected) -> None:
         "platforms/hosts/*.toml": machines.at,
         "platforms/networks/*.toml": machines.at,
         "scenarios/*.toml": scenario.load,
+        "experiments/[!_]*.py": lambda f: _has(f, "jobs", "the jobs of a study"),
+        "commands/[!_]*.py": lambda f: _has(f, "command", "a click command"),
     }
     for pattern, load in loaders.items():
         for file in sorted(folder.glob(pattern)):
             if not file.name.endswith(".fit.toml"):
                 _tried(found, file, None, lambda f=file, load=load: load(f))
+
+
+def _has(file: Path, name: str, what: str) -> None:
+    """Loads a module of a paper's own code; InputError if it cannot be loaded or defines nothing of this name."""
+    if not callable(getattr(own_code.module(file.parents[1], file.parent.name, file.stem), name, None)):
+        raise InputError(f"this file defines no '{name}': {what}", file, code="broken-code")
 
 
 def _tried(found: Inspected, path: Path, line: int | None, work: Any) -> bool:
@@ -134,8 +142,7 @@ def _names(found: Inspected, paper: Paper, file: Path) -> None:
     models = [m for m in paper.models if _tried(found, file, line_of(text, "models"), lambda m=m: registry.model(m))]
     rooms = [p for p in paper.platforms if _tried(found, file, line_of(text, "platforms"), lambda p=p: registry.platform(p))]
     for kind in paper.experiments:
-        if kind not in of_paper.kinds_of_experiment():
-            valid = of_paper.kinds_of_experiment()
+        if kind not in (valid := of_paper.kinds_of_experiment(paper.folder)):
             found.wrong(f"no experiment '{kind[:60]}'{nearest(kind, valid, 20)}", file, line_of(text, "experiments"), "unknown-name")
     if "pingpong" in paper.experiments and rooms and rooms[:1] == list(paper.platforms[:1]):
         with toml_text.taken_apart("paper", file):
@@ -251,9 +258,10 @@ def _wrong_check(claim: Claim, check: Mapping[str, Any], paper: Paper) -> Iterab
     for name in sorted(models_of(check) - {"MODEL"} if kind in _POINT_KINDS else ()):
         if name not in paper.models:
             yield f"'{name[:60]}' is not one of the paper's models{nearest(name, paper.models)}", "unknown-model", False
-    if data.asked and not set(_POINTS) & set(paper.experiments):
+    making = [k for k in paper.experiments if k in (*_POINTS, *own_code.names(paper.folder, "experiments"))]
+    if data.asked and not making:
         yield "its check reads a simulated curve, and no experiment makes one; add \"pingpong\" to experiments", "missing-key", False
-    elif [k for k in _POINTS if k in paper.experiments] == ["pingpong"]:
+    elif making == ["pingpong"]:
         for mode in sorted({mode for _, mode in data.asked} - set(paper.modes)):
             yield f"the experiment pingpong has no mode '{mode[:60]}'{nearest(mode, paper.modes)}", "unknown-name", False
 

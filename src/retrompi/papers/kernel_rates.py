@@ -1,30 +1,27 @@
 """Kernels of computation judged: what the roofline of a host's caches and memory gives beside what was measured.
 
-PETSc's kernels on seven machines (`validate/reference/kernels.csv`), the vector loops of Rinf1 (Baker & Fox), and LU of NAS (Lefevre &
-Westrelin). Nothing is fitted to any of them.
+PETSc's kernels on seven machines (`validate/reference/kernels.csv`), and what the experiments of papers have measured, such as loops or
+a program on one process: a module of a paper's ``experiments`` may define ``kernels() -> Iterable[Judged]``. Nothing is fitted to any.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Any
 
-from retrompi.base.paths import reference_dir
-from retrompi.papers import nas
-from retrompi.papers.claims import find
-from retrompi.spec import kernels, registry, roofline
+from retrompi.base.paths import paper_dirs, reference_dir
+from retrompi.papers import experiments, own_code
+from retrompi.spec import registry, roofline
 from retrompi.spec.host import Host
 
-__all__ = ["WITHIN", "Judged", "judged", "of_loop", "spread", "totals"]
+__all__ = ["WITHIN", "Judged", "compare", "judged", "spread", "totals"]
 
 WITHIN = 1.25
 """The factor within which a rate agrees: 25 %."""
-_LINE = 32
-"""Bytes of a cache line of the Pentiums, for elements that are not next to each other."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,8 @@ class Judged:
 
 def judged() -> list[Judged]:
     """Every measured kernel with what its host's caches and memory give, in the order of the data."""
-    return [*_petsc(), *_rinf1(), *_nas()]
+    return [*_petsc(), *(row for folder in paper_dirs() for kind in own_code.names(folder, "experiments")
+                         for row in getattr(experiments.module(kind, folder), "kernels", tuple)())]  # fmt: skip
 
 
 def totals(rows: Iterable[Judged]) -> dict[tuple[str, str], tuple[int, int]]:
@@ -79,7 +77,8 @@ def spread(rows: Iterable[Judged]) -> float:
     return median(math.sqrt(fmean(squares)) for squares in found.values() if len(squares) >= 3)
 
 
-def _judged(id: str, of: str, name: str, one: roofline.Kernel, n: float, host: Host, seconds: float) -> Judged:
+def compare(id: str, of: str, name: str, one: roofline.Kernel, n: float, host: Host, seconds: float) -> Judged:
+    """A pass of a kernel at length ``n`` that took ``seconds``, beside the roofline of the host."""
     terms = roofline.terms(one, n, host)
     return Judged(id, of, host.name, name, n, seconds, max(terms.values()), max(terms, key=terms.__getitem__))
 
@@ -92,41 +91,4 @@ def _petsc() -> Iterator[Judged]:
             taken = value / int(row["calls"]) if row["unit"] == "s" else one.work(n).operations / (value * 1e6)
             host = registry.platform(row["host"]).hosts[0]
             name = row["kernel"].partition(",over")[0].partition(":over")[0]
-            yield replace(_judged(row["id"], f"PETSc {row['matrix']}", name, one, n, host, taken), host=row["host"])
-
-
-def of_loop(which: kernels.Loop) -> roofline.Kernel:
-    """A vector loop of Rinf1 as operations and bytes: loads and stores, and a cache line for each element that is not next to the last."""
-    moved = [(s, s.size if s.stride * s.size < _LINE and not s.random else _LINE) for s in which.streams]
-
-    def work(n: float, _: Mapping[str, float]) -> roofline.Work:
-        inner = n * sum(s.size * (2 if s.use == "update" else 1) for s, _ in moved)
-        read = n * sum(size for s, size in moved if s.use != "write")
-        written = n * sum(size for s, size in moved if s.use != "read")
-        return roofline.Work(which.counted * n, inner, read, written, n * sum(size for _, size in moved))
-
-    return roofline.Kernel(roofline.Kind(which.key, which.title, work), {})
-
-
-def _rinf1() -> Iterator[Judged]:
-    """The fastest and the slowest of all vector lengths, as the paper's table has them."""
-    room = registry.platform("nt-pair")
-    for host in room.hosts:
-        for which in kernels.loops().values():
-            claim = find(f"{which.claim}{host.name[0].upper()}")
-            if which.shape != "vector" or not claim.low or not claim.high:
-                continue
-            one, lengths = of_loop(which), kernels.lengths(which)
-            by_rate = sorted(lengths, key=lambda n, one=one, host=host: roofline.seconds(one, n, host) / n)  # type: ignore[misc]
-            for rate, n in ((claim.high, by_rate[0]), (claim.low, by_rate[-1])):
-                yield _judged(claim.id, "Rinf1", which.key, one, n, host, which.counted * n / (rate * 1e6))
-
-
-def _nas() -> Iterator[Judged]:
-    """LU on one process: the words of its loops at the memory's rates, its operations at what a P6 does in cache (validate/nas.toml)."""
-    platform = "myrinet-piii"
-    for cell, claim in nas.published().items():
-        arithmetic = nas.arithmetic_seconds(cell.program, platform)
-        if cell.processes == 1 and arithmetic is not None and claim.low is not None:
-            terms = {"arithmetic": arithmetic, "memory": nas.memory_seconds(cell.program, platform)}
-            yield Judged(claim.id, "NAS", platform, cell.program, 1, claim.low, max(terms.values()), max(terms, key=terms.__getitem__))
+            yield replace(compare(row["id"], f"PETSc {row['matrix']}", name, one, n, host, taken), host=row["host"])

@@ -28,6 +28,8 @@ from retrompi.spec.roofline import lost_l2
 
 __all__ = ["LISTED", "NEAR", "OBSERVABLES", "System", "fit", "measure", "summary", "systems", "table"]
 
+PIPE, STREAM = "sockets:pipe", "sockets:netpipe"
+"""The runtimes that do what lmbench's programs do: a pipe or a socket between two processes, and a stream of bytes."""
 NEAR = 0.15
 """A prediction is near if it is at most this share off."""
 OBSERVABLES: Mapping[str, str] = {
@@ -157,7 +159,7 @@ def _null_call(platform: str, room: Platform, sets: Sequence[str]) -> float:
 
 def _switch(platform: str, room: Platform, sets: Sequence[str]) -> float:
     pipe = [*_of_pipe(room), *sets]
-    once = _to_and_fro("sockets:pipe", platform, pipe) - _to_and_fro("sockets:pipe", platform, [*pipe, "platform.host.dispatch=0 us"])
+    once = _to_and_fro(PIPE, platform, pipe) - _to_and_fro(PIPE, platform, [*pipe, "platform.host.dispatch=0 us"])
     return once / 2 * 1e6
 
 
@@ -166,11 +168,11 @@ def _switch_32(platform: str, room: Platform, sets: Sequence[str]) -> float:
 
 
 def _pipe_latency(platform: str, room: Platform, sets: Sequence[str]) -> float:
-    return _to_and_fro("sockets:pipe", platform, [*_of_pipe(room), *sets]) * 1e6
+    return _to_and_fro(PIPE, platform, [*_of_pipe(room), *sets]) * 1e6
 
 
 def _tcp_latency(platform: str, room: Platform, sets: Sequence[str], apart: bool = False) -> float:
-    return _to_and_fro("sockets:netpipe", platform, sets, apart) * 1e6
+    return _to_and_fro(STREAM, platform, sets, apart) * 1e6
 
 
 def _bcopy(platform: str, room: Platform, sets: Sequence[str]) -> float:
@@ -182,16 +184,16 @@ def _bcopy(platform: str, room: Platform, sets: Sequence[str]) -> float:
     size = _size("copied")
     lines = f"0 init\n0 irecv 0 0 {size} 6\n0 send 0 0 {size} 6\n0 wait 0 0 0\n0 finalize\n"
     trace = Trace.parse([([lines.encode()], "bcopy/rank-0.txt", 0)])
-    return size / simulate.run(Question("sockets:pipe", platform, Replay(trace), [0], sets, idle_overrides=True)).time_s / MB
+    return size / simulate.run(Question(PIPE, platform, Replay(trace), [0], sets, idle_overrides=True)).time_s / MB
 
 
 def _pipe_bandwidth(platform: str, room: Platform, sets: Sequence[str]) -> float:
-    return _one_way("sockets:pipe", platform, _size("pipe_piece"), [*_of_pipe(room), *sets])
+    return _one_way(PIPE, platform, _size("pipe_piece"), [*_of_pipe(room), *sets])
 
 
 def _tcp_bandwidth(platform: str, room: Platform, sets: Sequence[str], apart: bool = False) -> float:
     buffers = [f"platform.host.{k}={_BUFFERS} B" for k in ("window", "sndbuf")]
-    return _one_way("sockets:netpipe", platform, _size("tcp_piece"), [*buffers, *sets], apart)
+    return _one_way(STREAM, platform, _size("tcp_piece"), [*buffers, *sets], apart)
 
 
 _ALONE: dict[str, Callable[[str, Platform, Sequence[str]], float]] = {
@@ -291,7 +293,7 @@ def fit() -> list[dict[str, Any]]:
     from retrompi.spec import machines
 
     rows: list[dict[str, Any]] = []
-    model = registry.model("sockets:pipe")
+    model = registry.model(PIPE)
     param = model.params()["operation"]
     known = [s for s in systems() if s.role == "fitted"]
 

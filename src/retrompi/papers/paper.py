@@ -1,8 +1,9 @@
 """A paper: a folder with ``paper.toml`` (models, experiments, the contents of its page), ``claims.csv`` and checks, anywhere.
 
 The folder may also have ``models/``, ``platforms/`` (with ``hosts/`` and ``networks/``) and ``scenarios/`` of its own, which are found by
-name while the paper is worked with (`working_with`). The papers of the package are the folders of ``validate/papers/``, read by the same
-code. The name of a paper's folder is its key. ``validate/papers/README.md`` explains every file.
+name while the paper is worked with (`working_with`), and code: ``experiments/`` and ``commands/`` (`retrompi.papers.own_code`). The papers
+of the package are the folders of ``validate/papers/``, read by the same code. The name of a paper's folder is its key.
+``validate/papers/README.md`` explains every file.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.files import is_dir, is_file
+from retrompi.papers import own_code
 from retrompi.papers.claims import Checks, Claim, checks_in, claims_in, folders, paper_key, state
 from retrompi.papers.exhibits import FigurePlan, TablePlan, read_figures, read_tables
 from retrompi.papers.tables import line_of, text_of
@@ -118,14 +120,18 @@ _TABLES = ("why", "figure", "table", "curve", "fit")
 _ANOMALY = ("title", "model", "mode", "claims", "mechanism", "text", "size")
 
 
-def kinds_of_experiment() -> list[str]:
-    """Every available kind of experiment: the modules of `retrompi.papers.experiments`."""
-    return sorted(m.name for m in pkgutil.iter_modules([str(Path(__file__).with_name("experiments"))]))
+_EXPERIMENTS = Path(__file__).with_name("experiments")
 
 
-def keys() -> tuple[str, ...]:
-    """Every key of paper.toml: texts, lists, tables, and a table for each kind of experiment."""
-    return (*_WORDS, "order", *_LISTS, *_TABLES, *kinds_of_experiment())
+def kinds_of_experiment(folder: Path | None = None) -> list[str]:
+    """Every kind of experiment for any paper, the modules of `retrompi.papers.experiments`, and those of the paper in ``folder``."""
+    own = own_code.names(folder, "experiments") if folder else []
+    return sorted({*own, *(m.name for m in pkgutil.iter_modules([str(_EXPERIMENTS)]))})
+
+
+def keys(folder: Path | None = None) -> tuple[str, ...]:
+    """Every key of paper.toml: texts, lists, tables, and a table for each kind of experiment (with those of the paper in ``folder``)."""
+    return (*_WORDS, "order", *_LISTS, *_TABLES, *kinds_of_experiment(folder))
 
 
 class _File:
@@ -200,8 +206,8 @@ class _File:
 
     def options(self) -> dict[str, Mapping[str, Any]]:
         """The tables of experiments; other keys are wrong."""
-        kinds = kinds_of_experiment()
-        valid = keys()
+        kinds = kinds_of_experiment(self.path.parent)
+        valid = keys(self.path.parent)
         found: dict[str, Mapping[str, Any]] = {}
         for key, value in self.data.items():
             if key not in valid:
@@ -308,13 +314,14 @@ def folder_of(paper: str) -> Path:
 
 
 _OWN = {"models": "*/__init__.py", "platforms": "*.toml", "platforms/hosts": "*.toml", "platforms/networks": "*.toml",
-        "scenarios": "*.toml"}  # fmt: skip
+        "scenarios": "*.toml", "experiments": "[!_]*.py"}  # fmt: skip
 
 
 def shadowing(folder: Path) -> list[InputError]:
-    """Each model, platform, host, network and scenario of a paper's folder that has the name of one of the package."""
+    """Each model, platform, host, network, scenario and experiment of a paper's folder that has the name of one of the package."""
     ours = {"models": paths.models_dir(), "platforms": paths.platforms_dir(), "platforms/hosts": paths.platforms_dir() / "hosts",
-            "platforms/networks": paths.platforms_dir() / "networks", "scenarios": paths.scenarios_dir()}  # fmt: skip
+            "platforms/networks": paths.platforms_dir() / "networks", "scenarios": paths.scenarios_dir(),
+            "experiments": _EXPERIMENTS}  # fmt: skip
     problems = []
     for place, pattern in _OWN.items():
         for file in sorted((folder / place).glob(pattern)):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import InputError, RetrompiError
-from retrompi.papers import curve_verdicts, curves
+from retrompi.papers import curve_verdicts, curves, own_code
 from retrompi.papers.claims import Claim, by_paper, load
 from retrompi.papers.draw import overrides
 from retrompi.papers.experiments import Done, Job, jobs, merge
@@ -84,11 +84,18 @@ def _options_of(plan: Paper, kind: str) -> Iterator[None]:
 def jobs_of(plan: Paper, kind: str, store: Store, fresh: bool) -> list[Job]:
     """The jobs of one kind of experiment; their errors as those of `_options_of`."""
 
+    own = kind in own_code.names(plan.folder, "experiments")
+
+    @contextmanager
+    def guarded() -> Iterator[None]:
+        with own_code.running(plan.folder, f"the experiment {kind}") if own else nullcontext(), _options_of(plan, kind):
+            yield
+
     def told(work: Callable[[], Done]) -> Done:
-        with _options_of(plan, kind):
+        with guarded():
             return work()
 
-    with _options_of(plan, kind):
+    with guarded():
         return [replace(job, work=partial(told, job.work)) for job in jobs(kind, plan, store, fresh)]
 
 

@@ -24,6 +24,7 @@ from retrompi.render.exhibits import Curve, curves
 from retrompi.render.html import brief
 from retrompi.render.overlay import Mark
 from retrompi.sim.stages import place_of
+from retrompi.spec.legend import COLOURS, legend
 
 __all__ = ["AXES", "AXIS", "GREY", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatched",
            "interval_text", "layout", "line_trace", "looks", "name_of", "place", "setting", "size_axis", "size_label", "stage_order",
@@ -32,33 +33,7 @@ __all__ = ["AXES", "AXIS", "GREY", "PALETTE", "SYMBOLS", "anatomy_bars", "anatom
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
 _PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
-_KNOWN = {"wmpi": 0, "winmpich": 1, "hpvm": 2}
 _BOTH = "#444444"  # a statement about several runtimes together
-_NAMES = {
-    "wmpi": "WMPI",
-    "winmpich": "WinMPICH",
-    "hpvm": "HPVM",
-    "nemesis": "Nemesis",
-    "craympt": "Cray MPT",
-    "mpibip": "MPI-BIP",
-    "cheui": "MPICH ch_eui",
-    "chnt": "MPICH.NT",
-    "euih": "EUIH",
-    "gm": "GM",
-    "lam": "LAM",
-    "lampi": "LA-MPI",
-    "mpich": "MPICH ch_p4",
-    "mpich2sock": "MPICH2 sock",
-    "mpichgm": "MPICH-GM",
-    "mpif": "MPI-F",
-    "mplite": "MP_Lite",
-    "mvapich": "MVAPICH",
-    "ntmpich": "NT-MPICH",
-    "pvm": "PVM",
-    "tcgmsg": "TCGMSG",
-    "teg": "Open MPI TEG",
-    "vapi": "VAPI",
-}
 _LINES = (0, 1, 2, 3, 6, 4, 5, 7)  # the palette, with colours that are pale on white last
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
@@ -75,7 +50,12 @@ AXES = {
 def name_of(model: str) -> str:
     """A runtime's name as the field writes it."""
     base, colon, variant = model.partition(":")
-    return _NAMES.get(base, base) + (f" ({variant})" if colon else "")
+    return (legend(base).short or base) + (f" ({variant})" if colon else "")
+
+
+def _own_colour(model: str) -> int | None:
+    """The place in the palette that a runtime, not one of its variants, has in every figure."""
+    return None if ":" in model else legend(model).colour
 
 
 _SPELLINGS = {spelling for known in units.UNITS.values() for spelling in known}
@@ -91,13 +71,13 @@ def setting(key: str, value: str) -> str:
 
 
 def style(model: str, models: Sequence[str]) -> tuple[str, str]:
-    """(colour, symbol) of a model among those of a figure; a known runtime has the same ones in every figure."""
-    if model in _KNOWN:
-        return PALETTE[_KNOWN[model]], SYMBOLS[_KNOWN[model]]
-    taken = {_KNOWN[m] for m in models if m in _KNOWN}
-    # Other models never take the colour of a known runtime.
-    free = [i for i in _LINES if not taken or i not in _KNOWN.values()]
-    others = [m for m in models if m not in _KNOWN]
+    """(colour, symbol) of a model among those of a figure; a runtime with a colour of its own has the same ones in every figure."""
+    own = _own_colour(model)
+    if own is not None:
+        return PALETTE[own], SYMBOLS[own]
+    others = [m for m in models if _own_colour(m) is None]
+    # Beside a runtime with a colour of its own, the others take none that such a runtime may have.
+    free = [i for i in _LINES if len(others) == len(models) or i >= COLOURS]
     index = free[others.index(model) % len(free)] if model in others else 6
     return PALETTE[index], SYMBOLS[index]
 
@@ -130,8 +110,9 @@ def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
             out[model, mode] = Look(PALETTE[index], SYMBOLS[index] + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
         else:
             colour, symbol = style(model, models)
-            if len(modes) == 1 and model not in _KNOWN:
-                number = [m for m in models if m not in _KNOWN].index(model)
+            others = [m for m in models if _own_colour(m) is None]
+            if len(modes) == 1 and model in others:
+                number = others.index(model)
             out[model, mode] = Look(colour, symbol + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
     return _distinct(out)
 

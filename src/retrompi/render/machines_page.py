@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from retrompi.papers.lmbench import PIPE
 from retrompi.papers.matrix import Cell, Tally, place_of
 from retrompi.papers.transfer import STATEMENTS
 from retrompi.render.html import Content, boxes, document, number, row
@@ -33,7 +34,7 @@ def machine_cells(rows: Sequence[Mapping[str, Any]]) -> list[Cell]:
         count = Tally(int(r["near"]), 1)
         machine, network = place_of(r["platform"])
         fitted, judged = (Tally(), count) if r["use"] == "predicted" else (count, Tally())
-        out.append(Cell("sockets:pipe", machine, network, fitted, judged, paper=PAGE, anchor="lmbench"))
+        out.append(Cell(PIPE, machine, network, fitted, judged, paper=PAGE, anchor="lmbench"))
     return out
 
 

@@ -7,7 +7,7 @@ of lines that share the sets of a cache between two uses.
 
     T(n) = start-up + n x cost(n)        rate(n) = operations x n / T(n)        (Hockney's Rinf and n1/2 are those of the cached loop)
 
-Machines are described in ``platforms/kernels/NAME.toml``; values determined by the paper are fitted (`retrompi.papers.rinf1.fit`).
+Machines are described in ``platforms/kernels/NAME.toml``; values determined by the paper are fitted (`retrompi paper rinf1 --fit`).
 """
 
 from __future__ import annotations

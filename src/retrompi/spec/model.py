@@ -123,7 +123,7 @@ class RuntimeModel:
     """The communication that creates a communicator."""
 
     measured_by: ClassVar[str] = "pingpong"
-    """The experiment (``retrompi.papers.experiments``) whose ``look(model, platform, sets)`` a calibration of this model evaluates."""
+    """The experiment (of ``retrompi.papers.experiments`` or of a paper's folder) whose ``looks`` a calibration of this model evaluates."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -31,7 +31,10 @@ from retrompi.spec.users_code import of_package, users_code
 from retrompi.spec.values import Values
 
 __all__ = [
+    "FIRST_MODEL",
+    "FIRST_PLATFORM",
     "broken",
+    "folder_of",
     "forget",
     "known",
     "model",
@@ -53,6 +56,8 @@ __all__ = [
 
 _LOADING = threading.Lock()
 
+FIRST_MODEL = "wmpi"
+"""What a page or a command begins with that is given no model."""
 FIRST_PLATFORM = "nt-pair"
 """Where a model is simulated that names no platform of its own."""
 
@@ -77,7 +82,7 @@ def _first(what: str, names_in: Callable[[Path], dict[str, Path]]) -> dict[str, 
     return {name: place for name, place in found.items() if name not in ours}
 
 
-def _folder_of(name: str) -> Path | None:
+def folder_of(name: str) -> Path | None:
     """The folder of the model called ``name``: the package's, else that of a paper at hand, else the user's, else None."""
     if not name or name.startswith(("_", ".")):
         return None
@@ -243,7 +248,7 @@ def model(name_or_path: str) -> type[RuntimeModel]:
         found = _classes(folder)
         wanted = f"{folder.name}:{variant}" if variant else folder.name
     else:
-        place = _folder_of(base)
+        place = folder_of(base)
         # A model must stay usable if another one is broken, so only its own folder is imported.
         found = models() if place is None else _classes(place)
         wanted = name_or_path

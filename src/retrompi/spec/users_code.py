@@ -1,4 +1,4 @@
-"""The regions in which code of a user's model runs: whatever it raises is an error of the user's file, not an internal one."""
+"""The regions in which a user's code runs, of a model or a paper: what it raises is an error of the user's file, not an internal one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ def of_package(folder: Path) -> bool:
 
 @contextmanager
 def users_code(
-    folder: Path, problem: str = "this model fails", *, any_folder: bool = False, passing: tuple[type[Exception], ...] = ()
+    folder: Path, problem: str = "this model fails", *, any_folder: bool = False, passing: tuple[type[Exception], ...] = (),
+    code: str = "broken-model",
 ) -> Iterator[None]:
-    """In the body code of the model in ``folder`` runs. What it raises becomes an InputError with ``problem``, the file and its line.
+    """In the body code of the user's in ``folder`` runs. What it raises becomes an InputError: ``problem``, file, line and ``code``.
 
     Passed on unchanged: anything from a model of the package (unless ``any_folder``), KeyboardInterrupt, what already is one line about
     the user's input, and ``passing``.
@@ -32,7 +33,7 @@ def users_code(
         told = isinstance(error, passing) or (isinstance(error, RetrompiError) and error.exit_code == 2)
         if told or (of_package(folder) and not any_folder):
             raise
-        raise InputError(f"{problem}: {_said(error)}", *_line_in(error, folder), code="broken-model") from error
+        raise InputError(f"{problem}: {_said(error)}", *_line_in(error, folder), code=code) from error
 
 
 def _said(error: BaseException) -> str:

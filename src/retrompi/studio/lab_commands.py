@@ -423,7 +423,7 @@ def _checked_toml(place: Path, name: str) -> Path:
         elif isinstance(value, str) and key == "model":
             check_names(model=value)
         elif isinstance(value, str) and key == "platform":
-            _names("wmpi", value)
+            _names(registry.FIRST_MODEL, value)
         elif isinstance(value, str) and re.match(r"[./~]", value.strip()):
             raise InputError(f"'{key}': a path is no value here", file.name, code="bad-value")
 

@@ -82,7 +82,7 @@ def _remember(room: Room) -> None:
     from retrompi.studio.parameters import slots
 
     with suppress(RetrompiError):  # reported by the page
-        registry.models(), registry.platforms(), slots("wmpi", "nt-pair", "shared")
+        registry.models(), registry.platforms(), slots(registry.FIRST_MODEL, registry.FIRST_PLATFORM, "shared")
         first.prepare(room)
 
 

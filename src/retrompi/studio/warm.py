@@ -29,9 +29,9 @@ def _once() -> None:
         store = Path(folder) / "warm.db"
         open_store(store)
         worker.adopt(pool_worker.Forking())
-        message.travel(lambda *_: None, [{"model": "wmpi", "platform": "nt-pair", "mode": "shared", "size": "1 KiB", "set": ""}], "there")
-        runs.curves(lambda *_: None, (str(store), str(store)), [("wmpi", "nt-pair", "shared")], [0, 1024], [])
-        asked = {"model": "wmpi", "platform": "nt-pair", "mode": "shared"}
+        asked = {"model": registry.FIRST_MODEL, "platform": registry.FIRST_PLATFORM, "mode": "shared"}
+        message.travel(lambda *_: None, [{**asked, "size": "1 KiB", "set": ""}], "there")
+        runs.curves(lambda *_: None, (str(store), str(store)), [(registry.FIRST_MODEL, registry.FIRST_PLATFORM, "shared")], [0, 1024], [])
         for kind, given in (("pingpong", {"sizes": "0,1KiB"}), ("explain", {"size": "1 KiB"})):
             lab_commands.run(lambda *_: None, str(store), kind, {**asked, **given}, {}, {})
     worker.adopt(None)

@@ -381,7 +381,7 @@ GENERATORS: dict[str, Generator] = {
         counted=lambda size, a: size * int(a["ranks"]) // (1 if a.get("both") else 2),
         rule="the bytes of the messages that travel at the same time: one a pair, or two if both halves send",
     ),
-    "rinf1": Generator(rinf1, rule="operations of the loop, see `retrompi.papers.rinf1`"),
+    "rinf1": Generator(rinf1, rule="operations of the loop, see `retrompi.sim.loop_rates`"),
 }
 """Name -> generator, for scenarios and studies; other modules may add theirs."""
 

@@ -1,8 +1,14 @@
 """The kinds of experiment in a paper's study: one module for each kind, named in ``paper.toml``.
 
-A module defines ``jobs(plan, store, fresh) -> list[Job]``. A job is a unit of work that finds its runs in the store or
-simulates them, and returns its result with the destination. Some define ``looks(model, platform) -> list[Look]``: the runs by which a model
-is measured for its fit.
+Those here serve any paper; what one paper alone needs is in its folder (``experiments/KIND.py``, `retrompi.papers.own_code`). A module
+defines ``jobs(plan, store, fresh) -> list[Job]``. A job is a unit of work that finds its runs in the store or simulates them, and returns
+its result with the destination. It may also define
+
+- ``looks(model, platform) -> list[Look]``: the runs by which a model is measured for its fit;
+- ``kernels() -> Iterable[Judged]``: kernels that were measured, beside the roofline (`retrompi.papers.kernel_rates`);
+- ``SLOW = True``: it takes longer than all others together, so only some draws of the parameters have it;
+- ``JUDGED = False``: no statement is judged by it, so no draw has it;
+- ``FACTS``: first word of the path of a fact -> what a statement about it is about (`MESSAGES`: what one about a curve is).
 """
 
 from __future__ import annotations
@@ -13,14 +19,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
+from retrompi.base.paths import paper_dirs
+from retrompi.papers import own_code
 from retrompi.papers.paper import kinds_of_experiment
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
     from retrompi.papers.paper import Paper
     from retrompi.spec.question import Question
     from retrompi.store.database import Store
 
-__all__ = ["Done", "Job", "Look", "Seen", "jobs", "look", "merge", "names"]
+__all__ = ["MESSAGES", "Done", "Job", "Look", "Seen", "jobs", "look", "looks", "merge", "module"]
+
+MESSAGES = "times and rates of messages"
 
 Seen = tuple[list[dict[str, Any]], dict[str, Any]]
 """Points (rows model, platform, mode, size_B, time_us) and facts, as `retrompi.papers.verdicts.judge` takes them."""
@@ -73,18 +86,37 @@ def look(looks: Sequence[Look], sets: Sequence[str]) -> Seen:
     return points, facts
 
 
-def names() -> list[str]:
-    """Every available kind of experiment."""
-    return kinds_of_experiment()
+def module(kind: str, folder: Path) -> ModuleType:
+    """The module of a kind of experiment, of the paper in ``folder`` or of this package. Raises UsageError for an unknown one."""
+    if kind in own_code.names(folder, "experiments"):
+        return own_code.module(folder, "experiments", kind)
+    if kind not in kinds_of_experiment():
+        raise UsageError(f"paper '{folder.name}': no experiment '{kind}'{nearest(kind, kinds_of_experiment(folder))}", code="unknown-name")
+    return importlib.import_module(f"{__name__}.{kind}")
 
 
 def jobs(kind: str, plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """The jobs of one kind for a study; UsageError for an unknown kind."""
-    if kind not in names():
-        raise UsageError(f"paper '{plan.key}': no experiment '{kind}'{nearest(kind, names())}", code="unknown-name")
-    module = importlib.import_module(f"{__name__}.{kind}")
-    found: list[Job] = module.jobs(plan, store, fresh)
+    found: list[Job] = module(kind, plan.folder).jobs(plan, store, fresh)
     return found
+
+
+def looks(kind: str, model: str, platform: str) -> list[Look]:
+    """The runs by which an experiment measures a model: one of this package, or the first of that name in a paper's folder.
+
+    Raises LookupError when there is none that measures a model.
+    """
+    if kind in kinds_of_experiment():
+        found = importlib.import_module(f"{__name__}.{kind}")
+    else:
+        folder = next((f for f in paper_dirs() if kind in own_code.names(f, "experiments")), None)
+        if folder is None:
+            raise LookupError(kind)
+        found = own_code.module(folder, "experiments", kind)
+    if not hasattr(found, "looks"):
+        raise LookupError(kind)
+    measured: list[Look] = found.looks(model, platform)
+    return measured
 
 
 def merge(facts: dict[str, Any], path: str, value: Any) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
+JUDGED = False
 KEYS = ("stage", "process", "seconds", "ps")
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
+JUDGED = False
 SIZES = "0,64B..4MiB:x4"
 REPETITIONS = 20
 

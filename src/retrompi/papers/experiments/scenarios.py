@@ -7,13 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from retrompi.papers.draw import answered
-from retrompi.papers.experiments import Done, Job
+from retrompi.papers.experiments import MESSAGES, Done, Job
 from retrompi.sim.cautions import stored
 from retrompi.studies import catalogue
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
+
+FACTS = {"scenarios": MESSAGES}
 
 
 def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from retrompi.spec.calls import Calls
     from retrompi.store.database import Store
 
+SLOW = True
 LOST = "the size is lost"
 """Prefix of a reader's error that is caused by an incomplete recording rather than by the program."""
 

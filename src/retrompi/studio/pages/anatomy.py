@@ -42,7 +42,7 @@ def _controls(prefix: str, key: str, defaults: Mapping[str, str]) -> tuple[Contr
     return tuple(Control(f"{prefix}-{k}", "value", f"{key}{k}", defaults[k], checks[k], follows.get(k, "")) for k in _KEYS)
 
 
-_FIRST = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "size": "128 KiB", "set": ""}
+_FIRST = {"model": registry.FIRST_MODEL, "platform": registry.FIRST_PLATFORM, "mode": "shared", "size": "128 KiB", "set": ""}
 _SECOND = {**_FIRST, "size": "512 KiB"}
 
 PAGE = Page(

@@ -10,6 +10,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.translate import _, lazy, ngettext
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.spec import registry
+from retrompi.spec.legend import COLOURS, legend
 from retrompi.spec.outcome import Outcome
 from retrompi.studio import entries, inputs, menus, parts, runs, titles
 from retrompi.studio.laid import MOST_CURVES
@@ -42,13 +43,19 @@ def _sizes(value: str) -> str:
     return value
 
 
+def _coloured() -> list[str]:
+    """The runtimes that have a colour of their own in every figure, by colour."""
+    found = {legend(name).colour: name for name in registry.shipped()}
+    return [found[i] for i in range(COLOURS) if i in found]
+
+
 PAGE = Page(
     path="/curves",
     title=lazy("Curves"),
     order=10,
     help=lazy("One-way time and bandwidth over message size: runtimes, published statements, stored runs and measured curves."),
     controls=(
-        Control("curves-models", "value", "model", ["wmpi", "winmpich", "hpvm"], choice(registry.model_names, "model")),
+        Control("curves-models", "value", "model", _coloured(), choice(registry.model_names, "model")),
         Control("curves-platform", "value", "platform", "nt-pair", choice([OWN], "platform", menus.is_platform), "model"),
         Control("curves-modes", "value", "mode", ["shared"], text(60)),
         Control("curves-series", "value", "series", "bandwidth", choice(["time", "bandwidth"], "series")),

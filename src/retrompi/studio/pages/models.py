@@ -26,7 +26,7 @@ PAGE = Page(
     order=50,
     help=lazy("The assumptions of each runtime model: every parameter with its unit, its range and its kind of source."),
     controls=(
-        Control("models-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
+        Control("models-model", "value", "model", registry.FIRST_MODEL, choice(registry.model_names, "model")),
         Control("models-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
         Control("models-text", "value", "q", "", text(80)),
         Control("models-platform", "value", "platform", "", menus.PLATFORM),

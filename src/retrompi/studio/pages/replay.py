@@ -54,7 +54,7 @@ PAGE = Page(
     help=lazy("A complete program on a runtime: timeline, communication matrix, times of the ranks, and the outcome."),
     controls=(
         Control("replay-trace", "value", "trace", "made:broadcast", chosen),
-        Control("replay-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
+        Control("replay-model", "value", "model", registry.FIRST_MODEL, choice(registry.model_names, "model")),
         Control("replay-platform", "value", "platform", "nt-cluster", menus.PLATFORM, "model"),
         Control("replay-mode", "value", "mode", "distributed", choice(list(_MODES), "mode")),
         Control("replay-ranks", "value", "ranks", 8, number(2, MOST_RANKS, whole=True)),

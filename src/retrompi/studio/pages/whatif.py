@@ -43,7 +43,7 @@ PAGE = Page(
     order=15,
     help=lazy("Change a parameter of the runtime or its platform, and compare the original curve with the changed one."),
     controls=(
-        Control("whatif-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
+        Control("whatif-model", "value", "model", registry.FIRST_MODEL, choice(registry.model_names, "model")),
         Control("whatif-platform", "value", "platform", "nt-pair", menus.PLATFORM, "model"),
         Control("whatif-mode", "value", "mode", "shared", text(60)),
         Control("whatif-series", "value", "series", "bandwidth", choice(["time", "bandwidth"], "series")),

@@ -1,4 +1,4 @@
-"""Disk replication of lefevre-westrelin: sizes from the paper's text, the disk's rate from the only time used for fitting."""
+"""The disk replication: sizes from the paper's text, the disk's rate from the only time used for fitting."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import tomllib
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.base.errors import InputError
-from retrompi.base.paths import validate_dir
-from retrompi.papers import disk_replication
 from retrompi.papers.claims import Claim, find, for_fit
-from retrompi.papers.disk_replication import Copy
 from retrompi.papers.draw import drawn, factor
 from retrompi.spec.question import Experiment, Question
 from retrompi.store.identity import code_version, specification
 from retrompi.store.lookup import facts_of
+
+from . import _disk_replication as disk_replication
+from ._disk_replication import Copy
 
 if TYPE_CHECKING:
     from retrompi.papers.draw import Draw
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FIT_FILE", "MEASURED", "Task", "calibrate", "copy", "fitted_disk", "rates", "task"]
 
-FIT_FILE = validate_dir() / "replication.fit.toml"
+FOLDER = Path(__file__).parents[1]
+FIT_FILE = FOLDER / "replication.fit.toml"
 MEASURED = "myrinet"
 """The network of the published time used for fitting."""
-_DATA = validate_dir() / "replication.toml"
+_DATA = FOLDER / "replication.toml"
 MB = 1e6
 
 
@@ -118,7 +120,7 @@ def calibrate(store: Store, platform: str, *, write: bool = True) -> dict[str, A
     error = time_of(disk) / goal.low - 1
     if write:
         FIT_FILE.write_text(
-            "# Made by 'retrompi calibrate sockets --replication'; do not edit.\n\n"
+            "# Made by 'retrompi paper replicate --fit'; do not edit.\n\n"
             f'date = "{date.today().isoformat()}"\ncode = "{code_version()}"\nplatform = "{platform}"\n\n'
             f'[fit]\ndisk = "{disk / MB:.5g} MB/s"\nlow = "{disks.low:g} MB/s"\nhigh = "{disks.high:g} MB/s"\n'
             f"error = {error:.2g}\n"
@@ -134,7 +136,7 @@ def fitted_disk() -> float:
     try:
         return units.parse(tomllib.loads(FIT_FILE.read_text(encoding="utf-8"))["fit"]["disk"], "B/s")
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        again = "make it with 'retrompi calibrate sockets --replication'"
+        again = "make it with 'retrompi paper replicate --fit'"
         raise InputError(f"no usable fit of the disks: {error}; {again}", FIT_FILE, code="unreadable-file") from None
 
 

@@ -10,7 +10,9 @@ from retrompi.base.units import parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import StoreOutput
 from retrompi.cli.output import Column, as_text, time_column
-from retrompi.papers.disk_replication import NETWORKS
+
+from ..experiments import _replication_task as task
+from ..experiments._disk_replication import NETWORKS, replicate
 
 COLUMNS = (
     Column("machines", "machines", right=True),
@@ -21,6 +23,14 @@ COLUMNS = (
     Column("relative", "local copy = 1", as_text, right=True),
     Column("disk", "disk, B/s", as_text, right=True),
     Column("network", "network, B/s", as_text, right=True),
+)
+DISK = (
+    Column("disk", "disk, B/s", as_text, right=True),
+    Column("low", "low", as_text, right=True),
+    Column("high", "high", as_text, right=True),
+    Column("time_s", "time, s", as_text, right=True),
+    Column("published_s", "published, s", as_text, right=True),
+    Column("claims", "claims"),
 )
 
 
@@ -35,6 +45,8 @@ class ReplicateOptions:
     rate: str | None = option("Rate of the link, e.g. 10MB/s (default: simulated).", "--link-rate", metavar="RATE")
     platform: str = option(
         "Platform: three machines of it are simulated.", "-p", "--platform", default="myrinet-piii", metavar="NAME|FILE")
+    fitting: bool = option("Fit the disks to the published time on one interconnect, and write the fit.", "--fit")
+    dry_run: bool = option("Do nothing: with --fit, print the fit without writing it.")
 
 
 @click.command()
@@ -49,19 +61,21 @@ def command(given: ReplicateOptions, output: StoreOutput) -> None:
     Examples:
       retrompi paper replicate --machines 7,100,1000
       retrompi paper replicate --interconnect fast-ethernet --tree 2
+      retrompi paper replicate --fit --dry-run
     """
     from retrompi.base.errors import UsageError
-    from retrompi.papers import replication_task
-    from retrompi.papers.disk_replication import replicate
 
+    if given.fitting:
+        output.emit([task.calibrate(output.open(), given.platform, write=not given.dry_run)], DISK)
+        return
     try:
         counts = [int(n) for n in given.machines.split(",")]
     except ValueError:
         raise UsageError(f"'{given.machines}' is not a list of numbers of machines; example: 7,100,1000", code="bad-syntax") from None
     if given.rate is None:
-        through = float(replication_task.rates(output.open(), given.interconnect, given.platform)[1]["relay"])
+        through = float(task.rates(output.open(), given.interconnect, given.platform)[1]["relay"])
     else:
         through = parse(given.rate, "B/s")
-    one = replication_task.copy(replication_task.fitted_disk() if given.disk is None else parse(given.disk, "B/s"), through)
+    one = task.copy(task.fitted_disk() if given.disk is None else parse(given.disk, "B/s"), through)
     rows = [replicate(one, n, given.fan_out) for n in counts]
     output.emit(rows, COLUMNS, keys=list(rows[0]))

@@ -9,42 +9,11 @@ import click
 
 from retrompi.cli.bundle import option, options
 from retrompi.cli.calibrate import RESIDUALS, VALUES
+from retrompi.cli.loop_rates import COLUMNS, KEYS, published
 from retrompi.cli.options import Drawn, Effort, Overrides, RunOutput, complete_platform, progress
 from retrompi.cli.output import Column, Output, as_text, note_run, print_json, print_table, say
 
-
-def _mega(value: Any) -> str:
-    return "" if value is None else f"{value * 1e-6:.3f}"
-
-
-COLUMNS = (
-    Column("title", "loop"),
-    Column("min", "min", _mega, right=True),
-    Column("max", "max", _mega, right=True),
-    Column("published_min", "published min", _mega, right=True),
-    Column("published_max", "max", _mega, right=True),
-    Column("rinf", "Rinf", _mega, right=True),
-    Column("n_half", "n1/2", lambda v: "" if v is None else f"{v:.2f}", right=True),
-    Column("statement", "statement"),
-)
-KEYS = ("kernel", "title", "statement", "claim", "min", "at_min", "max", "at_max", "published_min", "published_max", "rinf", "n_half")
-
-
-def published(rows: list[dict[str, Any]], platform: str, host: str) -> list[dict[str, Any]]:
-    """``rows`` with the published minimum and maximum (flop/s) if the paper measured this host, and the total below."""
-    from retrompi.papers import rinf1
-    from retrompi.papers.claims import checks, load
-
-    told = {str(c.get("path")): claim for claim in load() for c in checks().get(claim.id, ()) if claim.low and claim.high}
-    out = [dict(r) for r in rows]
-    if len(out) > 1:
-        mean = rinf1.facts({host: rows})[host]["total"]
-        out.append({"kernel": "total", "title": "Total (mean)", "statement": "", "min": mean["min"], "max": mean["max"]})
-    for r in out:
-        claim = told.get(f"rinf1.{host}.{r['kernel']}") if platform == "nt-pair" else None
-        r["claim"] = claim.id if claim else ""
-        r["published_min"], r["published_max"] = (claim.low * 1e6, claim.high * 1e6) if claim and claim.low and claim.high else (None, None)
-    return out
+from ..experiments import _rinf1 as rinf1
 
 
 @dataclass(frozen=True)
@@ -102,8 +71,6 @@ def command(given: Rinf1Options, output: RunOutput) -> None:
 
 
 def _fit(name: str, platform: str, hosts: list[str], seed: int, dry_run: bool, output: Output) -> None:
-    from retrompi.papers import rinf1
-
     fits = []
     with progress(f"fit {name}") as report:
         for i, h in enumerate(hosts):

@@ -1,4 +1,4 @@
-"""The NAS study of lefevre-westrelin: computation and memory share of each program, their fit, and the comparison with the
+"""The NAS study: computation and memory share of each program, their fit, and the comparison with the
 published times.
 
 A cell is a benchmark, a class, a system and a number of processes, named as in the claims: ``LUA``, ``L16``.
@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from retrompi import traces
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
-from retrompi.base.paths import reference_dir, validate_dir
+from retrompi.base.paths import reference_dir
 from retrompi.papers.claims import Claim, by_paper, for_fit
 from retrompi.papers.draw import drawn, factor
 from retrompi.sim import simulate
@@ -37,9 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FIT_FILE", "PAPER", "SYSTEMS", "Cell", "Fit", "calibrate", "cell", "fits", "memory_share", "published", "summary", "table"]
 
-PAPER = "lefevre-westrelin"
+FOLDER = Path(__file__).parents[1]
+PAPER = FOLDER.name
 SYSTEMS = {"L": "linux", "W": "windows"}
-FIT_FILE = validate_dir() / "nas.fit.toml"
+FIT_FILE = FOLDER / "nas.fit.toml"
 CLOSE = 2e-3
 """Relative error of the time at which the fit stops."""
 MOST_REPLAYS = 4
@@ -90,7 +92,7 @@ def read(trace: str) -> Trace:
 
 @cache
 def _programs() -> Mapping[str, Any]:
-    return tomllib.loads((validate_dir() / "nas.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((FOLDER / "nas.toml").read_text(encoding="utf-8"))
 
 
 def _host(platform: str) -> Host:
@@ -167,13 +169,13 @@ class Fit:
 
 
 def fits() -> dict[tuple[str, str], Fit]:
-    """(program, system) -> what ``retrompi calibrate mpibip --nas`` found; InputError if it has not been run."""
+    """(program, system) -> what ``retrompi paper nas --fit`` found; InputError if it has not been run."""
     try:
         data = tomllib.loads(FIT_FILE.read_text(encoding="utf-8"))
         return {(k[:-1], k[-1]): Fit(float(v["compute_s"]), float(v["gain"])) for k, v in data["fit"].items()}
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise InputError(
-            f"no usable fit of the NAS programs: {error}; make it with 'retrompi calibrate mpibip --nas'", FIT_FILE, code="unreadable-file"
+            f"no usable fit of the NAS programs: {error}; make it with 'retrompi paper nas --fit'", FIT_FILE, code="unreadable-file"
         ) from None
 
 
@@ -290,7 +292,7 @@ def _write(rows: Iterable[Mapping[str, Any]], models: Mapping[str, str], platfor
     from retrompi.store.identity import code_version
 
     lines = [
-        "# Made by 'retrompi calibrate mpibip --nas'; do not edit. compute_s: computation of the timed part on one process, so that",
+        "# Made by 'retrompi paper nas --fit'; do not edit. compute_s: computation of the timed part on one process, so that",
         "# the replay takes the published T(1). gain: factor of it on several processes (smaller pieces fit the caches better), so",
         "# that the replay on 4 takes the published T(4); kept for 8 and 16, which the fit has not seen.",
         "",

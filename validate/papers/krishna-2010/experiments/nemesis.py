@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.papers.claims import SizeRange
 from retrompi.papers.draw import Draw, answered, drawn, factor
-from retrompi.papers.experiments import Done, Job, Look, Seen
+from retrompi.papers.experiments import MESSAGES, Done, Job, Look, Seen
 from retrompi.papers.metrics import curves, median_ratio
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.store.lookup import Found
 
+FACTS = dict.fromkeys(("zero_byte", "compared", "threads", "overlap"), MESSAGES)
 LARGE = 1 << 20
 
 

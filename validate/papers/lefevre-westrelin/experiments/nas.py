@@ -1,18 +1,23 @@
-"""Replays of the captured NAS benchmarks on the runtimes and machines of a paper."""
+"""Replays of the captured NAS benchmarks on the runtimes and machines of the paper."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from retrompi.papers import nas
 from retrompi.papers.experiments import Done, Job
+from retrompi.papers.kernel_rates import Judged
+
+from . import _nas as nas
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
+SLOW = True
+FACTS = {"nas": "NAS replays"}
 # Approximate replay time of a trace in seconds on the development machine; the longest are started first.
 WEIGHT = {"LUA": {4: 3.0, 8: 6.0, 16: 16.0}, "LUB": {4: 4.0, 8: 10.0, 16: 26.0}}
 
@@ -66,3 +71,13 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         Job(f"NAS {program[:-1]} class {program[-1]}, {n} processes", partial(replay, program, group), WEIGHT.get(program, {}).get(n, 0.2))
         for (program, n), group in cells.items()
     ]
+
+
+def kernels() -> Iterator[Judged]:
+    """LU on one process: the words of its loops at the memory's rates, its operations at what a P6 does in cache (nas.toml)."""
+    platform = "myrinet-piii"
+    for cell, claim in nas.published().items():
+        arithmetic = nas.arithmetic_seconds(cell.program, platform)
+        if cell.processes == 1 and arithmetic is not None and claim.low is not None:
+            terms = {"arithmetic": arithmetic, "memory": nas.memory_seconds(cell.program, platform)}
+            yield Judged(claim.id, "NAS", platform, cell.program, 1, claim.low, max(terms.values()), max(terms, key=terms.__getitem__))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from retrompi.sim.result import Result
     from retrompi.store.database import Store
 
+SLOW = True
 POOL_STEP = 256 << 10
 """Step of the pool sizes tried, bytes: the largest class used by p4 (E-P4-03)."""
 

@@ -1,17 +1,20 @@
-"""Copying a disk to many machines over the networks of a paper, in a chain and in a tree."""
+"""Copying a disk to many machines over the networks of the paper, in a chain and in a tree."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from retrompi.papers import replication_task
-from retrompi.papers.disk_replication import LIMIT_CELLS, replicate
 from retrompi.papers.experiments import Done, Job
+
+from . import _replication_task as task
+from ._disk_replication import LIMIT_CELLS, replicate
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
+
+SLOW = True
 
 
 def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
@@ -24,26 +27,26 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     platform = str(o.get("platform", plan.platform))
 
     def measured(network: str) -> Done:
-        run_id, facts, found = replication_task.rates(store, network, platform, fresh=fresh, draw=plan.draw)
-        told = replicate(replication_task.copy(replication_task.fitted_disk(), facts["relay"]), replication_task.task().machines)
+        run_id, facts, found = task.rates(store, network, platform, fresh=fresh, draw=plan.draw)
+        told = replicate(task.copy(task.fitted_disk(), facts["relay"]), task.task().machines)
         return Done("replication", {network: {**told, "relay": facts["relay"], "one_way": facts["one_way"]}}, (run_id,), int(not found))
 
     def scaling() -> Done:
-        run_id, facts, found = replication_task.rates(store, replication_task.MEASURED, platform, fresh=False, draw=plan.draw)
-        disk = replication_task.fitted_disk()
-        one = replication_task.without_extra(replication_task.copy(disk, facts["relay"]))
+        run_id, facts, found = task.rates(store, task.MEASURED, platform, fresh=False, draw=plan.draw)
+        disk = task.fitted_disk()
+        one = task.without_extra(task.copy(disk, facts["relay"]))
         rows = {str(n): replicate(one, n) for n in o["scaling"]}
         fan_out, many = int(o["tree"]["fan_out"]), int(o["tree"]["machines"])
         told: dict[str, Any] = {
             "scaling": rows,
             "disk": disk,
             "chunk": one.chunk,
-            "ideal_s": replicate(one, replication_task.task().machines)["time_s"],
+            "ideal_s": replicate(one, task.task().machines)["time_s"],
             "chain": replicate(one, many),
             "tree": replicate(one, many, fan_out),
         }
         return Done("replication", told, (run_id,), int(not found))
 
-    cost = sum(min(n * replication_task.task().chunks, LIMIT_CELLS) for n in o["scaling"]) / 1e8
+    cost = sum(min(n * task.task().chunks, LIMIT_CELLS) for n in o["scaling"]) / 1e8
     many_machines = Job("replication to many machines", scaling, cost)
     return [*(Job(f"replication over {n}", partial(measured, n), 3.0) for n in o["networks"]), many_machines]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
+SLOW = True
 ENOUGH = 0.5
 """Minimum efficiency at which another processor is useful: the usual half-performance point."""
 STEPS = 12
