@@ -22,11 +22,14 @@ from retrompi.reference.values import ANY_SOURCE, ANY_TAG, PROC_NULL
 
 __all__ = ["Decision", "Match", "Operation", "Undecided", "decided", "operations"]
 
-SENDS = {"send": "", "Ssend": "S", "bsend": "b", "isend": "", "ISsend": "S", "ibsend": "b", "sendInit": "", "ssendInit": "S", "bsendInit": "b"}
+SENDS = {"send": "", "Ssend": "S", "bsend": "b", "isend": "", "ISsend": "S", "ibsend": "b", "sendInit": "", "ssendInit": "S",
+         "bsendInit": "b"}  # fmt: skip
 """Calls that send, and their mode: standard, synchronous, buffered."""
 RECEIVES = ("recv", "irecv", "recvInit")
 ALL = ("waitall", "testall")
-MAKERS = ("comm_dup", "comm_split", "comm_create", "comm_create_group", "cart_create", "graph_create", "intercomm_create", "intercomm_merge")
+MAKERS = ("comm_dup", "comm_split", "comm_create", "comm_create_group", "cart_create", "graph_create", "intercomm_create",
+          "intercomm_merge")  # fmt: skip
+"""Calls that make a communicator."""
 BESIDE = ("init", "finalize", "compute", "sleep", "kernel", "comm_size")
 Match = tuple[int, int, int, int, int, int]
 """(receiver, its line, sender, its line, tag, bytes)."""
@@ -59,7 +62,7 @@ def _numbers(words: Iterable[str]) -> tuple[int, ...]:
 
 
 def operations(lines: Sequence[str]) -> list[Operation]:
-    """The calls of one rank. Requests get slots: a named one its number, a persistent one, which lines name by its key, one from 1000 on."""
+    """The calls of one rank. Requests get slots: a named one its number; a persistent one, which lines name by its key, from 1000 on."""
     found: list[Operation] = []
     named: set[int] = set()
     persistent: dict[int, tuple[tuple[str, ...], bool]] = {}
@@ -183,8 +186,9 @@ class _Request:
 
 @dataclass(frozen=True)
 class Decision:
-    """``outcome``: completed, deadlock or truncated. ``matches``: of what is received at least; ``most``: at most. ``probed``: (rank, line) to
-    source, tag and bytes, where only one message can be found. ``stuck``: (rank, line) of those that are stuck, where that is decided."""
+    """``outcome``: completed, deadlock or truncated. ``matches``: of what is received at least; ``most``: at most. ``probed``: (rank, line)
+    to source, tag and bytes, where only one message can be found. ``stuck``: (rank, line) of those that are stuck, where that is
+    decided."""
 
     outcome: str
     matches: frozenset[Match] = frozenset()
@@ -262,7 +266,8 @@ class _Run:
             elif "probe" in word:
                 if op.numbers[0] == PROC_NULL or (word == "iprobe" and op.told != 1):
                     continue
-                look = _Receive(me, op.line, *op.numbers, op.comm, -1, len(self.receives), list(self.clocks[me]))
+                source, tag = op.numbers
+                look = _Receive(me, op.line, source, tag, op.comm, -1, len(self.receives), list(self.clocks[me]))
                 yield lambda look=look: any(m.taken is None and look.fits(m) for m in self.messages)  # type: ignore[misc]
                 look.seen = self._tick(me)
                 self.probes.append(look)
@@ -276,9 +281,7 @@ class _Run:
                     yield request.done
                     request.finish()
 
-    def _complete(
-        self, me: int, op: Operation, requests: dict[int, _Request], owned: dict[int, _Receive]
-    ) -> Iterator[Callable[[], bool]]:
+    def _complete(self, me: int, op: Operation, requests: dict[int, _Request], owned: dict[int, _Receive]) -> Iterator[Callable[[], bool]]:
         """A wait completes what it names. A test that may fail, and a wait for some of several, are taken to have completed nothing: what
         they do complete a later wait finds so."""
         there = {slot: requests[slot] for slot in op.slots if slot in requests}
