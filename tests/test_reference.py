@@ -169,7 +169,7 @@ def test_two_groups_exchange_the_context_that_each_has_found() -> None:
     calls = ("comm_split 1 0; intercomm_create 2 0 1 comm=1", "comm_split 3 1; intercomm_create 2 1 0 comm=3")
     engine, _, what = compared(Question("nemesis", "abe", Replay(job(*calls)), "distributed"))
     assert not what, what
-    assert [size for _, _, _, size, line, _, _ in sorted(engine["messages_of"], key=lambda m: m[5]) if line == 3] == [8, 8, 4, 4]
+    assert [size for _, _, _, size, line, _, _, _ in sorted(engine["messages_of"], key=lambda m: m[6]) if line == 3] == [8, 8, 4, 4]
 
 
 TWICE = "irecv 1 5 4096 6; test 1 0 5{}; "

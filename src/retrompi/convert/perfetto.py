@@ -117,6 +117,8 @@ def _thread(t: Timeline, track: _Track, calls: Sequence[int], instants: Sequence
     def note(found: Iterator[tuple[int, int, int, str]]) -> None:
         for at, i, flow, name in found:
             told = {"from rank": m.source[i], "to rank": m.destination[i], "bytes": m.bytes[i], "sent in line": m.line[i]}
+            if m.receive_line and m.receive_line[i]:
+                told["received in line"] = m.receive_line[i]
             if m.context[i] % 2:
                 told["of a collective"] = 1
             else:

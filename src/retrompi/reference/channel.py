@@ -49,6 +49,7 @@ class Message:
     sent_all: bool = False
     delivered: bool = False
     received: int = -1
+    receive_line: int = 0
     in_pool: list[tuple[Any, Any, int]] = field(default_factory=list)
 
 

@@ -43,7 +43,7 @@ def by_engine(rows: Mapping[str, Any], trace: Any) -> dict[str, Any]:
     calls, messages = full["timeline"]["calls"], full["timeline"]["messages"]
     full["calls"] = [row[:4] for row in zip(_column(calls["rank"], 4), _column(calls["line"], 4), _column(calls["begin"], 8),
                                             _column(calls["end"], 8), calls["open"], strict=True) if not row[4]]  # fmt: skip
-    names = (("source", 4), ("destination", 4), ("tag", 4), ("bytes", 8), ("line", 4), ("sent", 8), ("received", 8))
+    names = (("source", 4), ("destination", 4), ("tag", 4), ("bytes", 8), ("line", 4), ("receive_line", 4), ("sent", 8), ("received", 8))
     full["messages_of"] = list(zip(*(_column(messages[name], size) for name, size in names), strict=True))
     full["waits"] = [(row["rank"], row["line"]) for row in full["waits"]]
     return full

@@ -73,6 +73,7 @@ class Request:
     done: bool = False
     persistent: bool = False
     active: bool = True
+    line: int = 0
 
 
 @dataclass(eq=False)
@@ -450,6 +451,7 @@ class Rank(Process):
     def irecv(self, request: Request, source: int, tag: int, size: int) -> Steps:
         """Takes the first message that fits out of those that have arrived, or is posted."""
         request.kind, request.peer, request.tag, request.size, request.done = "receive", source, tag, size, False
+        request.line = self.now_at.line if self.now_at else 0
         if source == PROC_NULL:
             request.done = True
             return
@@ -596,6 +598,7 @@ class Rank(Process):
         """A message has been received."""
         m.delivered, m.received = True, self.loop.now
         m.receive.done = True
+        m.receive_line = m.receive.line
         m.receive = None
         self.count.received += 1
         self.count.bytes_received += m.size

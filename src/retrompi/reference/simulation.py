@@ -328,7 +328,7 @@ class Simulation:
             "outcome": outcome, "detail": detail, "time_ps": max((row["time_ps"] for row in per_rank), default=0), "per_rank": per_rank,
             "marks": self.job.marks, "contended": self.wire.contended, **vars(self.job.count),
             "calls": [(rank.number, line, begin, end) for rank in ranks for line, begin, end in rank.returned],
-            "messages_of": [(m.src, m.dst, m.tag, m.size, m.line, m.sent, m.received) for m in self.job.messages],
+            "messages_of": [(m.src, m.dst, m.tag, m.size, m.line, m.receive_line, m.sent, m.received) for m in self.job.messages],
             "waits": [(rank.number, rank.now_at.line) for rank in ranks if outcome != "completed" and rank.now_at and not rank.finished],
         }  # fmt: skip
 

@@ -118,6 +118,7 @@ py::dict timeline_dict(const Timeline& t, const Trace& trace) {
   messages["context"] = column<int32_t>(ms, [](const auto& m) { return m.ctx; });
   messages["bytes"] = column<int64_t>(ms, [](const auto& m) { return m.bytes; });
   messages["line"] = column<int32_t>(ms, [](const auto& m) { return m.line; });
+  messages["receive_line"] = column<int32_t>(ms, [](const auto& m) { return m.receive_line; });
   messages["sent"] = column<int64_t>(ms, [](const auto& m) { return m.sent; });
   messages["received"] = column<int64_t>(ms, [](const auto& m) { return m.received; });
   messages["rendezvous"] = column<int8_t>(ms, [](const auto& m) { return m.rendezvous ? 1 : 0; });

@@ -133,11 +133,12 @@ void ReceiveSide::complete(Message& m) {
   m.rreq->done = true;
   m.rreq->src = m.src;
   m.rreq->m = nullptr;
+  const uint32_t line = m.rreq->line;
   if (m.rreq->detached) rank_.job.free_request(*m.rreq);
   m.rreq = nullptr;
   ++rank_.count.received;
   rank_.count.bytes_received += m.bytes;
-  if (m.number >= 0) rank_.common.timeline->received(m.number, rank_.world.loop.now, m.rendezvous);
+  if (m.number >= 0) rank_.common.timeline->received(m.number, rank_.world.loop.now, m.rendezvous, line);
   ++rank_.common.count.delivered;
   rank_.common.count.delivered_bytes += m.bytes;
   if (m.send_complete) rank_.job.free_message(m);

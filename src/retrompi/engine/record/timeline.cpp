@@ -142,11 +142,12 @@ void Timeline::hop_out(int64_t message, int process, Ps now) {
       if (h.process == process) h.out = now;
 }
 
-void Timeline::received(int64_t message, Ps now, bool rendezvous) {
+void Timeline::received(int64_t message, Ps now, bool rendezvous, uint32_t line) {
   Message* m = find(message);
   if (!m) return;
   m->received = now;
   m->rendezvous = rendezvous;
+  m->receive_line = line;
 }
 
 void Timeline::finish() {

@@ -57,6 +57,7 @@ class Timeline {
     Ps sent, received;  // received: -1 when the run ended first
     bool rendezvous;
     std::vector<Hop> hops;
+    uint32_t receive_line = 0;  // of the call that posted the receive
   };
   struct Process {
     std::string name, kind, host;
@@ -90,7 +91,7 @@ class Timeline {
   void moved(int32_t origin, int32_t target, int64_t bytes);
   void hop_in(int64_t message, int process, Ps now);
   void hop_out(int64_t message, int process, Ps now);
-  void received(int64_t message, Ps now, bool rendezvous);
+  void received(int64_t message, Ps now, bool rendezvous, uint32_t line);
   /// Closes the timeline: the run is over.
   void finish();
 

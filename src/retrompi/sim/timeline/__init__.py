@@ -93,7 +93,8 @@ class Calls:
 
 @dataclass
 class Messages:
-    """Messages in the order in which they were sent; ``received`` is -1 if the run ended before.
+    """Messages in the order in which they were sent; ``received`` is -1 if the run ended before. ``line``: of the call that sent it,
+    ``receive_line``: of the one that posted its receive, 0 if none has got it; empty in a timeline of version 0.9 or older.
 
     ``context``: twice the index of the communicator in `Timeline.comms`, plus one within a collective. Message i has ``hops[i]`` entries
     in ``hop_process`` (index in `Timeline.processes`), ``hop_in`` (first packet arrived) and ``hop_out`` (last packet left, -1: not yet).
@@ -112,6 +113,7 @@ class Messages:
     hop_process: Sequence[int]
     hop_in: Sequence[int]
     hop_out: Sequence[int]
+    receive_line: Sequence[int] = ()
 
     def __len__(self) -> int:
         return len(self.source)
