@@ -94,7 +94,7 @@ class Calls:
 @dataclass
 class Messages:
     """Messages in the order in which they were sent; ``received`` is -1 if the run ended before. ``line``: of the call that sent it,
-    ``receive_line``: of the one that posted its receive, 0 if none has got it; empty in a timeline that was stored before there was this column.
+    ``receive_line``: of the one that posted its receive, 0 if none has got it; empty in a timeline stored before this column.
 
     ``context``: twice the index of the communicator in `Timeline.comms`, plus one within a collective. Message i has ``hops[i]`` entries
     in ``hop_process`` (index in `Timeline.processes`), ``hop_in`` (first packet arrived) and ``hop_out`` (last packet left, -1: not yet).
