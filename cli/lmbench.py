@@ -40,7 +40,7 @@ class LmbenchOptions:
         "Platform: a name, a host of the library, hosts and network ('sun-ultra1*2@hub-100'), or a TOML file of your own. Without it, the "
         "systems that lmbench measured in 1996.",
         "-p", "--platform", default="", metavar="NAME|FILE", shell_complete=complete_platform)
-    fit: bool = option("Fit the machines: take the hosts' values from their input rows, and fit what a pipe costs.", "--fit")
+    fit: bool = option("Fit the parameters: take the hosts' values from their input rows, and fit what a pipe costs.", "--fit")
 
     def __post_init__(self) -> None:
         if self.fit and self.platform:

@@ -139,7 +139,7 @@ for _folder in paths.paper_dirs():
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def run(ctx: click.Context, paper: str, name: str, arguments: tuple[str, ...]) -> object:
-    """Run a command that a paper has of its own: commands/COMMAND.py in its folder, a click command named 'command'.
+    """Run a command that a paper has of its own: 'command' in its folder's commands/COMMAND.py.
 
     What follows COMMAND is its arguments and options; its --help lists them.
 

@@ -153,7 +153,7 @@ def _calls(chapter: Chapter, engine: Mapping[str, Any]) -> str:
     words = [line.split()[1] for line in chapter.text.splitlines()]
     bars: list[Bar] = [(f"rank {rank}", begin, end, words[line - 1]) for rank, line, begin, end in sorted(engine["calls"])
                        if end > begin]  # fmt: skip
-    arrows = [(f"rank {a}", sent, f"rank {b}", received) for a, b, _tag, _bytes, _line, sent, received in engine["messages_of"]
+    arrows = [(f"rank {a}", sent, f"rank {b}", received) for a, b, *_beside, sent, received in engine["messages_of"]
               if sent >= 0 and received >= 0]  # fmt: skip
     return _drawn(bars[:MOST_BARS], arrows[:MOST_BARS], "the calls of each rank, and the messages between them")
 

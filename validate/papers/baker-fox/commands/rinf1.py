@@ -24,7 +24,7 @@ class Rinf1Options(Effort, Overrides, Drawn):
         "Platform: its hosts.", "-p", "--platform", default="nt-pair", metavar="NAME|FILE", shell_complete=complete_platform)
     host: str | None = option("Host of the platform (default: all, with one table each).", "--platform-host", metavar="NAME")
     loops: str = option("Names of loops, separated by commas (default: all).", "--kernels", default="", metavar="NAMES")
-    fitting: bool = option("Fit the machines: to the claims marked for calibration, and write the fit.", "--fit")
+    fitting: bool = option("Fit the parameters: of the machines, to the claims marked for calibration, and write the fit.", "--fit")
     dry_run: bool = option("Do nothing: with --fit, print the fit without writing it.")
 
 

@@ -45,7 +45,7 @@ class ReplicateOptions:
     rate: str | None = option("Rate of the link, e.g. 10MB/s (default: simulated).", "--link-rate", metavar="RATE")
     platform: str = option(
         "Platform: three machines of it are simulated.", "-p", "--platform", default="myrinet-piii", metavar="NAME|FILE")
-    fitting: bool = option("Fit the disks to the published time on one interconnect, and write the fit.", "--fit")
+    fitting: bool = option("Fit the parameters: of the disks, to the published time on one interconnect, and write the fit.", "--fit")
     dry_run: bool = option("Do nothing: with --fit, print the fit without writing it.")
 
 
