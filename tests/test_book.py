@@ -12,8 +12,8 @@ from retrompi.labs.lab import labs
 from retrompi.manual import book
 
 FOLDER = Path(str(retrompi.reference.__file__)).parent
-BESIDE = {"__init__", "__main__", "compare", "drawing", "programs", "values"}
-"""What compares the two and draws programs is no rule."""
+BESIDE = {"__init__", "__main__", "compare", "drawing", "programs", "standard", "values"}
+"""What compares, decides or draws programs is no rule."""
 PAGES = {page.path.rpartition("/")[2].removesuffix(".md"): page for page in book.book_pages()}
 
 

@@ -45,7 +45,7 @@ FITTED = (
 class NasOptions:
     """Options of ``retrompi paper nas``."""
 
-    fitting: bool = option("Fit the parameters: computation and gain of the programs, to the times on 1 and 4 processes, and write the fit.", "--fit")
+    fitting: bool = option("Fit the parameters: computation and gain, to the times on 1 and 4 processes, and write the fit.", "--fit")
     dry_run: bool = option("Do nothing: with --fit, print the fit without writing it.")
 
 
