@@ -73,6 +73,7 @@ def test_the_engine_does_what_is_decided() -> None:
     assert tally.compared["engine"] > 0
 
 
+@pytest.mark.exhaustive  # a program that ought to end and does not takes five minutes to be told from a slow one
 @for_each("family", FAMILIES)
 def test_a_library_does_what_is_decided(family: str) -> None:
     need_mpi(family)
