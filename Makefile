@@ -15,7 +15,7 @@ BUILD = build/$(shell $(PYTHON) -c 'import sys; print(sys.implementation.cache_t
 # As many processes as there are cores; the longest files begin (tests/README.md).
 IN_PROCESSES := -n auto --dist loadfile --no-loadscope-reorder
 # pytest OPTIONS: what fails beside other tests is run once more, alone and with the same seed, and decides (docs/decisions/project.md).
-pytest = $(BIN)/python -m pytest $(1) $(IN_PROCESSES) || { echo "again, alone, what failed:"; \
+pytest = $(BIN)/python -m pytest $(1) $(IN_PROCESSES) || { [ $$? = 1 ] && echo "again, alone, what failed:" && \
   $(BIN)/python -m pytest $(1) -vv --last-failed --last-failed-no-failures none; }
 # The versions that a release is tested with; `make newest` tries what has come out since.
 CONSTRAINTS ?= packaging/constraints.txt

@@ -19,11 +19,11 @@ from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.options import Stored, ends_in, open_browser
 from retrompi.cli.output import Column, Output, note, say
+from retrompi.cli.studio import PORT
 
 if TYPE_CHECKING:
     from retrompi.classroom.database import Database
 
-PORT = 8418
 LINKS = (Column("role", "role"), Column("student", "id"), Column("name", "name"), Column("link", "link"))
 MEMBERS = (
     Column("role", "role"),

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from retrompi.base.units import format_bytes, format_quantity
+from retrompi.cli.studio import PORT
 from retrompi.labs.lab import labs
 from retrompi.manual.markdown import Page, escape, link, slug, table
 from retrompi.reference.compare import compared
@@ -26,13 +27,10 @@ from retrompi.traces.files import parse
 
 __all__ = ["Chapter", "book_pages", "chapters", "chapters_of"]
 
-ADDRESS = "http://127.0.0.1:8418"
+ADDRESS = f"http://127.0.0.1:{PORT}"
 """Where `retrompi studio` answers."""
 WIDTH, LANE, LEFT = 720, 26, 150
 """Pixels of a drawing: its width, the height of a lane, and the width of a lane's name."""
-MOST_BARS = 600
-"""Of a drawing: the most that is drawn."""
-
 
 EXCHANGE = """0 init
 0 send 1 0 {size} 6
@@ -145,7 +143,7 @@ def _message(chapter: Chapter) -> str:
             if s.stage != "wait" and s.begin < there.end and s.end > there.begin:
                 bars.append((process.name or process.host, max(s.begin, there.begin), min(s.end, there.end), s.stage))
     bars += [(w.where, w.start, w.end, w.stage) for w in told.work if there.begin <= w.start and w.end <= there.end]
-    return _drawn(bars[:MOST_BARS], [], f"one message of {format_bytes(chapter.size)}, by process and stage")
+    return _drawn(bars, [], f"one message of {format_bytes(chapter.size)}, by process and stage")
 
 
 def _calls(chapter: Chapter, engine: Mapping[str, Any]) -> str:
@@ -155,7 +153,7 @@ def _calls(chapter: Chapter, engine: Mapping[str, Any]) -> str:
                        if end > begin]  # fmt: skip
     arrows = [(f"rank {a}", sent, f"rank {b}", received) for a, b, *_beside, sent, received in engine["messages_of"]
               if sent >= 0 and received >= 0]  # fmt: skip
-    return _drawn(bars[:MOST_BARS], arrows[:MOST_BARS], "the calls of each rank, and the messages between them")
+    return _drawn(bars, arrows, "the calls of each rank, and the messages between them")
 
 
 def _run(chapter: Chapter) -> list[str]:
@@ -164,7 +162,7 @@ def _run(chapter: Chapter) -> list[str]:
         raise RuntimeError(f"the book's run of {chapter.file}: {what}")
     drawn = _calls(chapter, engine) if chapter.trace else _message(chapter)
     out = ["## A run", escape(chapter.see), drawn, f'```text title="run.ti"\n{chapter.text}```']
-    counted = ", ".join(f"{engine[what]} {what}" for what in ("messages", "packets", "frames"))
+    counted = ", ".join(f"{engine[name]} {name}" for name in ("messages", "packets", "frames"))
     out.append(f"Engine and specification: {engine['outcome']} after {engine['time_ps']:_} ps, {counted}; equal in every call and counter.")
     commands = ("python -m retrompi.reference run.ti", "retrompi replay run.ti --timeline run.html")
     out.append("\n".join(["```sh", *(f"{command} {chapter.options}" for command in commands), "```"]))
@@ -181,14 +179,17 @@ def _run(chapter: Chapter) -> list[str]:
 # -- prose and code --------------------------------------------------------------------------------------------------------------------
 
 
-def _without_docstring(source: str, node: ast.ClassDef | ast.FunctionDef) -> str:
-    """The source of a definition, its docstring left out: that is the text above it."""
-    body, lines = node.body, source.splitlines()
-    begin, end = _begin(node), node.end_lineno or 0
-    drop: set[int] = set()
-    if ast.get_docstring(node):
-        drop = set(range(body[0].lineno, (body[0].end_lineno or 0) + 1))
-    return dedent("\n".join(line for n, line in enumerate(lines[begin - 1 : end], begin) if n not in drop)).rstrip()
+Definition = ast.ClassDef | ast.FunctionDef
+
+
+def _prose(node: Definition) -> range:
+    """The lines of a definition's docstring, which stands above its code as text."""
+    return range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1) if ast.get_docstring(node) else range(0)
+
+
+def _code(lines: Sequence[str], begin: int, end: int, node: Definition) -> str:
+    """Lines of a file as a block of code, without the docstring of ``node``."""
+    return _fence(dedent("\n".join(line for n, line in enumerate(lines[begin - 1 : end], begin) if n not in _prose(node))).strip("\n"))
 
 
 def _fence(code: str) -> str:
@@ -202,11 +203,11 @@ def _parts(source: str) -> Iterator[str]:
         begin, end = _begin(node), node.end_lineno or 0
         rest += [line for line in lines[read : begin - 1] if line.strip()]  # comments
         read = end
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+        if isinstance(node, Definition):
             yield from [_fence("\n".join(rest))] if rest else []
             rest = []
             yield f"### `{node.name}`"
-            yield from _definition(source, node)
+            yield from _definition(lines, node)
         elif not isinstance(node, (ast.Import, ast.ImportFrom)) and not _exported(node) and begin > 1:
             rest += lines[begin - 1 : end]
     yield from [_fence("\n".join(rest))] if rest else []
@@ -222,24 +223,20 @@ def _exported(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__"
 
 
-def _definition(source: str, node: ast.ClassDef | ast.FunctionDef) -> Iterator[str]:
+def _definition(lines: Sequence[str], node: Definition) -> Iterator[str]:
     if told := ast.get_docstring(node):
         yield told
     methods = [n for n in node.body if isinstance(n, ast.FunctionDef)] if isinstance(node, ast.ClassDef) else []
     if not any(map(ast.get_docstring, methods)):
-        yield _fence(_without_docstring(source, node))
+        yield _code(lines, _begin(node), node.end_lineno or 0, node)
         return
-    head = source.splitlines()[_begin(node) - 1 : _begin(methods[0]) - 1]
-    told_lines = set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)) if told else set()
-    kept = "\n".join(line for n, line in enumerate(head, _begin(node)) if n not in told_lines).rstrip()
-    yield _fence(kept)
     read = _begin(methods[0]) - 1
+    yield _code(lines, _begin(node), read, node)
     for method in methods:
-        between = dedent("\n".join(line for line in source.splitlines()[read : _begin(method) - 1] if line.strip()))
-        read = method.end_lineno or 0
         if said := ast.get_docstring(method):
             yield f"**`{node.name}.{method.name}`**: {said}"
-        yield _fence("\n\n".join([*([between] if between else []), _without_docstring(source, method)]))
+        yield _code(lines, read + 1, method.end_lineno or 0, method)
+        read = method.end_lineno or 0
 
 
 def _chapter(chapter: Chapter, number: int) -> Page:
