@@ -109,7 +109,7 @@ def _told(
     from retrompi.studies.cautions import kept_by
 
     warnings = of_run(asked, kept_by(store, run_ids))
-    warnings += calibration(asked.model, asked.platform, sizes=sizes, ranks=asked.ranks, sets=given.sets)
+    warnings += calibration(asked.model, asked.base_platform, sizes=sizes, ranks=asked.ranks, sets=given.sets)
     if output.text:
         say(f"{given.model}, {placement_words(asked)} on {given.platform} (runs {', '.join(map(str, run_ids))}){mark(warnings)}")
     return note_warnings(warnings)

@@ -78,7 +78,7 @@ def figures(told: Stages) -> dict[str, go.Figure]:
         figure.add_trace(bands.whiskers([name for name, _ in known], [interval for _, interval in known], across=True))
         figure.add_trace(bands.key(bands.said(told.level, told.draws, [told.completed])))
         figure.update_layout(showlegend=True)
-        bands.room_for_key(figure)
+        bands.lower_key(figure)
     figure.update_layout(margin={"l": 10}, bargap=0.25, height=max(300, 52 * len(rows) + 120))
     figure.update_xaxes(**AXIS, title={"text": f"time, {unit}"}, rangemode="tozero")
     figure.update_yaxes(autorange="reversed", automargin=True, zeroline=False)

@@ -44,10 +44,10 @@ def _ends(values: Sequence[float], log: bool) -> tuple[float, float]:
     """The ends of an axis: all numbers with a margin."""
     low, high = min(values, default=1.0), max(values, default=10.0)
     if log:
-        room = max((high / low) ** 0.06, 1.15)
-        return low / room, high * room
-    room = 0.06 * (high - low) or 1.0
-    return low - room, high + room
+        margin = max((high / low) ** 0.06, 1.15)
+        return low / margin, high * margin
+    margin = 0.06 * (high - low) or 1.0
+    return low - margin, high + margin
 
 
 def _group_of(claim: str, groups: Mapping[str, str]) -> str:

@@ -285,8 +285,8 @@ class _Flow:
         if self._suspects and not any(task.losses for _, task, _ in self._under_way.values()):
             self._send(self._suspects.popleft())
         while len(self._under_way) < max(AHEAD * sum(self._threads.values()), 1):
-            room = max(self._window - sum(len(task.jobs) for _, task, _ in self._under_way.values()), 0)
-            batch = list(islice(self._jobs, min(self._batch(), room)))
+            free = max(self._window - sum(len(task.jobs) for _, task, _ in self._under_way.values()), 0)
+            batch = list(islice(self._jobs, min(self._batch(), free)))
             if not batch:
                 break
             self._send(_Task(batch))

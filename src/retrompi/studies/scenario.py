@@ -152,8 +152,8 @@ class Stated:
 
     def rates(self) -> set[float]:
         """The rates (flop/s) of its hosts."""
-        room = registry.platform(self.platform).with_overrides({k.removeprefix("platform."): v for k, v in self.sets})
-        return {h.flops for h in kinds(room.hosts)[0]}
+        platform = registry.platform(self.platform).with_overrides({k.removeprefix("platform."): v for k, v in self.sets})
+        return {h.flops for h in kinds(platform.hosts)[0]}
 
 
 def _asked() -> dict[str, Any]:

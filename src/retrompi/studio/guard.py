@@ -27,7 +27,7 @@ from retrompi.studio.page import modules
 if TYPE_CHECKING:
     from dash import Dash
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 __all__ = ["Guard", "Way", "cookie", "install", "keep_session", "said"]
 
@@ -142,10 +142,10 @@ class Guard:
         return _enter(self, request.form.get("token", "")[:500], "/")
 
 
-def install(app: Dash, room: Room, guarded: Guard) -> None:
+def install(app: Dash, resources: Resources, guarded: Guard) -> None:
     """Enforces the rules for every request of ``app``."""
     server: Flask = app.server
-    server.config["MAX_CONTENT_LENGTH"] = room.limits.body_B
+    server.config["MAX_CONTENT_LENGTH"] = resources.limits.body_B
     server.config["PROPAGATE_EXCEPTIONS"] = False
     server.debug = False
     known = dict.fromkeys(modules())

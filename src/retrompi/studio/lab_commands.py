@@ -497,7 +497,7 @@ def _fitted_here(model: str, place: Path) -> tuple[str, str]:
     """(model's folder, platform's file) of a fit that the text names: it is made anew, as the student's folder has none."""
     name = model.removeprefix("models/")
     made = _made_fit({"name": name, "file": "curve.csv"}, place)[0]
-    return str(made.folder), str(made.room or made.platform)
+    return str(made.folder), str(made.platform_file or made.platform)
 
 
 def _made_fit(asked: Mapping[str, str], place: Path) -> tuple[Any, Any]:

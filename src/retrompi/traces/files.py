@@ -483,19 +483,19 @@ class _Archive:
         self.name = file.name
         self.budget = file.budget
         self.names: dict[str, tarfile.TarInfo] = {}
-        room = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  it stays open as long as the archive is used
-        weakref.finalize(self, room.close)
+        spool = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  it stays open as long as the archive is used
+        weakref.finalize(self, spool.close)
         try:
             for piece in file:
-                room.write(piece)
-            size = room.tell()
-            room.seek(0)
+                spool.write(piece)
+            size = spool.tell()
+            spool.seek(0)
         except OSError as e:
             raise TraceError(
                 f"cannot be unpacked into {tempfile.gettempdir()}: {e.strerror or e}", file.name, code="unreadable-file"
             ) from None
         try:
-            self.tar = tarfile.open(fileobj=room, mode="r:")  # noqa: SIM115
+            self.tar = tarfile.open(fileobj=spool, mode="r:")  # noqa: SIM115
             for member in self.tar:
                 if not member.isfile():
                     continue

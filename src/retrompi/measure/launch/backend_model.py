@@ -182,10 +182,10 @@ def execute(store: Store, request: Request) -> Execution:
 
 def home_rate(platform: str) -> Rate | None:
     """The rate at which the calibrated platform of this machine computes, where a recorded second stays a second; None for any other."""
-    room = registry.platform(platform)
-    if room.name != THIS_MACHINE:
+    loaded = registry.platform(platform)
+    if loaded.name != THIS_MACHINE:
         return None
-    return Rate(room.hosts[0].flops, "that of the platform, which is this machine")
+    return Rate(loaded.hosts[0].flops, "that of the platform, which is this machine")
 
 
 def _replayed(store: Store, request: Request, done: Execution, asked: Resolved) -> Execution:

@@ -18,7 +18,7 @@ from retrompi.studio.state import Control, Parse, Query, choice, read, text
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 _MODES = ("shared", "distributed")
 _MARKS = {0: "0", 5: "16", 9: "256", 13: "4K", 17: "64K", 21: "1M", 25: "16M"}
@@ -90,7 +90,7 @@ def _told(choices: Mapping[str, str]) -> dict[str, str]:
     return {value: _(label) for value, label in choices.items()}
 
 
-def layout(query: Query, room: Room) -> Component:
+def layout(query: Query, resources: Resources) -> Component:
     """The controls of one or two messages, the player, the bars, the tables."""
     values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls, "b-"))
     two = values["view"] == "two"
@@ -233,14 +233,14 @@ EARLY = ("", "?view=two")
 FIRST_DRAWN_BY = "anatomy.js"
 
 
-def first(query: Query, room: Room) -> Any:
+def first(query: Query, resources: Resources) -> Any:
     """(the question as a job, its scenes, whether they are the same for everybody) of a link, for `retrompi.studio.first`."""
     values, _lines = read(PAGE.controls, menus.followed(query, PAGE.controls, "b-"))
     told, messages = _asked(values)
     return (told, scenes, (messages, values["way"])), lambda found: [m["scene"] for m in found], True
 
 
-def register(app: Dash, room: Room) -> None:
+def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks: everything follows the controls."""
     ids = [f"{prefix}-{k}" for prefix in ("anatomy", "anatomy-b") for k in _KEYS]
 
@@ -259,7 +259,8 @@ def register(app: Dash, room: Room) -> None:
         return [m["scene"] for m in shown if "scene" in m], figure(shown), _said(shown), _tables(shown)
 
     parts.register_job(
-        app, room, "anatomy", [Input("anatomy-view", "value"), Input("anatomy-way", "value"), *(Input(i, "value") for i in ids)], begin,
+        app, resources, "anatomy",
+        [Input("anatomy-view", "value"), Input("anatomy-way", "value"), *(Input(i, "value") for i in ids)], begin,
         parts.outputs("anatomy-scenes.data", "anatomy-stages.figure", "anatomy-said.children", "anatomy-tables.children"), show,
         blame=blame,
     )  # fmt: skip

@@ -26,7 +26,7 @@ from retrompi.studio.words import OUTCOME_WORDS
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 MOST_SETS = 40
 _WAIT_TO_KEEP = 8.0
@@ -60,7 +60,7 @@ PAGE = Page(
 )
 
 
-def layout(query: Query, room: Room) -> Component:
+def layout(query: Query, resources: Resources) -> Component:
     """The sliders as given by the query beside the figure, which stays in view; on a phone the figure comes first."""
     values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls))
     model, platform, mode = values["model"], values["platform"], values["mode"]
@@ -124,7 +124,7 @@ def layout(query: Query, room: Room) -> Component:
     )
 
 
-def first(query: Query, room: Room) -> Any:
+def first(query: Query, resources: Resources) -> Any:
     """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.first`."""
     from retrompi.studio import drawing
 
@@ -137,7 +137,7 @@ def first(query: Query, room: Room) -> Any:
     wanted = (
         _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
         runs.what_if,
-        (room.places, *asked),
+        (resources.places, *asked),
     )
     return wanted, lambda answer: drawing.what_if_figure(answer, values["series"], values["y"]), True
 
@@ -228,7 +228,7 @@ def _command(model: str, platform: str, mode: str, known: tuple[Slot, ...], sets
     return command_line(model, platform, mode, overrides(known, sets))
 
 
-def register(app: Dash, room: Room) -> None:
+def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks: sliders and entries update each other in the browser; their values are simulated in the background."""
     from retrompi.studio import drawing
 
@@ -283,13 +283,13 @@ def register(app: Dash, room: Room) -> None:
         return (
             _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
             runs.what_if,
-            (room.places, model, platform, mode, sets),
+            (resources.places, model, platform, mode, sets),
         )
 
     def drawn(job: Any) -> dict[str, Any] | None:
         """The result of a job of draws; None before it ends, or when it is gone."""
         with suppress(UsageError):
-            found: dict[str, Any] | None = room.jobs.state(parts.text(job), parts.session()).result
+            found: dict[str, Any] | None = resources.jobs.state(parts.text(job), parts.session()).result
             return found
         return None
 
@@ -300,7 +300,7 @@ def register(app: Dash, room: Room) -> None:
         return drawing.what_if_figure(answer, series, y), _outcome(answer), _numbers(answer, series), command
 
     parts.register_job(
-        app, room, "whatif", [Input("whatif-question", "data")], begin,
+        app, resources, "whatif", [Input("whatif-question", "data")], begin,
         parts.outputs("whatif-figure.figure", "whatif-outcome.children", "whatif-numbers.children", "whatif-command.children"),
         show, views=[Input("whatif-series", "value"), Input("whatif-y", "value"), Input("whatif-interval", "value"),
                      Input("whatif-draws-job", "data"), Input("whatif-drawn", "data")],
@@ -310,9 +310,9 @@ def register(app: Dash, room: Room) -> None:
         model, platform, mode, _sets = _asked(touched)
         wanted = _stops(model, platform, mode, touched)
         title = _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode)
-        return title, stops.simulate, (room.places, model, platform, mode, wanted)
+        return title, stops.simulate, (resources.places, model, platform, mode, wanted)
 
-    stops.install(app.server, room, begin_stops)
+    stops.install(app.server, resources, begin_stops)
     app.clientside_callback(ClientsideFunction("retrompi_whatif", "shown"), Input("whatif-figure", "figure"),
                             Input("whatif-cancel", "hidden"), State("whatif-series", "value"))  # fmt: skip
 
@@ -326,11 +326,11 @@ def register(app: Dash, room: Room) -> None:
         return (
             _("draws of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
             intervals.what_if,
-            (room.places, model, platform, mode, sets),
+            (resources.places, model, platform, mode, sets),
         )
 
     parts.register_job(
-        app, room, "whatif-draws", [Input("whatif-question", "data"), Input("whatif-interval", "value")], begin_draws,
+        app, resources, "whatif-draws", [Input("whatif-question", "data"), Input("whatif-interval", "value")], begin_draws,
         parts.outputs("whatif-drawn.data"), lambda told: secrets.token_urlsafe(6),
     )  # fmt: skip
 
@@ -341,9 +341,9 @@ def register(app: Dash, room: Room) -> None:
     def keep(_clicks: int | None, question: Any) -> str:
         if not question:
             return ""
-        job = room.jobs.submit(parts.session(), _("keeping a run"), runs.keep, room.places, *_asked(question),
+        job = resources.jobs.submit(parts.session(), _("keeping a run"), runs.keep, resources.places, *_asked(question),
                                client=parts.client())  # fmt: skip
-        state = room.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
+        state = resources.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
         if state.status != "done":
             return state.error or _("it is being simulated for the store; 'retrompi runs list' will show it")
         return _("run {run} of the store").format(run=state.result["run"]) + (_(" (it was there already)") if state.result["there"] else "")
