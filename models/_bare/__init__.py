@@ -16,7 +16,7 @@ class Bare(RuntimeModel):
     """Base of their models: calls cost nothing beside the channel, and nobody starts the processes but the user."""
 
     def waits(self, p: Values) -> WaitPolicy:
-        """How a process waits for a message, and for buffer space."""
+        """How a process waits for a message, and for room."""
         raise NotImplementedError(f"model class {type(self).__name__} does not define waits")
 
     def calls(self, p: Values, layout: Layout) -> Library:

@@ -2,7 +2,7 @@
 
 A message up to 1 KiB is copied into a packet behind its envelope, sent blocking, received into a packet and copied out. A longer one sends its
 envelope alone and then its data, from user memory to user memory, without asking first. Before each blocking send the device looks for
-incoming messages, because EUIH has little space for them (mpid/ch_eui: dmeui.h, packets.h, euisend.c, euirecv.c).
+incoming messages, because EUIH has little room for them (mpid/ch_eui: dmeui.h, packets.h, euisend.c, euirecv.c).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """MP_Lite 2: a light message-passing library, here its version for TCP that is driven by SIGIO.
 
-A send writes what fits into the socket's buffer; whenever the system has data or buffer space it interrupts the process by a signal, whose handler
+A send writes what fits into the socket's buffer; whenever the system has data or room it interrupts the process by a signal, whose handler
 writes and reads on, straight from and into the users' buffers, whatever the process does. Socket buffers are raised as far as the system lets.
 """
 

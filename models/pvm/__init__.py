@@ -74,7 +74,7 @@ class Pvm(Mpich1):
         return Library(work, work, BLOCK, BLOCK)
 
     def payload(self, p: Values) -> float:
-        """Bytes of a message in a fragment: pmsg_extend leaves space for the headers of fragment and message. In place, all of them."""
+        """Bytes of a message in a fragment: pmsg_extend leaves room for the headers of fragment and message. In place, all of them."""
         return 2.0**40 if p.encoding == "inplace" else max(1.0, p.fragment - p.fragment_header - p.message_header)
 
     def path(self, p: Values, hops: Sequence[Stream | Datagram], idle: bool) -> Path:

@@ -14,7 +14,7 @@ window.dash_clientside = window.dash_clientside || {};
     ack: lazy("waits for timer"),
   };
   const WAITS = {
-    "a message": lazy("awaits message"), "nothing to do": lazy("idle"), "a send": lazy("awaits its send"), room: lazy("awaits room"),
+    "a message": lazy("awaits message"), "nothing to do": lazy("idle"), "a send": lazy("awaits its send"), "room": lazy("awaits room"),
     "a lock": lazy("awaits lock"), other: lazy("waits"),
   };
   let player = null;
