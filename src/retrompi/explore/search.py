@@ -107,7 +107,7 @@ class _Found:
             begun += self.machine.calls_before(strand, st.pc[strand])
         return begun
 
-    def told(self) -> list[End]:
+    def sorted_ends(self) -> list[End]:
         """The ends with their shortest executions, completion first."""
         for key, end in self.ends.items():
             st = self.states[key]
@@ -134,7 +134,7 @@ def explore_program(program: Program, buffers: Buffers, limits: Limits = DEFAULT
     result = Explored(open_ended=program.open_ended, interleaved=machine.interleave)
     search = _calls_too if machine.interleave else _matches
     search(machine, found, result, limits, progress, began)
-    result.ends = found.told()
+    result.ends = found.sorted_ends()
     result.seconds = time.perf_counter() - began
     if limits.descents:
         result.unreduced = count_orders(program, buffers, limits)

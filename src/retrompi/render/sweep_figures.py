@@ -292,7 +292,7 @@ def _line_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[
     axis = None if plan.x == SIZE else v.axis(plan.x)
     for line in lines(v, plan.x, plan.by, rows):
         look, name = shown[line.label], label_of(plan.by, line.label)
-        points = [(x, y, _said(axis, x)) for x, y in zip(line.x, line.y, strict=True) if metric.unit != "B/s" or y > 0]
+        points = [(x, y, _position_text(axis, x)) for x, y in zip(line.x, line.y, strict=True) if metric.unit != "B/s" or y > 0]
         if line.flat is not None and not points and axis is not None:
             ends = list(axis.numbers.values())
             points = [(min(ends), line.flat, "any"), (max(ends), line.flat, "any")]
@@ -345,7 +345,7 @@ def _key(figure: go.Figure, v: View, completed: Sequence[float]) -> None:
         bands.below(figure)
 
 
-def _said(axis: Axis | None, x: float) -> str:
+def _position_text(axis: Axis | None, x: float) -> str:
     if axis is None:
         return format_bytes(x)
     return next((t for t, n in axis.numbers.items() if n == x), f"{x:g}")
@@ -462,7 +462,7 @@ def _scatter_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
         figure.add_trace(go.Scatter(
             x=list(line.x), y=list(line.y), name=label_of(names, line.label), mode="markers", showlegend=bool(names),
             marker={"symbol": look.symbol.removesuffix("-open"), "size": 7, "color": look.colour, "opacity": 0.75},
-            customdata=[[_said(axis, x), v.metric.show(y), p] for x, y, p in zip(line.x, line.y, line.positions, strict=True)],
+            customdata=[[_position_text(axis, x), v.metric.show(y), p] for x, y, p in zip(line.x, line.y, line.positions, strict=True)],
             hovertemplate="point %{customdata[2]}, %{customdata[0]}: %{customdata[1]}<extra></extra>",
         ))  # fmt: skip
         ends = [(x, (a, b)) for x, a, b in zip(line.x, line.low, line.high, strict=True) if isfinite(a)] if v.draws else []

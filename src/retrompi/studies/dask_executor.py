@@ -262,7 +262,7 @@ class _Flow:
         try:
             while self._fill():
                 try:
-                    self._told(self._seen_ended.popleft() if self._seen_ended else self._ended.get(timeout=1.0))
+                    self._take_results(self._seen_ended.popleft() if self._seen_ended else self._ended.get(timeout=1.0))
                 except Empty:
                     self._watch()
                 if time.monotonic() - self._looked > LOOK_SECONDS:
@@ -307,7 +307,7 @@ class _Flow:
         self._under_way[future.key] = future, task, where
         future.add_done_callback(self._ended.put)
 
-    def _told(self, future: Future) -> None:
+    def _take_results(self, future: Future) -> None:
         """Takes the results of a finished task; unfinished jobs are queued again."""
         from distributed import KilledWorker
 

@@ -119,7 +119,7 @@ def create_app(resources: Resources, guarded: guard.Guard | None = None) -> Dash
         "retrompi.studio", assets_folder=str(Path(__file__).parent / "assets"), use_pages=False, suppress_callback_exceptions=True,
         title="retrompi studio", update_title="", serve_locally=True, compress=False, eager_loading=False, index_string=_INDEX,
         include_assets_files=True, assets_external_path="", external_scripts=[], external_stylesheets=[], url_base_pathname="/",
-        add_log_handler=False, on_error=_told, assets_ignore=first.IGNORED,
+        add_log_handler=False, on_error=_error_notice, assets_ignore=first.IGNORED,
         **{name: False for name in ("enable_mcp", "websocket_callbacks") if name in signature(Dash.__init__).parameters},
     )  # fmt: skip
     app.resources = resources
@@ -199,7 +199,7 @@ def _keep_address(app: Dash, page: Page) -> None:
         )  # fmt: skip
 
 
-def _told(error: Exception) -> Any:
+def _error_notice(error: Exception) -> Any:
     """An error in a callback is shown as one line on the page; internal errors are also logged to the terminal."""
     if isinstance(error, RetrompiError):
         line = " ".join(str(error).split())

@@ -13,7 +13,7 @@ from flask import Flask, Response, g, request
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.spec.outcome import Outcome
 from retrompi.studio import entries, inputs, runs
-from retrompi.studio.guard import Way, said
+from retrompi.studio.guard import Way, line_response
 
 if TYPE_CHECKING:
     from retrompi.studio.job import Report
@@ -63,7 +63,7 @@ def install(server: Flask, resources: Resources, begin: Callable[[Any], Begun]) 
     @server.post(WAY.prefix)
     def stops() -> Response:
         if g.new_session:
-            return said(403, "open a page of the studio first (this browser sends no cookie)")
+            return line_response(403, "open a page of the studio first (this browser sends no cookie)")
         try:
             asked = json.loads(request.get_data()) if (request.content_length or 0) <= _MOST_B else None
         except (ValueError, RecursionError):

@@ -190,7 +190,7 @@ def home_rate(platform: str) -> Rate | None:
 
 def _replayed(store: Store, request: Request, done: Execution, asked: Resolved) -> Execution:
     def about(result: Result) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-        told = _told(done, result)
+        told = _execution(done, result)
         # The marks are the sections in another form, the profile is the calls.
         facts = {k: v for k, v in executions.facts(told).items() if k != "cautions"}  # the result's own are kept
         return {**facts, "detail": told.detail, "marks": [], "profile": {}}, executions.points(told)
@@ -206,7 +206,7 @@ def _replayed(store: Store, request: Request, done: Execution, asked: Resolved) 
     )  # fmt: skip
 
 
-def _told(done: Execution, result: Result) -> Execution:
+def _execution(done: Execution, result: Result) -> Execution:
     """A replay's result as an execution."""
     detail = result.detail.replace(f"{done.trace}/", "")
     if not result.profile:  # it failed to start

@@ -210,7 +210,7 @@ def register(app: Dash, resources: Resources) -> None:
         to = str(ctx.triggered_id["to"]).partition(" ")[0]
         return int(to) + 1 if to.isdecimal() and int(to) < MOST_STEPS else no_update
 
-    def told(name: Any, student: Any, value: Any) -> tuple[str, dict[str, str]]:
+    def keep_answer(name: Any, student: Any, value: Any) -> tuple[str, dict[str, str]]:
         """Keeps the answer of the task that has changed: (the line beside it, what is wrong at its field)."""
         task = str(ctx.triggered_id["task"])
         said = desk.save(name, student, task, value)
@@ -229,7 +229,7 @@ def register(app: Dash, resources: Resources) -> None:
         Input({"type": "labs-typed", "task": MATCH}, "data"), *_WHERE, prevent_initial_call=True,
     )  # fmt: skip
     def saved(value: Any, name: Any, student: Any) -> Any:
-        return told(name, student, value or "") if ctx.triggered_id else (no_update, no_update)
+        return keep_answer(name, student, value or "") if ctx.triggered_id else (no_update, no_update)
 
     @app.callback(
         Output({"type": "labs-saved", "task": MATCH}, "children", allow_duplicate=True),
@@ -237,7 +237,7 @@ def register(app: Dash, resources: Resources) -> None:
         Input({"type": "labs-place", "task": MATCH, "place": ALL}, "value"), *_WHERE, prevent_initial_call=True,
     )  # fmt: skip
     def ordered(values: Any, name: Any, student: Any) -> Any:
-        return told(name, student, [v for v in values if v]) if ctx.triggered_id else (no_update, no_update)
+        return keep_answer(name, student, [v for v in values if v]) if ctx.triggered_id else (no_update, no_update)
 
     @app.callback(
         Output({"type": "labs-file-said", "name": MATCH}, "children"), Output({"type": lab_page.FILE_WRONG, "name": MATCH}, "data"),

@@ -46,7 +46,7 @@ PAGE = Page(
 )
 
 
-def _known(resources: Resources) -> tuple[list[Statement], str]:
+def _statements(resources: Resources) -> tuple[list[Statement], str]:
     """(every statement, a problem with the store or "")."""
     try:
         return stored(resources.open_store()), ""
@@ -145,7 +145,7 @@ def _overview(everything: Sequence[Statement]) -> list[Part]:
 def layout(query: Query, resources: Resources) -> Component:
     """Counts, the verdict matrix, filters, and the matching statements."""
     values, lines = read(PAGE.controls, query)
-    everything, trouble = _known(resources)
+    everything, trouble = _statements(resources)
     want = _choice([values[c.key] for c in FILTERS])
     found = chosen(everything, want)
     at, first, last = _at(found, int(values["page"]))
@@ -217,7 +217,7 @@ def register(app: Dash, resources: Resources) -> None:
     )
     def shown(*values: Any) -> Any:
         filters, at = values[: len(FILTERS)], values[-1]
-        everything, _when = _known(resources)
+        everything, _when = _statements(resources)
         found = chosen(everything, _choice(filters))
         step = parts.changed_by("scorecard-next") - parts.changed_by("scorecard-previous")
         wanted = (at if isinstance(at, int) else 1) + step if step else at if parts.changed_by("scorecard-judged") else 1

@@ -91,7 +91,7 @@ _OF_KEY = ("unknown-parameter", "unknown-key", "bad-usage", "nothing-varies")
 """Codes of errors that are the key's; all others are those of its values."""
 
 
-def _asked(values: Sequence[Any]) -> Study:
+def _study_of(values: Sequence[Any]) -> Study:
     """The study that the form describes. Raises WrongEntries."""
     scenario, *told = (str(v or "") for v in values)
     pairs = [(told[0], told[1]), (told[2], told[3])]
@@ -116,7 +116,7 @@ def _form_line(values: Sequence[Any]) -> tuple[list[Part], dict[str, str]]:
         advice = _("Give a key and its values: a list (a,b,c), a range by a factor (8KiB..32KiB:x2) or by steps (1..9:+2).")
         return [html.Span(advice, className="soft")], {}
     try:
-        study = _asked(values)
+        study = _study_of(values)
     except entries.WrongEntries as error:
         return [], error.lines
     from retrompi.studies.design import count
@@ -237,7 +237,7 @@ def register(app: Dash, resources: Resources) -> None:
         from retrompi.studies import design
 
         if parts.changed_by("studies-vary") and vary:
-            study = _asked(form)
+            study = _study_of(form)
         elif parts.changed_by("studies-run") and run:
             if not which:
                 with entries.entered("studies-study"):

@@ -116,7 +116,7 @@ def layout(query: Query, resources: Resources) -> Component:
         [
             html.Div(parts.notices([*wrong, *refused]), id="whatif-wrong"),
             parts.bench(asked, shown),
-            dcc.Store(id="whatif-slots", data=_told(model, platform, mode, known)),
+            dcc.Store(id="whatif-slots", data=_slider_data(model, platform, mode, known)),
             dcc.Store(id="whatif-sets", data=sets),
             dcc.Store(id="whatif-question"),
             dcc.Store(id="whatif-drawn"),
@@ -133,7 +133,7 @@ def first(query: Query, resources: Resources) -> Any:
         return None
     model, platform, mode = values["model"], values["platform"], values["mode"]
     sets, _notes = _meant(model, platform, slots_for(model, platform, mode, values["set"]), values["set"])
-    asked = _asked({"model": model, "platform": platform, "mode": mode, "sets": sets})
+    asked = _question_parts({"model": model, "platform": platform, "mode": mode, "sets": sets})
     wanted = (
         _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
         runs.what_if,
@@ -171,7 +171,7 @@ def _left_out(name: str, value: str) -> str:
     return _("set={name}={value} in this link was left out: the curves below are without it").format(name=name, value=value)
 
 
-def _told(model: str, platform: str, mode: str, known: tuple[Slot, ...]) -> dict[str, Any]:
+def _slider_data(model: str, platform: str, mode: str, known: tuple[Slot, ...]) -> dict[str, Any]:
     """Data for assets/whatif.js: the positions of every slider, and the units."""
     return {
         "model": model, "platform": platform, "mode": mode, "units": {u: dict(units.UNITS[u]) for u in {units.canonical(s.unit) for s in
@@ -271,22 +271,22 @@ def register(app: Dash, resources: Resources) -> None:
         kept = {k: v for k, v in before.items() if k in names}
         told = parts.notices(wrong) if wrong else None
         question = {"model": model, "platform": platform, "mode": mode, "sets": kept}
-        return (_groups(known, kept), _told(model, platform, mode, known), titles.modes(offered), mode, menus.platforms(platform), platform,
-                homes.apart("whatif", model, platform).children, told, kept, question)  # fmt: skip
+        return (_groups(known, kept), _slider_data(model, platform, mode, known), titles.modes(offered), mode,
+                menus.platforms(platform), platform, homes.apart("whatif", model, platform).children, told, kept, question)  # fmt: skip
 
     parts.register_graph(app, "whatif-figure")
 
     def begin(question: Any) -> Any:
         if not question:
             return None
-        model, platform, mode, sets = _asked(question)
+        model, platform, mode, sets = _question_parts(question)
         return (
             _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
             runs.what_if,
             (resources.places, model, platform, mode, sets),
         )
 
-    def drawn(job: Any) -> dict[str, Any] | None:
+    def draws_result(job: Any) -> dict[str, Any] | None:
         """The result of a job of draws; None before it ends, or when it is gone."""
         with suppress(UsageError):
             found: dict[str, Any] | None = resources.jobs.state(parts.text(job), parts.session()).result
@@ -294,7 +294,7 @@ def register(app: Dash, resources: Resources) -> None:
         return None
 
     def show(answer: dict[str, Any], series: str, y: str, switch: Any, job: Any, _drawn: Any) -> Any:
-        answer = intervals.beside(answer, drawn(job) if switch and job else None)
+        answer = intervals.beside(answer, draws_result(job) if switch and job else None)
         base = answer["base"]
         command = command_line(base["model"], base["platform"], base["mode"], (answer["changed"] or base)["sets"])
         return drawing.what_if_figure(answer, series, y), _outcome(answer), _numbers(answer, series), command
@@ -307,7 +307,7 @@ def register(app: Dash, resources: Resources) -> None:
     )  # fmt: skip
 
     def begin_stops(touched: Any) -> Any:
-        model, platform, mode, _sets = _asked(touched)
+        model, platform, mode, _sets = _question_parts(touched)
         wanted = _stops(model, platform, mode, touched)
         title = _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode)
         return title, stops.simulate, (resources.places, model, platform, mode, wanted)
@@ -320,7 +320,7 @@ def register(app: Dash, resources: Resources) -> None:
         if not question or not switch:
             return None
         try:
-            model, platform, mode, sets = _asked(question)
+            model, platform, mode, sets = _question_parts(question)
         except entries.WrongEntries:  # the job of the curve tells it
             return None
         return (
@@ -341,7 +341,7 @@ def register(app: Dash, resources: Resources) -> None:
     def keep(_clicks: int | None, question: Any) -> str:
         if not question:
             return ""
-        job = resources.jobs.submit(parts.session(), _("keeping a run"), runs.keep, resources.places, *_asked(question),
+        job = resources.jobs.submit(parts.session(), _("keeping a run"), runs.keep, resources.places, *_question_parts(question),
                                client=parts.client())  # fmt: skip
         state = resources.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
         if state.status != "done":
@@ -358,7 +358,7 @@ def _named(sets: Any) -> dict[str, str]:
     return sets
 
 
-def _asked(question: Any) -> tuple[str, str, str, list[str]]:
+def _question_parts(question: Any) -> tuple[str, str, str, list[str]]:
     """(model, platform, mode, overrides) of untrusted data from the browser."""
     if not isinstance(question, dict):
         raise UsageError("a what-if has a model, a platform, a mode and overrides", code="missing-option")
