@@ -149,7 +149,7 @@ def _print(told: BreakEven, names: Sequence[str], mark: str) -> None:
     for p in (p for c in found.crossings for p in (c.low, c.high)):
         for letter, r in (("A", p.a), ("B", p.b)):
             if r.value is None:
-                say(f"{letter} at {p.text}: {r.told()}")
+                say(f"{letter} at {p.text}: {r.outcome_text()}")
     if not found.crossings:
         say(_all_the_way(found))
     step = _step(found.scale, low.x, high.x, found.scanned)
@@ -193,7 +193,7 @@ def _all_the_way(found: Found) -> str:
     if all(leads):
         line += f", by {leads[0]} at {low.text} and by {leads[1]} at {high.text}"
     elif state not in ("a", "b", "tie"):
-        line += "".join(f"; {x}: {r.told()}" for x, r in (("A", low.a), ("B", low.b)) if r.value is None)
+        line += "".join(f"; {x}: {r.outcome_text()}" for x, r in (("A", low.a), ("B", low.b)) if r.value is None)
     return line
 
 

@@ -192,7 +192,7 @@ def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
     output.emit([row for found in done for row in found.rows()], POSTERIOR)
     if output.text:
         for found in done:
-            say(f"\n{posterior.told(found)}")
+            say(f"\n{posterior.summary(found)}")
         for file in files:
             say(f"written: {file}")
     return 0 if all(found.converged for found in done) else 1

@@ -119,9 +119,9 @@ def _within(found: Sequence[Row], name: str, unit: str) -> list[Column]:
 def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric], marked: str) -> None:
     from retrompi.studies.reading import Reading, counted
 
-    rooms = list(dict.fromkeys(r.platform for r in found))
-    say(f"{base.name}, {base.mode}{f', on {rooms[0]}' if len(rooms) == 1 else ''}{marked}\n")
-    columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(rooms) > 1 else []),
+    platforms = list(dict.fromkeys(r.platform for r in found))
+    say(f"{base.name}, {base.mode}{f', on {platforms[0]}' if len(platforms) == 1 else ''}{marked}\n")
+    columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(platforms) > 1 else []),
                Column("time", "time", right=True), *_within(found, "time_s", "s"),
                Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
                Column("in_mpi", "in MPI", _share, right=True), Column("computing", "compute", _share, right=True)]  # fmt: skip
@@ -132,5 +132,5 @@ def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric], marke
     print_table([{**r, "time": r["outcome"] if r["time_s"] is None else format_time(r["time_s"])} for r in rows], columns)
     for r in found:
         if r.reason:
-            say(f"{r.model}{f' on {r.platform}' if len(rooms) > 1 else ''}: {r.outcome}: {r.reason}")
+            say(f"{r.model}{f' on {r.platform}' if len(platforms) > 1 else ''}: {r.outcome}: {r.reason}")
     say(count_line(counted(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))

@@ -105,7 +105,7 @@ def write(what: str, file: Path, given: WriteOptions, output: WriteOutput) -> No
 
     if file.exists() and (file.is_file() or any(file.iterdir())):
         raise UsageError(f"{file} exists; choose another name", code="exists-already")
-    about = _asked(given)
+    about = _circumstances(given)
     store = output.open()
     made, ids = _made(what, store, given, output)
     for line in made.notes:
@@ -120,7 +120,7 @@ def write(what: str, file: Path, given: WriteOptions, output: WriteOutput) -> No
     say(f"digest {row['digest']}")
 
 
-def _asked(given: WriteOptions) -> Any:
+def _circumstances(given: WriteOptions) -> Any:
     from retrompi.crate.record import Circumstances
 
     orcid = _ORCID.fullmatch(given.orcid)

@@ -33,12 +33,12 @@ def drawing() -> Iterator[Callable[[int, int, str], None]]:
     done = [0, 0]
     with progress("draws") as report:
 
-        def told(count: int, total: int, outcome: str) -> None:
+        def report_draw(count: int, total: int, outcome: str) -> None:
             done[:] = count, total
             report(count, total, outcome)
 
         try:
-            yield told
+            yield report_draw
         except KeyboardInterrupt:
             if done[1]:
                 click.echo(f"{done[0]} of {done[1]} runs are stored; run the same command again to continue", err=True)
@@ -66,10 +66,10 @@ def interval_column(name: str, level: float, unit: str, scale: float = 1.0) -> C
 def note_worth(drawn: Ensemble, metrics: Sequence[str]) -> None:
     """On stderr, for each metric: which parameters would make it more certain, if the draws show any."""
     from retrompi.studies.metrics import parse
-    from retrompi.studies.worth import told
+    from retrompi.studies.worth import worth_lines
 
     for name in dict.fromkeys(metrics):
-        for line in told(drawn, parse(name)):
+        for line in worth_lines(drawn, parse(name)):
             say(f"note: {line}", err=True)
 
 

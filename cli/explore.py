@@ -133,11 +133,11 @@ def _one(question: Any, limits: Any, report: Any, at: tuple[int, int], *, alone:
     """One runtime; among several, one that cannot run the program at all is told of in its row."""
     from retrompi.explore import Explored, explore
 
-    def told(orders: int) -> None:
+    def report_orders(orders: int) -> None:
         report(at[0] * limits.orders + min(orders, limits.orders), at[1] * limits.orders, f"{question.model}, {orders} orders")
 
     try:
-        return explore(question, limits, told)
+        return explore(question, limits, report_orders)
     except (InputError, UsageError) as error:
         if alone:
             raise

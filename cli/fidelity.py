@@ -77,7 +77,7 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
         asked = asked.changed(workload=Replay(read, given.trace, source=source.row()))
         store = output.open()
         row = spread_of_trace(store, asked, fresh=output.fresh)
-        warned = _told(store, asked, row["run_ids"], [read.info()["largest_B"]], given, output)
+        warned = _print_cautions(store, asked, row["run_ids"], [read.info()["largest_B"]], given, output)
         outcomes = list(dict.fromkeys(row[f"outcome_{rung}"] for rung in fidelity.RUNGS))
         row |= {"trace": given.trace, "outcomes": ", ".join(outcomes), "warnings": warned}
         keys = [c.key for c in TRACE]
@@ -88,7 +88,7 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
     wanted = None if given.sizes is None else parse_sizes(given.sizes)
     store = output.open()
     rows = spread(store, asked.changed(workload=pingpong(wanted, given.reps, given.warm_up)), fresh=output.fresh)
-    warned = _told(store, asked, rows[0]["run_ids"], [r["size_B"] for r in rows], given, output)
+    warned = _print_cautions(store, asked, rows[0]["run_ids"], [r["size_B"] for r in rows], given, output)
     keys = [c.key for c in CURVE]
     told = [{**r, "warnings": warned} for r in rows]
     output.emit(told, CURVE, keys=[*keys, "warnings", "run_ids"] if output.as_json else keys)
@@ -101,7 +101,7 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
             say(f"LogGP, {part}: L {format_time(p.L)}, o {format_time(p.o)}, g {format_time(p.g)}, 1/G {rate}")
 
 
-def _told(
+def _print_cautions(
     store: Store, asked: Resolved, run_ids: Sequence[int], sizes: Sequence[int], given: FidelityOptions, output: RunOutput
 ) -> list[dict[str, Any]]:
     """Prints the title and the cautions of the question and of its runs; returns these as rows."""
@@ -109,7 +109,7 @@ def _told(
     from retrompi.studies.cautions import kept_by
 
     warnings = of_run(asked, kept_by(store, run_ids))
-    warnings += calibration(asked.model, asked.platform, sizes=sizes, ranks=asked.ranks, sets=given.sets)
+    warnings += calibration(asked.model, asked.base_platform, sizes=sizes, ranks=asked.ranks, sets=given.sets)
     if output.text:
         say(f"{given.model}, {placement_words(asked)} on {given.platform} (runs {', '.join(map(str, run_ids))}){mark(warnings)}")
     return note_warnings(warnings)

@@ -201,7 +201,8 @@ def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output
         sources = {c.kind: c.parts.described() for c in curves}
         print_json({
             "name": made.name, "folder": str(made.folder), "platform": made.platform,
-            "platform_file": None if made.room is None else str(made.room), "segments": segments, "thresholds": thresholds,
+            "platform_file": None if made.platform_file is None else str(made.platform_file),
+            "segments": segments, "thresholds": thresholds,
             "residuals": residuals, "errors": told, "eager": eager, "choice": choice, "sources": sources,
         })  # fmt: skip
         return
@@ -224,6 +225,6 @@ def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output
         for part, source in c.parts.described().items():
             say(f"{c.kind}: {part}: {source}")
     model = made.name if given.out is None else str(made.folder)
-    room = given.platform or (made.platform if given.out is None or made.room is None else str(made.room))
+    platform = given.platform or (made.platform if given.out is None or made.platform_file is None else str(made.platform_file))
     mode = "distributed" if curves[0].kind == "remote" else "shared"
-    say(f"\nmodel {made.name} in {made.folder}\nretrompi pingpong --model {model} --platform {room} --mode {mode}")
+    say(f"\nmodel {made.name} in {made.folder}\nretrompi pingpong --model {model} --platform {platform} --mode {mode}")

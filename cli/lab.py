@@ -232,10 +232,10 @@ def _print(grading: Grading, where: Path) -> None:
     missing = sum(r.status in ("missing", "waiting") for r in grading.results)
     wrong = sum(r.status in ("wrong", "unreadable") for r in grading.results)
     tail = "all done" if grading.passed else ", ".join(f"{n} {w}" for n, w in ((wrong, "wrong"), (missing, "to do")) if n)
-    say(f"{grading.points:g} of {grading.of:g} points{_opened(grading.open)}; {tail}")
+    say(f"{grading.points:g} of {grading.of:g} points{_open_points(grading.open)}; {tail}")
 
 
-def _opened(points: float) -> str:
+def _open_points(points: float) -> str:
     return f", {points:g} open" if points else ""
 
 
@@ -267,7 +267,7 @@ def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> Non
         row = {"page": str(place), "points": grading.points, "of": grading.of, "open": grading.open}
         output.emit([row], (), keys=("page", "points", "of", "open"))
     else:
-        say(f"{place}  {grading.points:g} of {grading.of:g} points{_opened(grading.open)}")
+        say(f"{place}  {grading.points:g} of {grading.of:g} points{_open_points(grading.open)}")
 
 
 @command.command("hint")

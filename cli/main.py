@@ -123,7 +123,7 @@ def cli(ctx: click.Context, store: str | None, debug: bool) -> None:
     ctx.obj["debug"] = ctx.obj.get("debug", False) or debug
 
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk or a file size limit: caused by the user's machine, not internal errors."""
 
 
@@ -189,7 +189,7 @@ def _run(args: list[str] | None, on_error: Callable[[Exception], object]) -> int
         on_error(error)
         if state["debug"]:
             _traceback()
-        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        if isinstance(error, OSError) and error.errno in _DISK_FULL:
             _say(f"cannot write: {error.strerror}")
             return 2
         if (damaged := _damaged_store()) is not None:

@@ -83,5 +83,5 @@ def _print(found: Optimum, overs: list[Over], metric: Metric, mark: str) -> None
     lost = [t for t in found.trials if t.reading.value is None]
     if lost:
         say(f"{len(lost)} trials have no number, the first at {' '.join(f'{k}={v}' for k, v in lost[0].values.items())}: "
-            f"{lost[0].reading.told()}"[:300])  # fmt: skip
+            f"{lost[0].reading.outcome_text()}"[:300])  # fmt: skip
     say(count_line(found.counts))

@@ -172,14 +172,14 @@ class Placing:
             return mode
         if not platform:
             raise UsageError("--hostfile and --per-host are of one platform: give it with -p", code="missing-option")
-        room = registry.platform(platform)
+        loaded = registry.platform(platform)
         if self.hostfile is not None:
             if mode != placements.NATURAL:
                 raise UsageError("--mode and --hostfile are mutually exclusive", code="conflicting-options")
-            mode = placements.read_hostfile(self.hostfile, room.name, room.hosts)
+            mode = placements.read_hostfile(self.hostfile, loaded.name, loaded.hosts)
         if self.per_host is None:
             return mode
-        found = room.placement(mode)
+        found = loaded.placement(mode)
         return placements.limited(found if isinstance(found, str) else mode, self.per_host)
 
 
@@ -551,10 +551,10 @@ def placement_row(asked: Resolved) -> dict[str, Any]:
     """Where the ranks run, for JSON: ``mode`` in normal form, whether it is the ``natural`` one, ``hosts``; all of it in one ``line``."""
     from retrompi.spec.placements import NATURAL, shown
 
-    hosts = shown(asked.placement, asked.room.hosts)
+    hosts = shown(asked.placement, asked.platform.hosts)
     by_default = asked.question.placement == NATURAL
     mode = "a list of hosts" if asked.mode.replace(",", "").isdecimal() else asked.mode[:60]
-    line = f"placement: {mode}{f', the natural one of {asked.platform.name}' if by_default else ''}: {hosts}"
+    line = f"placement: {mode}{f', the natural one of {asked.base_platform.name}' if by_default else ''}: {hosts}"
     return {"mode": asked.mode, "natural": by_default, "hosts": hosts, "line": line}
 
 
@@ -590,8 +590,8 @@ def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
             speed = state["jobs"] / max(spent, 1e-9)
             rate = f"{speed:.1f} jobs/s" if speed >= 1 else f"{60 * speed:.0f} jobs/min"
             left = f"{_left(spent * (total - done) / done)} left" if 0 < done < total else f"{_left(spent)}"
-            room = max(shutil.get_terminal_size().columns - len(label) - 36, 10)
-            state["told"] = escaped(f"{rate}  {left}  {what}")[:room]
+            columns = max(shutil.get_terminal_size().columns - len(label) - 36, 10)
+            state["told"] = escaped(f"{rate}  {left}  {what}")[:columns]
             bar.update(at - state["at"])
             state["at"] = at
 

@@ -156,13 +156,13 @@ def width() -> int:
 
 def say(text: str = "", *, err: bool = False) -> None:
     """Print ``text``; lines longer than `width` are wrapped at blanks, the rest indented. A word is never broken."""
-    room = width()
+    most = width()
     for line in text.split("\n"):
-        if len(line) <= room:
+        if len(line) <= most:
             click.echo(line, err=err)
             continue
         indent = line[: len(line) - len(line.lstrip())] + "  "
-        click.echo(textwrap.fill(line, room, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False), err=err)
+        click.echo(textwrap.fill(line, most, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False), err=err)
 
 
 def print_table(
@@ -185,30 +185,30 @@ def print_table(
         _print_part([columns[i] for i in part], [[line[i] for i in part] for line in texts], (widths, cut), err)
 
 
-def _parts(columns: Sequence[Column], texts: Sequence[Sequence[str]], room: int) -> list[tuple[list[int], list[int]]]:
-    """The columns of each part of a table, and their widths: one part if all columns fit into ``room``."""
+def _parts(columns: Sequence[Column], texts: Sequence[Sequence[str]], total: int) -> list[tuple[list[int], list[int]]]:
+    """The columns of each part of a table, and their widths: one part if all columns fit into ``total``."""
     wide = [max(len(c.title), *(len(line[i]) for line in texts)) for i, c in enumerate(columns)]
     every = list(range(len(columns)))
-    if sum(wide) + 2 * (len(every) - 1) <= room:
+    if sum(wide) + 2 * (len(every) - 1) <= total:
         return [(every, wide)]
     least: list[int] = []
     for longest in (_WORD, _NARROW):  # words are broken only where this makes the table fit
         least = [_least(c, [line[i] for line in texts], longest) for i, c in enumerate(columns)]
         if not columns[0].right:
-            least[0] = max(least[0], min(wide[0], room // 3))  # a row's name stays whole
-        if sum(least) + 2 * (len(every) - 1) <= room:
-            return [(every, _fitted(wide, least, room - 2 * (len(every) - 1)))]
+            least[0] = max(least[0], min(wide[0], total // 3))  # a row's name stays whole
+        if sum(least) + 2 * (len(every) - 1) <= total:
+            return [(every, _fitted(wide, least, total - 2 * (len(every) - 1)))]
     lead = 0
-    while lead < len(columns) - 1 and not columns[lead].right and sum(least[: lead + 1]) + 2 * lead < room // 2:
+    while lead < len(columns) - 1 and not columns[lead].right and sum(least[: lead + 1]) + 2 * lead < total // 2:
         lead += 1
     lead = lead or 1
     parts: list[list[int]] = []
     for i in every[lead:]:
         now = parts[-1] if parts else None
-        if now is None or sum(least[j] for j in [*now, i]) + 2 * len(now) > room:
+        if now is None or sum(least[j] for j in [*now, i]) + 2 * len(now) > total:
             parts.append(now := every[:lead])
         now.append(i)
-    return [(p, _fitted([wide[i] for i in p], [least[i] for i in p], room - 2 * (len(p) - 1))) for p in parts]
+    return [(p, _fitted([wide[i] for i in p], [least[i] for i in p], total - 2 * (len(p) - 1))) for p in parts]
 
 
 def _least(column: Column, cells: Sequence[str], longest: int) -> int:
@@ -218,14 +218,14 @@ def _least(column: Column, cells: Sequence[str], longest: int) -> int:
     return max([inside, *map(len, column.title.split())])
 
 
-def _fitted(wide: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """Widths of at least ``least`` and at most ``wide`` that sum to ``room``: the widest columns are cut to one width."""
+def _fitted(wide: Sequence[int], least: Sequence[int], total: int) -> list[int]:
+    """Widths of at least ``least`` and at most ``wide`` that sum to ``total``: the widest columns are cut to one width."""
     cap = max(wide)
-    while sum(max(min(w, cap), low) for w, low in zip(wide, least, strict=True)) > room and cap > 1:
+    while sum(max(min(w, cap), low) for w, low in zip(wide, least, strict=True)) > total and cap > 1:
         cap -= 1
     found = [max(min(w, cap), low) for w, low in zip(wide, least, strict=True)]
     for i, w in enumerate(wide):
-        more = min(w - found[i], room - sum(found))
+        more = min(w - found[i], total - sum(found))
         found[i] += max(more, 0)
     return found
 
@@ -235,12 +235,12 @@ def _print_part(columns: Sequence[Column], texts: Sequence[Sequence[str]], how: 
     color = colored(sys.stderr if err else sys.stdout)
 
     def lines(cells: Sequence[str], head: bool = False) -> None:
-        split = [_wrapped(cell, room, cut and not head) for cell, room in zip(cells, widths, strict=True)]
+        split = [_wrapped(cell, span, cut and not head) for cell, span in zip(cells, widths, strict=True)]
         for n in range(max(map(len, split))):
             out = []
-            for cell, part, room, column in zip(cells, split, widths, columns, strict=True):
+            for cell, part, span, column in zip(cells, split, widths, columns, strict=True):
                 text = part[n] if n < len(part) else ""
-                padded = text.rjust(room) if column.right else text.ljust(room)
+                padded = text.rjust(span) if column.right else text.ljust(span)
                 if color:
                     padded = painted(padded, bold=True) if head else _painted(padded, cell)
                 out.append(padded)
@@ -251,10 +251,10 @@ def _print_part(columns: Sequence[Column], texts: Sequence[Sequence[str]], how: 
         lines(cells)
 
 
-def _wrapped(cell: str, room: int, cut: bool) -> list[str]:
-    if cut and len(cell) > room:
-        return [f"{cell[: room - 1].rstrip()}…"]
-    return [cell] if len(cell) <= room else textwrap.wrap(cell, max(room, 1), break_on_hyphens=False)
+def _wrapped(cell: str, span: int, cut: bool) -> list[str]:
+    if cut and len(cell) > span:
+        return [f"{cell[: span - 1].rstrip()}…"]
+    return [cell] if len(cell) <= span else textwrap.wrap(cell, max(span, 1), break_on_hyphens=False)
 
 
 def _painted(padded: str, cell: str) -> str:

@@ -237,15 +237,15 @@ def export_platform(platform: str, given: ExportOptions, changed: Overrides, out
       retrompi platforms export nt-cluster --set platform.link.bandwidth=100Mbps -o fast.xml
     """
     from retrompi.convert.platform_xml import host_names, xml
-    room = _overridden(platform, changed)
-    text = xml(room)
+    loaded = _overridden(platform, changed)
+    text = xml(loaded)
     if given.hostfile is not None:
-        lines = [name for name, h in zip(host_names(room), room.hosts, strict=True) for _ in range(int(h.cores))]
+        lines = [name for name, h in zip(host_names(loaded), loaded.hosts, strict=True) for _ in range(int(h.cores))]
         given.hostfile.write_text("\n".join(lines) + "\n")
     if given.out is not None:
         given.out.write_text(text, encoding="utf-8")
     if not output.text:
-        row = {"platform": room.name, "hosts": len(room.hosts), "file": None if given.out is None else str(given.out),
+        row = {"platform": loaded.name, "hosts": len(loaded.hosts), "file": None if given.out is None else str(given.out),
                "hostfile": None if given.hostfile is None else str(given.hostfile), "xml": text}  # fmt: skip
         output.emit([row], (), keys=list(row))
     elif given.out is None:
@@ -369,7 +369,7 @@ def show_kernels(ctx: click.Context, platform: str | None, given: KernelOptions,
         ctx.exit(0 if all(r.agrees for r in found) else 1)
     if not platform:
         raise UsageError("give a platform; 'retrompi platforms list' and 'platforms hosts' list them", code="missing-option")
-    room = _overridden(platform, overrides)
+    loaded = _overridden(platform, overrides)
     try:
         lengths = [float(n) for n in given.lengths.split(",")]
     except ValueError:
@@ -377,7 +377,7 @@ def show_kernels(ctx: click.Context, platform: str | None, given: KernelOptions,
     if not lengths or not all(1 <= n <= 1e12 for n in lengths):
         raise UsageError(f"--lengths {given.lengths}: numbers from 1 to 1e12, separated by commas", code="out-of-range")
     rows = []
-    for kind in kinds(room.hosts)[0]:
+    for kind in kinds(loaded.hosts)[0]:
         for name in given.kernel or EXAMPLES:
             one = roofline.kernel(name)
             for n in lengths:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studies.unpack import Package
 
-__all__ = ["Packed", "export", "opened", "pack", "run_zip", "unpack", "written"]
+__all__ = ["Packed", "export", "pack", "run_zip", "unpack", "unpack_trusted", "written"]
 
 @dataclass(frozen=True)
 class Packed:
@@ -136,21 +136,21 @@ def _remarks(package: Package) -> list[str]:
 
     out = []
     if package.code:
-        out.append(f"it contains Python code: {_told(package)}; it is not run unless you say --trust")
+        out.append(f"it contains Python code: {_files_text(package)}; it is not run unless you say --trust")
     packed = str(package.manifest["code_version"])
     if packed != code_version():
         out.append(f"it was packed by retrompi {packed[:60]}; this is {code_version()}, so numbers may differ")
     return out
 
 
-def _told(package: Package, most: int = 8) -> str:
+def _files_text(package: Package, most: int = 8) -> str:
     """The Python files of a package and what each would be run for."""
     shown = [f"{file} (for {what})" for file, what in list(package.code.items())[:most]]
     more = len(package.code) - len(shown)
     return ", ".join([*shown, *([f"and {more} more"] if more else [])])
 
 
-def opened(path: Path, trust: bool) -> Package:
+def unpack_trusted(path: Path, trust: bool) -> Package:
     """The study of a zip, unpacked into the user's data folder; UsageError if its models are Python code and not trusted."""
     from retrompi.studies.unpack import unpack as take_out
 
@@ -158,8 +158,8 @@ def opened(path: Path, trust: bool) -> Package:
     if trust:
         trusted(package.folder)
     elif package.models:
-        raise UsageError(f"{path} contains Python code that this study would run: {_told(package)}; read it in {package.folder}, then "
-                         "run the study with --trust", code="untrusted-code")  # fmt: skip
+        raise UsageError(f"{path} contains Python code that this study would run: {_files_text(package)}; read it in {package.folder}, "
+                         "then run the study with --trust", code="untrusted-code")  # fmt: skip
     return package
 
 
@@ -178,7 +178,7 @@ def run_zip(ctx: click.Context, path: Path, packed: Packed, running: Running, ou
     from retrompi.cli.sweep import go
     from retrompi.studies import design
 
-    package = opened(path, packed.trust)
+    package = unpack_trusted(path, packed.trust)
     study = design.study(str(package.study))
     if not packed.check or running.dry_run:
         go(ctx, study, running, output)

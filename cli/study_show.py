@@ -43,7 +43,7 @@ class Axes:
         return LEVEL if self.uncertainty is None else some_level(self.uncertainty)
 
 
-def _told(v: View, study: dict[str, Any], marked: str) -> None:
+def _print_head(v: View, study: dict[str, Any], marked: str) -> None:
     """Prints the head of the terminal output, and the points without a result."""
     title = v.definition.get("title")
     say(f"study {study['id']}, {study['name']}" + (f": {title}" if title else "") + marked)
@@ -124,7 +124,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         print_json([{**r, "warnings": warned} for r in rows]) if output.as_json else print_csv(rows, list(rows[0]))
         return
     if file is None:
-        _told(v, dict(found.study), mark(warnings))
+        _print_head(v, dict(found.study), mark(warnings))
         print_tables(v, axes.panel, axes.x if axes.x != "size" else None)
         _failed(v)
 
@@ -162,10 +162,10 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
         raise UsageError(
             "this study varies nothing and has no curve, so there is nothing to draw; see 'retrompi study show'", code="no-figure"
         )
-    written(_drawn(v, plans[0], target, ending, dict(found.study)), output)
+    written(_write_figures(v, plans[0], target, ending, dict(found.study)), output)
 
 
-def _drawn(v: View, plan: Any, target: Path, ending: str, study: dict[str, Any]) -> list[Path]:
+def _write_figures(v: View, plan: Any, target: Path, ending: str, study: dict[str, Any]) -> list[Path]:
     from retrompi.render import study_page
     from retrompi.render.export import images
     from retrompi.render.sweep_figures import draw

@@ -121,18 +121,18 @@ def calibrate(wanted: ThisMachine, output: Output, *, dry_run: bool) -> None:
     told = fit_recording.summary(found)
     rows = [{"pair": kind, **row, "use": "" if row["seen"] else "held out"} for kind, k in told["kinds"].items() for row in k["points"]]
     folder = fit.default_folder(name)
-    room = paths.user_platforms_dir() / "this-machine.toml"
+    platform_file = paths.user_platforms_dir() / "this-machine.toml"
     if not dry_run:
-        fit_recording.write(found, folder, room)
+        fit_recording.write(found, folder, platform_file)
     if output.as_json:
-        print_json(told | ({} if dry_run else {"model": str(folder), "platform": str(room)}))
+        print_json(told | ({} if dry_run else {"model": str(folder), "platform": str(platform_file)}))
         return
     output.emit(rows, POINTS)
     if output.as_csv:
         return
     _tell(told)
     if not dry_run:
-        say(f"\nwritten: {folder}\nwritten: {room}\ntry: retrompi pingpong -m {name} -p {room.stem} --mode shared")
+        say(f"\nwritten: {folder}\nwritten: {platform_file}\ntry: retrompi pingpong -m {name} -p {platform_file.stem} --mode shared")
 
 
 def _tell(told: dict[str, Any]) -> None:

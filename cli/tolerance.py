@@ -156,7 +156,7 @@ def _sentences(a: Answer, found: Found) -> list[str]:
     assert a.high is not None
     if a.status == "ends":
         return [f"{share_text}: not reached; between {_short(way, a.low.x)} and {_short(way, a.high.x)} it stops completing: "
-                f"{a.high.reading.told()}"]  # fmt: skip
+                f"{a.high.reading.outcome_text()}"]  # fmt: skip
     lines = [f"{share_text}: at {_short(way, a.estimate)}{_moved(way, a.estimate, a.high)}"]
     if a.back:
         lines.append(f"{share_text}: within again at {', '.join(_short(way, p.x) for p in a.back)}")

@@ -219,7 +219,7 @@ def _print_oat(found: OneAtATime, metric: Metric, base: Scenario, mark: str) -> 
         say("\n" + click.wrap_text(f"without effect: {', '.join(still)}", 80, "", "  "))
     for bar in found.bars:
         for text, r in bar.ended:
-            say(f"no number at {bar.factor.key}={text}: {r.told()}")
+            say(f"no number at {bar.factor.key}={text}: {r.outcome_text()}")
     if moved:
         say("\nranges, values now, and where the ranges are from")
         for b in moved:
@@ -296,5 +296,5 @@ def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float
         first = found.ended[0]
         where = ", ".join(f"{k}={v}" for k, v in first[0].items())
         say(f"\n{found.dropped} of {found.samples} blocks left out: {len(found.ended)} runs have no number, the first at {where}: "
-                   f"{first[1].told()}; the indices are those of the rest")  # fmt: skip
+                   f"{first[1].outcome_text()}; the indices are those of the rest")  # fmt: skip
     say(count_line(found.counts))

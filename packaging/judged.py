@@ -17,17 +17,17 @@ from retrompi.papers.judged import document, file
 from retrompi.store import code_version, open_store
 from retrompi.studio import early
 from retrompi.studio.jobs import Jobs
-from retrompi.studio.room import Room
+from retrompi.studio.resources import Resources
 
 
 def figures() -> None:
     """The first figures' numbers."""
     with tempfile.TemporaryDirectory() as folder:
-        room = Room(Jobs(), str(Path(folder) / "store.db"))
+        resources = Resources(Jobs(), str(Path(folder) / "store.db"))
         try:
-            early.FILE.write_text(early.document(code_version(), dict(early.made(room))), encoding="utf-8")
+            early.FILE.write_text(early.document(code_version(), dict(early.made(resources))), encoding="utf-8")
         finally:
-            room.close()
+            resources.close()
 
 
 def main() -> int:

@@ -174,7 +174,7 @@ def honest(lab: Any, who: str, rng: random.Random, bench: Bench, template: str) 
 
 
 def _number(task: Any, value: float) -> Given:
-    told = start.told(task, value).strip('"')
+    told = start.value_text(task, value).strip('"')
     return Given(told, told)
 
 

@@ -461,11 +461,11 @@ def _link_seeds() -> list[Files]:
 
 
 @cache
-def _room() -> Any:
+def _resources() -> Any:
     from retrompi.studio.jobs import Jobs
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
-    return Room(Jobs(), str(Path(tempfile.mkdtemp(prefix="fuzz-room-")) / "store.db"))
+    return Resources(Jobs(), str(Path(tempfile.mkdtemp(prefix="fuzz-studio-")) / "store.db"))
 
 
 @cache
@@ -480,7 +480,7 @@ def _link(folder: Path) -> None:
 
     path, _, query = (folder / "x").read_bytes().decode("utf-8", "replace").partition("?")
     with _flask().test_request_context("/"):
-        page_content(path or "/", query, _room())
+        page_content(path or "/", query, _resources())
 
 
 @cache

@@ -183,7 +183,7 @@ def _graded(lab: _lab.Lab, p: student.Parameters, who: str, bench: Bench, found:
 
 def written(task: _lab.Task, value: Any) -> answers.Given:
     """An answer as a student writes it on the sheet: five digits and a unit."""
-    raw = value if task.kind == "text" else tomllib.loads(f"x = {start.told(task, value)}")["x"]
+    raw = value if task.kind == "text" else tomllib.loads(f"x = {start.value_text(task, value)}")["x"]
     return answers.Given(raw, answers.shown(raw))
 
 

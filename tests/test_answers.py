@@ -303,9 +303,9 @@ def test_without_keys_a_tornado_takes_every_sourced_range_that_is_read(small: st
     shared = [f.key for f in keys.sourced(case.apply(load(small), {"mode": "shared"}))]
     assert not any(k.startswith(("platform.link.", "platform.workstation.")) for k in shared)
     assert "platform.host.copy_l2" in shared
-    room = case.Room(load(small), ["wmpi"], ["nt-pair"])
+    checker = case.ValueChecker(load(small), ["wmpi"], ["nt-pair"])
     for f in found:
-        room.check(f.key, f.ends)
+        checker.check(f.key, f.ends)
 
 
 def test_a_tornado_of_a_case_with_a_known_structure(retrompi: Run, small: str) -> None:
@@ -527,10 +527,10 @@ def test_a_diff_of_two_models_and_of_two_anatomies(retrompi: Run) -> None:
 
 
 def test_a_diff_says_when_a_platform_is_not_what_it_was(retrompi: Run, tmp_path: Path) -> None:
-    room = tmp_path / "room.toml"
-    room.write_text((registry.platform("nt-pair").path or Path()).read_text())  # without its fit: another platform of the same name
+    file = tmp_path / "room.toml"
+    file.write_text((registry.platform("nt-pair").path or Path()).read_text())  # without its fit: another platform of the same name
     base = ["pingpong", "-m", "wmpi", "--mode", "distributed", "--sizes", "0", "--reps", "2", "-p"]
-    retrompi(*base, str(room))
+    retrompi(*base, str(file))
     retrompi(*base, "nt-pair")
     told = retrompi("diff", "1", "2")
     assert told.code == 1

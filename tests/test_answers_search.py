@@ -138,7 +138,7 @@ def test_a_side_that_does_not_complete_is_a_change_and_no_overtaking() -> None:
     (crossing,) = found.crossings
     assert (crossing.before, crossing.after, crossing.overtakes, crossing.estimate) == ("a", "only b", False, None)
     assert crossing.low.x <= 5 < crossing.high.x
-    assert crossing.high.a.told() == "deadlock: all wait"
+    assert crossing.high.a.outcome_text() == "deadlock: all wait"
     assert set(crossed(lambda x: None, lambda x: None, 1.0, 9.0, LINE).states) == {"neither"}
 
 
@@ -238,7 +238,7 @@ def test_a_run_that_stops_completing_is_an_answer() -> None:
     (answer,) = found.answers
     assert answer.status == "ends"
     assert answer.low.x <= 1e-3 < answer.high.x
-    assert answer.high.reading.told() == "deadlock: all wait"
+    assert answer.high.reading.outcome_text() == "deadlock: all wait"
 
 
 def test_a_response_that_comes_back_is_said() -> None:
@@ -354,7 +354,7 @@ def test_one_at_a_time_says_what_did_not_complete() -> None:
         evaluated(lambda p: None if p["y"] > 0.5 or p["x"] > 0 else 1.0 + p["y"], {"x": 0.0, "y": 0.0}), factors(x="1,2", y="-1,1")
     )
     assert [(b.factor.key, b.swing) for b in found.bars] == [("y", 1.0), ("x", None)]
-    assert [(t, r.told()) for t, r in found.bars[0].ended] == [("1", "aborted: pool empty")]
+    assert [(t, r.outcome_text()) for t, r in found.bars[0].ended] == [("1", "aborted: pool empty")]
     with refused(NoNumber, "no-number"):
         tornado.one_at_a_time(evaluated(lambda p: None, {"x": 0.0}), factors(x="1,2"))
     with refused(UsageError, "nothing-varies"):

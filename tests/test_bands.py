@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from studio_room import PATIENCE_S, UPDATE, app, client, ended, room, words
+from studio_app import PATIENCE_S, UPDATE, app, client, ended, resources, words
 
 from retrompi.base.units import format_span
 from retrompi.papers import coverage, find_paper
@@ -28,9 +28,9 @@ from retrompi.render.sweep_figures import draw, plan_of
 from retrompi.studies import metrics, posteriors
 from retrompi.studies.view import SIZE, Axis, View, lines
 from retrompi.studio import drawing, intervals
-from retrompi.studio.room import Room
+from retrompi.studio.resources import Resources
 
-__all__ = ["app", "client", "room"]  # fixtures
+__all__ = ["app", "client", "resources"]  # fixtures
 
 NAN = math.nan
 
@@ -144,7 +144,7 @@ def test_the_page_of_a_curve_says_what_its_band_is() -> None:
     assert bands.NOTE.partition("'")[0] not in curve_page.page(_curve(_rows()))
 
 
-def test_the_axis_has_room_for_the_band() -> None:
+def test_the_axis_has_space_for_the_band() -> None:
     rows = [{**r, "model": "wmpi", "mode": "shared"} for r in _rows(time_us_high=1e6)]
     plan = CurveFigure("t", "t", "time", (("wmpi", "shared"),))
     plain = [{k: v for k, v in r.items() if "_low" not in k and "_high" not in k} for r in rows]
@@ -244,8 +244,8 @@ def test_the_studio_says_the_draws_that_did_not_complete() -> None:
     assert intervals.ended_line(_told(["a"])) == "changed: 3 of 100 draws did not complete (3 aborted). The intervals are of the others."
 
 
-def test_the_draws_of_a_what_if_are_a_job_that_is_found_again(room: Room) -> None:
-    first = ended(room.jobs, room.jobs.submit("a", "draws", intervals.what_if, room.places, *ASKED, 6, [0, 65536]))
+def test_the_draws_of_a_what_if_are_a_job_that_is_found_again(resources: Resources) -> None:
+    first = ended(resources.jobs, resources.jobs.submit("a", "draws", intervals.what_if, resources.places, *ASKED, 6, [0, 65536]))
     assert first.status == "done", first.error
     told = first.result
     assert told["draws"] == 6
@@ -254,17 +254,17 @@ def test_the_draws_of_a_what_if_are_a_job_that_is_found_again(room: Room) -> Non
             assert point["time_us_low"] <= point["time_us_high"]
             assert point["completed"] == 1
     assert told["ratio"]["0"]["ends"] == [1, 1, 1], "the pool is nothing to an empty message, whatever its other parameters are"
-    again = ended(room.jobs, room.jobs.submit("a", "draws", intervals.what_if, room.places, *ASKED, 6, [0, 65536]))
+    again = ended(resources.jobs, resources.jobs.submit("a", "draws", intervals.what_if, resources.places, *ASKED, 6, [0, 65536]))
     assert again.result == told
     assert again.total == 0, "no draw was simulated"
 
 
-def test_switching_off_ends_the_job(room: Room) -> None:
-    job = room.jobs.submit("b", "draws", intervals.what_if, room.places, *ASKED, slot="whatif-draws t")
-    room.jobs.leave("b", "whatif-draws other")
-    assert not room.jobs.state(job, "b").ended
-    room.jobs.leave("b", "whatif-draws t")
-    assert room.jobs.state(job, "b").status == "cancelled"
+def test_switching_off_ends_the_job(resources: Resources) -> None:
+    job = resources.jobs.submit("b", "draws", intervals.what_if, resources.places, *ASKED, slot="whatif-draws t")
+    resources.jobs.leave("b", "whatif-draws other")
+    assert not resources.jobs.state(job, "b").ended
+    resources.jobs.leave("b", "whatif-draws t")
+    assert resources.jobs.state(job, "b").status == "cancelled"
 
 
 def _post(switch: list[str], by: str) -> dict[str, Any]:
@@ -285,16 +285,16 @@ def _post(switch: list[str], by: str) -> dict[str, Any]:
     }
 
 
-def test_the_switch_begins_and_cancels_the_draws(client: Any, room: Room) -> None:
+def test_the_switch_begins_and_cancels_the_draws(client: Any, resources: Resources) -> None:
     on = client.post(UPDATE, json=_post(["90%"], "whatif-interval.value")).json["response"]
     job = on["whatif-draws-job"]["data"]
     assert job
     off = client.post(UPDATE, json=_post([], "whatif-interval.value")).json["response"]
     assert off["whatif-draws-job"]["data"] is None
     until = time.monotonic() + PATIENCE_S
-    while any(j.id == job for j in room.jobs._open.values()) and time.monotonic() < until:
+    while any(j.id == job for j in resources.jobs._open.values()) and time.monotonic() < until:
         time.sleep(0.02)
-    assert all(j.id != job for j in room.jobs._open.values())
+    assert all(j.id != job for j in resources.jobs._open.values())
     wrong = client.post(UPDATE, json=_post(["91%"], "whatif-interval.value"))
     assert wrong.status_code != 200 or "whatif-draws-job" not in (wrong.json or {}).get("response", {})
 

@@ -22,7 +22,7 @@ from retrompi.studies.reading import NoNumber, Reading
 from retrompi.studies.scale import Scale
 from retrompi.studies.tolerance import Tolerance, Way, tolerance
 from retrompi.studies.uncertainty import Spec, ensemble
-from retrompi.studies.worth import deciding, told
+from retrompi.studies.worth import deciding, worth_lines
 
 Run = Callable[..., Outcome]
 AT_64K = metrics.parse("time@64KiB")
@@ -293,7 +293,7 @@ def test_what_would_decide_an_order_is_what_the_sides_do_not_share(store_path: P
     (line,) = deciding(*pair, metrics.parse("time@0B"))
     assert "variance of the ratio: wmpi.library" in line
     assert "discrepancy" not in line
-    (alone,) = told(pair[1], metrics.parse("time@0B"))
+    (alone,) = worth_lines(pair[1], metrics.parse("time@0B"))
     assert "discrepancy" in alone
     assert deciding(*(ensemble(open_store(store_path), [asked], Spec(draws=5)) * 2), metrics.parse("time@0B")) == []
 

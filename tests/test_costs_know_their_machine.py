@@ -77,8 +77,8 @@ def booked(asked: Resolved, change: str = "") -> tuple[Counter[str], Counter[str
     """Stage -> picoseconds, and in how many parts they were booked."""
     factors = CHANGES.get(change, {})
     # Copies of two processors slow each other down by how they overlap: a consequence, as queueing is. Here memory sustains them all.
-    hosts = tuple(replace(h, mem_streams=64.0, **{k: getattr(h, k) * f for k, f in factors.items()}) for h in asked.room.hosts)
-    asked = Resolved(asked.question, asked.model, asked.values, asked.platform, replace(asked.room, hosts=hosts))
+    hosts = tuple(replace(h, mem_streams=64.0, **{k: getattr(h, k) * f for k, f in factors.items()}) for h in asked.platform.hosts)
+    asked = Resolved(asked.question, asked.model, asked.values, asked.base_platform, replace(asked.platform, hosts=hosts))
     result = simulate.run(asked, Observe(anatomy=True, directions=((0, "begin", 0, "end"),), between=("begin", "end")))
     assert result.outcome == "completed", result.detail
     time: Counter[str] = Counter()
@@ -95,7 +95,7 @@ def booked(asked: Resolved, change: str = "") -> tuple[Counter[str], Counter[str
 
 def _wrong(asked: Resolved) -> list[str]:
     rows = simulate.compile_question(asked).rows
-    capped = any(row["bus_rate"] < host.bus_rate for row, host in zip(rows["hosts"]["kinds"], asked.room.hosts, strict=False))
+    capped = any(row["bus_rate"] < host.bus_rate for row, host in zip(rows["hosts"]["kinds"], asked.platform.hosts, strict=False))
     # Packets of one message that follow each other share the card and the wire by how they overlap: a consequence as well.
     crowded = any(hop["medium"] == "dma" and hop["packet"] < max(LONG) for hop in rows["remote"])
     # So do the two segments of a message whose header is written by itself, and how many reads they take.

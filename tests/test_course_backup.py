@@ -27,7 +27,7 @@ from retrompi.classroom.schema import Base, Usage
 from retrompi.classroom.shelf import DatabaseShelf
 from retrompi.labs.lab import lab
 from retrompi.labs.work import answer, put
-from retrompi.studio.room import Member
+from retrompi.studio.resources import Member
 
 
 def made(where: str, people: int = 3) -> Database:

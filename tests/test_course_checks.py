@@ -14,7 +14,7 @@ import sqlalchemy as sa
 import studio_work
 from flask.testing import FlaskClient
 from postgres import database_place, server  # noqa: F401  (fixtures)
-from studio_room import UPDATE, soon
+from studio_app import UPDATE, soon
 
 from retrompi.base.errors import StoreError, UsageError
 from retrompi.classroom import asked, course, lti_scores, marks, members, records
@@ -198,7 +198,7 @@ class Class:
 
     def __init__(self, db: Database, folder: Path) -> None:
         self.server = ClassServer(db, host="127.0.0.1", port=0, store=str(folder / "runs.db"))
-        self.room = self.server.room
+        self.resources = self.server.resources
 
     def browser(self, student: str = "ann") -> FlaskClient:
         client: FlaskClient = self.server.app.server.test_client()
@@ -320,7 +320,7 @@ def test_a_server_that_was_stopped_grades_what_was_asked_for_and_again_only_once
         assert some[0].post(ann)["labs-job"]["data"], "the page finds it"
         held()
         assert soon(lambda: bool(checks(db)))
-        assert soon(lambda: not any(one.room.jobs._open for one in some))
+        assert soon(lambda: not any(one.resources.jobs._open for one in some))
     finally:
         for one in some:
             one.server.close()
@@ -330,7 +330,7 @@ def test_a_server_that_was_stopped_grades_what_was_asked_for_and_again_only_once
 
 
 def test_more_than_the_studio_takes_at_once_waits_and_another_version_is_told(class_: Class, db: Database, held: Any) -> None:
-    many = class_.room.jobs.limits.jobs_a_session + 2
+    many = class_.resources.jobs.limits.jobs_a_session + 2
     for i in range(many):
         ask(db, advice=f"{i}")
     old = ask(db, "bo")
@@ -374,7 +374,7 @@ def test_a_result_that_the_database_does_not_take_is_recorded_later(
 def test_files_that_a_run_makes_are_kept_though_its_page_is_closed(class_: Class, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     from flask import g
 
-    from retrompi.studio.lab_room import Desk
+    from retrompi.studio.lab_session import Desk
 
     nine, mine = lab("9"), shelf(db)
     change(mine, nine, lambda w: seal(answer(w, nine, {t.id: t.choices[0] if t.choices else "3" for t in nine.predictions}), nine))
@@ -382,7 +382,7 @@ def test_files_that_a_run_makes_are_kept_though_its_page_is_closed(class_: Class
     session = members.enter(db, mine.member.id, "test")
     with class_.server.app.server.test_request_context("/labs"):
         g.session = session
-        desk = Desk(class_.room)
+        desk = Desk(class_.resources)
         keys = [p.key for s in desk.steps(nine, mine.open(nine)) for p in s.pieces if p.form is not None and p.form.kind == "record"]
         desk.run("9", "", keys[0], {})
     assert soon(lambda: mine.open(nine).files.get("trace.tar.zst") == b"a trace")

@@ -221,34 +221,34 @@ def test_addresses_that_lead_nowhere_answer_without_the_studio(served: ClassServ
 
 
 def test_jobs_and_uploads_are_a_members_own_and_counted(served: ClassServer, browser: Callable[[str], FlaskClient]) -> None:
-    room = served.room
+    resources = served.resources
     session = {who: members.enter(served.db, members.find(served.db, who)["id"], "test") for who in ("ann", "bo", "lecturer")}
     ann = members.find(served.db, "ann")["id"]
     served.settings(runs=2)
     try:
-        jobs = [room.jobs.submit(session["ann"], "one", _burn, 0.2) for _ in range(2)]
+        jobs = [resources.jobs.submit(session["ann"], "one", _burn, 0.2) for _ in range(2)]
         with pytest.raises(UsageError, match="the 2 simulations of today"):
-            room.jobs.submit(session["ann"], "three", _burn, 0.0)
+            resources.jobs.submit(session["ann"], "three", _burn, 0.0)
         with pytest.raises(UsageError, match="belongs to another session"):
-            room.jobs.state(jobs[0], session["bo"])
+            resources.jobs.state(jobs[0], session["bo"])
         with pytest.raises(UsageError, match="only members"):
-            room.jobs.submit("B" * 32, "stranger's", _burn, 0.0)
+            resources.jobs.submit("B" * 32, "stranger's", _burn, 0.0)
         for _ in range(3):  # teachers have no quota
-            jobs.append(room.jobs.submit(session["lecturer"], "theirs", _burn, 0.0))
+            jobs.append(resources.jobs.submit(session["lecturer"], "theirs", _burn, 0.0))
         for job, whose in zip(jobs, ["ann", "ann", *["lecturer"] * 3], strict=True):
-            assert room.jobs.wait(job, session[whose], 60).status == "done"
+            assert resources.jobs.wait(job, session[whose], 60).status == "done"
         served.quotas.flush()
         today = used(served.db, ann, datetime.now(UTC).date())
         assert today["runs"] == 2
         assert today["cpu_s"] >= 0.3
         served.settings(runs=1000, cpu_s=0.1)
         with pytest.raises(UsageError, match=r"0.1 processor seconds"):
-            room.jobs.submit(session["ann"], "four", _burn, 0.0)
+            resources.jobs.submit(session["ann"], "four", _burn, 0.0)
         served.settings(uploads=1)
-        room.uploads.add(session["ann"], "a.csv", "data:text/csv;base64,YQ==")
+        resources.uploads.add(session["ann"], "a.csv", "data:text/csv;base64,YQ==")
         with pytest.raises(UsageError, match="uploads of today"):
-            room.uploads.add(session["ann"], "b.csv", "data:text/csv;base64,YQ==")
-        assert room.uploads.of(session["bo"]) == []
+            resources.uploads.add(session["ann"], "b.csv", "data:text/csv;base64,YQ==")
+        assert resources.uploads.of(session["bo"]) == []
     finally:
         served.settings(runs=3000, cpu_s=3600.0, uploads=60)
 
@@ -279,7 +279,7 @@ def test_turns_are_a_members_wherever_the_browsers_are(served: ClassServer, brow
 def solve(served: ClassServer, student: str, **wrong: str) -> None:
     """Predicts, seals, answers and checks lab 1 as a student does, with some answers wrong."""
     one, mine = lab("1"), shelf(served, student)
-    store = open_store(str(served.room.folder / "test-runs.db"))
+    store = open_store(str(served.resources.folder / "test-runs.db"))
     usual = {"s": "1 ms", "1": "3"}
     guesses = {t.id: wrong.get(t.id, t.choices[0] if t.choices else usual.get(t.unit, "4 KiB")) for t in one.predictions}
     guesses = {k: v for k, v in guesses.items() if k not in mine.open(one).state.sealed}

@@ -40,7 +40,7 @@ COPIED = ("The card waits until the kernel has copied every frame, and the secon
 @pytest.fixture(scope="module")
 def worked(served: ClassServer) -> ClassServer:  # noqa: F811
     """Ann and Bo have the same words, Cy was wrong about the start-up three times; the right values of all are prepared."""
-    one, store = lab("1"), open_store(str(served.room.folder / "test-runs.db"))
+    one, store = lab("1"), open_store(str(served.resources.folder / "test-runs.db"))
     texts = [t.id for t in one.tasks if t.kind == "text"]
     own = {who: {t: " ".join(f"{t} {who} {i}" for i in range(40)) for t in texts} for who in ("ann", "bo", "cy")}
     solve(served, "ann", **own["ann"] | {"explain": COPIED})
@@ -56,7 +56,7 @@ def worked(served: ClassServer) -> ClassServer:  # noqa: F811
 def test_a_students_answers_stand_beside_the_right_ones_for_their_numbers(worked: ClassServer, browser: Browser) -> None:  # noqa: F811
     one, member = lab("1"), members.find(worked.db, "cy")["id"]
     rows = {r.task.id: r for r in answers.answers(worked.db, one, member, worked.preparer.right(one.name, "cy"))}
-    own = computed(one, draw(one, "cy"), Bench(open_store(str(worked.room.folder / "test-runs.db"))))
+    own = computed(one, draw(one, "cy"), Bench(open_store(str(worked.resources.folder / "test-runs.db"))))
     assert [r.task.id for r in rows.values()] == [t.id for t in one.tasks]
     startup = rows["startup"]
     assert startup.answer == "2 s"
@@ -98,7 +98,7 @@ def test_alike_works_are_told_with_reasons_and_those_unknown_are_named(worked: C
     one = lab("1")
     works = similar.works(worked.db, one)
     known = worked.preparer.known(one.name, [student for _id, student, _work in works])
-    place = str(worked.room.folder / "test-runs.db")
+    place = str(worked.resources.folder / "test-runs.db")
     told = similar.compared(lambda *_: None, one.name, works, known, place)
     ids = {who: members.find(worked.db, who)["id"] for who in ("ann", "bo", "cy")}
     assert [{p["one"], p["other"]} for p in told["pairs"]] == [{ids["ann"], ids["bo"]}]

@@ -15,7 +15,7 @@ from refusals import refused
 from retrompi import traces
 from retrompi.base.errors import InputError
 from retrompi.explore import Limits, explore
-from retrompi.explore.buffers import Buffers, PoolSize, Room
+from retrompi.explore.buffers import Buffers, PoolSize, Space
 from retrompi.explore.buffers import Path as MessagePath
 from retrompi.explore.machine import Machine
 from retrompi.explore.program import CHOICE, Program
@@ -256,7 +256,7 @@ def test_a_pool_is_exhausted_in_some_orders_only() -> None:
 def test_room_counts_only_where_a_waiting_sender_takes_in_nothing() -> None:
     lines = "0 send 1 1 300 6\n0 recv 1 1 300 6\n1 send 0 1 300 6\n1 recv 0 1 300 6\n"
     for total, verdict in ((3, "completes"), (2, "always deadlocks")):
-        path = MessagePath(((0, 1e18, "eager"),), 100, 0, None, Room(total, "packets", True))
+        path = MessagePath(((0, 1e18, "eager"),), 100, 0, None, Space(total, "packets", True))
         assert found(lines, Buffers((0, 0), path, path)).verdict == verdict
 
 

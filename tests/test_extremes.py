@@ -92,7 +92,7 @@ def test_what_ended_with_a_crash_is_one_line(name: str, text: str) -> None:
 def test_a_message_without_header_and_bytes_arrives(model: str, mode: str) -> None:
     question = Question(model, platform_of(model), pingpong([0, 1000], 2), mode, idle_overrides=True)
     asked = Resolved.of(question)
-    if asked.model().joins(asked.room, asked.placement):
+    if asked.model().joins(asked.platform, asked.placement):
         return
     base = model.partition(":")[0]
     usual, bare = (simulate.run(question.with_(overrides=sets)) for sets in ((), {f"{base}.header": "0B"}))

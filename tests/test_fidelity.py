@@ -102,7 +102,7 @@ def test_a_curve_is_straight_between_its_points_and_goes_on_beyond(name: str, pl
 def _points(name: str, platform: str, mode: str) -> list[tuple[Point, ...]]:
     """The points both ways, as sampled for the first two ranks."""
     asked = Resolved.of(Question(name, platform, pingpong(), mode))
-    pair = fidelity.pairs_of(fidelity.classes_of(asked.placement, asked.room), asked.placement, asked.room)[0]
+    pair = fidelity.pairs_of(fidelity.classes_of(asked.placement, asked.platform), asked.placement, asked.platform)[0]
     sample = samples.Samples(simulate.run).of(asked, pair)
     return [sample.there, sample.back]
 

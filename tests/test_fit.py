@@ -406,8 +406,8 @@ def test_a_folder_of_ones_own_is_not_overwritten(tmp_path: Path, curve_file: Pat
         make([curve], name="mine", folder=tmp_path / "out")
     made = make([curve], name="other", folder=tmp_path / "out")
     assert registry.model(str(made.folder)).name == "other"
-    assert made.room is not None
-    assert simulate.benchmark(Question(str(made.folder), str(made.room), pingpong([1], reps=1), "shared"))[0]["time_us"] > 0
+    assert made.platform_file is not None
+    assert simulate.benchmark(Question(str(made.folder), str(made.platform_file), pingpong([1], reps=1), "shared"))[0]["time_us"] > 0
     make([curve], name="other", folder=tmp_path / "out")  # its own may be written again
 
 

@@ -93,40 +93,40 @@ class TestFirstFigures:
     """The numbers that the studio draws before its first job."""
 
     @pytest.fixture
-    def room(self, tmp_path: Path) -> Any:
+    def resources(self, tmp_path: Path) -> Any:
         pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
         from retrompi.studio.jobs import Jobs
-        from retrompi.studio.room import Room
+        from retrompi.studio.resources import Resources
 
-        made = Room(Jobs(), str(tmp_path / "store.db"))
+        made = Resources(Jobs(), str(tmp_path / "store.db"))
         yield made
         made.close()
 
-    def test_are_those_of_a_job_now(self, room: Any) -> None:
+    def test_are_those_of_a_job_now(self, resources: Any) -> None:
         from retrompi.base import translate
         from retrompi.studio import early, first
         from retrompi.studio.page import modules
         from retrompi.studio.state import Query
 
-        now = dict(early.made(room))
+        now = dict(early.made(resources))
         assert set(now) == {"/", "/curves", "/whatif", "/anatomy", "/anatomy?view=two"} == set(early._read()), AGAIN
         for address, answers in now.items():
             path, _, search = address.partition("?")
-            _job, show, _shared = modules()[path].first(Query(search), room)
+            _job, show, _shared = modules()[path].first(Query(search), resources)
             for language, answer in answers.items():
                 with translate.speaking(language):
                     assert first._written(show(early.answer(address))) == first._written(show(answer)), f"{address} {language}: {AGAIN}"
 
     @pytest.fixture
-    def fresh(self, room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def fresh(self, resources: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         """A browser at a server that simulates nothing."""
         from retrompi.studio.app import create_app
 
         def nothing(*_: Any, **__: Any) -> None:
             raise AssertionError("a job")
 
-        monkeypatch.setattr(room.jobs, "submit", nothing)
-        return create_app(room).server.test_client()
+        monkeypatch.setattr(resources.jobs, "submit", nothing)
+        return create_app(resources).server.test_client()
 
     @pytest.mark.parametrize(
         "address", ["/curves", "/curves?series=time", "/whatif", "/anatomy", "/anatomy?view=two", "/anatomy?mode=shared"]
@@ -192,21 +192,21 @@ class TestScorecard:
 
     def test_says_by_what_and_what_has_changed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
-        from studio_room import words
+        from studio_app import words
 
         from retrompi.studio.jobs import Jobs
         from retrompi.studio.pages import scorecard
-        from retrompi.studio.room import Room
+        from retrompi.studio.resources import Resources
         from retrompi.studio.state import Query
 
-        room = Room(Jobs(), str(tmp_path / "store.db"))
+        resources = Resources(Jobs(), str(tmp_path / "store.db"))
         try:
-            said = words(scorecard.layout(Query(), room))
+            said = words(scorecard.layout(Query(), resources))
             assert f"are judged in advance ({judged.shipped().judged}, with code {judged.shipped().code})" in said
             assert "changed since" not in said
             monkeypatch.setattr(registry.model("wmpi"), "hash", classmethod(lambda cls: "0" * 64))
-            said = words(scorecard.layout(Query(), room))
+            said = words(scorecard.layout(Query(), resources))
             assert "of them rest on what has been changed since (wmpi, wmpi:whole-lines)" in said  # a variant of it
             assert "; changed since: wmpi" in said
         finally:
-            room.close()
+            resources.close()

@@ -75,8 +75,8 @@ def test_a_passage_within_another_text_is_quoted() -> None:
 def test_a_standard_phrase_counts_less_than_words_of_ones_own() -> None:
     def weight(told: str, others: list[str]) -> float:
         crowd = [facts(f"other {i}", texts={"t": text}) for i, text in enumerate(others)]
-        room = alike._Class([*crowd, facts("ann", texts={"t": told}), facts("bob", texts={"t": told})])
-        return room.reasons(len(crowd), len(crowd) + 1)[0].weight
+        class_ = alike._Class([*crowd, facts("ann", texts={"t": told}), facts("bob", texts={"t": told})])
+        return class_.reasons(len(crowd), len(crowd) + 1)[0].weight
 
     told = "the time of a message is the start up plus the size over the rate"
     phrases = [

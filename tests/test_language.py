@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cases import for_each
 from flask import g
-from studio_room import app, room
+from studio_app import app, resources
 from unwrapped import unwrapped
 
 from retrompi import studio
@@ -27,7 +27,7 @@ from retrompi.studio.page import pages
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "packaging"))
 import messages
 
-__all__ = ["app", "room"]  # fixtures
+__all__ = ["app", "resources"]  # fixtures
 
 
 @for_each(
@@ -159,11 +159,11 @@ HEADS = ("H1", "H2", "H3", "Button", "Label", "Legend", "Caption", "Title")
 
 
 @for_each("path", [p.path for p in pages()])
-def test_a_page_has_no_head_or_label_that_is_not_translated(app: Any, room: Any, path: str) -> None:
+def test_a_page_has_no_head_or_label_that_is_not_translated(app: Any, resources: Any, path: str) -> None:
     """In a language in which every translated text stands in brackets, whatever stands outside of them is the data's, or was forgotten."""
     with app.server.test_request_context(path), translate.speaking(translate.PSEUDO):
         g.session = "a" * 30
-        content, title = page_content(path, "", room)
+        content, title = page_content(path, "", resources)
     assert title.startswith("⟦")
     found = {text for kind, text in _heads(content) if kind in HEADS}
     left = {t for text in found for t in [re.sub(r"⟦[^⟦⟧]*⟧", "", re.sub(r"⟦[^⟦⟧]*⟧", "", text)).strip()] if re.search(r"[A-Za-z]{3,}", t)}
@@ -173,7 +173,7 @@ def test_a_page_has_no_head_or_label_that_is_not_translated(app: Any, room: Any,
 
 def _names() -> set[str]:
     """Names, which are the same in every language."""
-    titles = {cls.title for cls in registry.models().values()} | {room.title for room in registry.platforms().values()}
+    titles = {cls.title for cls in registry.models().values()} | {resources.title for resources in registry.platforms().values()}
     titles |= {study.title for study in design.studies().values()}  # data, as the rest of a study
     return {*titles, *registry.model_names(), *registry.platform_names(), *catalogue.scenario_names(), *design.studies()}
 
@@ -189,15 +189,15 @@ def _heads(component: Any, kind: str = "") -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("path", ["/models", "/platforms", "/whatif"])
-def test_what_stays_english_says_so(app: Any, room: Any, path: str) -> None:
+def test_what_stays_english_says_so(app: Any, resources: Any, path: str) -> None:
     """Descriptions and sources of parameters are the evidence's own words: a screen reader is told their language (WCAG 3.1.2)."""
     with app.server.test_request_context(path), translate.speaking("de"):
         g.session = "a" * 30
-        content, _title = page_content(path, "?model=wmpi" if path != "/platforms" else "?platform=nt-pair", room)
+        content, _title = page_content(path, "?model=wmpi" if path != "/platforms" else "?platform=nt-pair", resources)
     marked = set(_english(content))
-    room_of = registry.platform("nt-pair").host("server")
+    server = registry.platform("nt-pair").host("server")
     helps = [p.help for p in registry.model("wmpi").params().values()] if path != "/platforms" else [
-        f.help for f in declared(type(room_of)).values()
+        f.help for f in declared(type(server)).values()
     ]  # fmt: skip
     shown = {h for h in helps if any(h in text for _kind, text in _heads(content))}
     assert shown

@@ -186,10 +186,10 @@ def test_studies_take_the_same_placements() -> None:
     scenario = replace(catalogue.scenario("bf-wmpi-shared"), platform=ABE)
     for text, hosts in (("block", [0, 0]), ("cyclic", [0, 1]), ("n2*2", [1, 1]), ("block:1", [0, 1]), ("natural", [0, 1])):
         changed = case.apply(scenario, {"mode": text})
-        case.Room(changed, [changed.model], [changed.platform]).check("mode", [text])
+        case.ValueChecker(changed, [changed.model], [changed.platform]).check("mode", [text])
         assert list(Resolved.of(changed.question()).placement) == hosts
     with refused(UsageError, "unknown-host | 'blok'"):
-        case.Room(scenario, [scenario.model], [scenario.platform]).check("mode", ["blok"])
+        case.ValueChecker(scenario, [scenario.model], [scenario.platform]).check("mode", ["blok"])
 
 
 def test_more_ranks_than_processors_is_told_with_the_factor_and_the_platform_that_has_enough() -> None:

@@ -210,8 +210,8 @@ def test_the_command_says_what_is_left(retrompi: Callable[..., Outcome]) -> None
 def test_a_posterior_that_did_not_converge_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = replace(small(), diagnostics={**small().diagnostics, "r_hat": 1.4})
     assert not bad.converged
-    assert "NOT CONVERGED" in posterior.told(bad)
-    assert "1.4" in posterior.told(bad)
+    assert "NOT CONVERGED" in posterior.summary(bad)
+    assert "1.4" in posterior.summary(bad)
 
 
 def test_the_design_fills_the_cube() -> None:

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from studio_room import app, draw, every, room, words
+from studio_app import app, draw, every, resources, words
 
 from retrompi.studio import state
 from retrompi.studio.app import page_content
 from retrompi.studio.page import Page, modules, pages
-from retrompi.studio.room import Room
+from retrompi.studio.resources import Resources
 from retrompi.studio.state import Control, Query
 
-__all__ = ["app", "draw", "room"]  # fixtures
+__all__ = ["app", "draw", "resources"]  # fixtures
 
 PATHS = [p.path for p in pages()]
 
@@ -77,8 +77,8 @@ class TestPage:
         assert not nameless
 
 
-def test_a_page_that_is_not_there_is_one_line(room: Room) -> None:
-    content, _ = page_content("/no-such", "", room)
+def test_a_page_that_is_not_there_is_one_line(resources: Resources) -> None:
+    content, _ = page_content("/no-such", "", resources)
     assert "there is no page '/no-such'" in words(content)
 
 

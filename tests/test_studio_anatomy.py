@@ -315,7 +315,7 @@ def test_a_message_that_never_arrives_is_told() -> None:
     ],
 )
 def test_a_link_that_is_wrong_is_told_and_shown_at_its_default(search: str, expected: str) -> None:
-    page = anatomy.layout(Query(search), None)  # type: ignore[arg-type]  # the layout asks nothing of the room
+    page = anatomy.layout(Query(search), None)  # type: ignore[arg-type]  # the layout asks nothing of the resources
     assert expected in texts(page)
 
 

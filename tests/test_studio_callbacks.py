@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 from flask import g
-from studio_room import app, draw, every, room
+from studio_app import app, draw, every, resources
 
 from retrompi.labs import lab as _lab
 from retrompi.labs import work
 from retrompi.studio import lab_page, lab_text
 from retrompi.studio.app import page_content
-from retrompi.studio.lab_room import Desk
+from retrompi.studio.lab_session import Desk
 from retrompi.studio.page import pages
 
-__all__ = ["app", "draw", "room"]  # fixtures
+__all__ = ["app", "draw", "resources"]  # fixtures
 
 SESSION = "a-session-of-the-tests"
 WHO = "Ann"
@@ -76,7 +76,7 @@ def sealed(lab: _lab.Lab) -> work.Work:
 
 
 @pytest.fixture(scope="module")
-def shown(app: Any, room: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Id]]:
+def shown(app: Any, resources: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Id]]:
     """Address -> the ids of the components that stand there: every page, every step of every lab before and after its seals."""
     out: dict[str, list[Id]] = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -86,7 +86,7 @@ def shown(app: Any, room: Any, tmp_path_factory: pytest.TempPathFactory) -> dict
         def see(path: str, search: str = "") -> None:
             with app.server.test_request_context(path):
                 g.session = SESSION
-                out[path + search] = [*ids(app.layout()), *ids(page_content(path, search, room)[0])]
+                out[path + search] = [*ids(app.layout()), *ids(page_content(path, search, resources)[0])]
 
         for page in pages():
             see(page.path)
@@ -94,7 +94,7 @@ def shown(app: Any, room: Any, tmp_path_factory: pytest.TempPathFactory) -> dict
             lab = _lab.lab(name)
             for made in (work.begin(lab, WHO), sealed(lab)):
                 patch.setattr(Desk, "work", lambda self, lab, student, made=made: made)
-                for step in range(1, len(Desk(room).steps(lab, made)) + 1):
+                for step in range(1, len(Desk(resources).steps(lab, made)) + 1):
                     see("/labs", f"?lab={name}&student={WHO}&step={step}{'&sealed' if made.state.sealed else ''}")
     return out
 

@@ -1,4 +1,4 @@
-"""What the scorecard, the cards, the machine rooms, the studies and the labs of the studio show, without a browser."""
+"""What the scorecard, the cards, the platforms, the studies and the labs of the studio show, without a browser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cases import for_each
 from refusals import refused
-from studio_room import app, draw, room, words
+from studio_app import app, draw, resources, words
 
 from retrompi.studies import design
 
@@ -25,7 +25,7 @@ from retrompi.store import open_store
 from retrompi.studio import memory_levels, numbers, studying
 from retrompi.studio.statements import Choice, chosen, counts, matrix, read, statements
 
-__all__ = ["app", "draw", "room"]  # fixtures
+__all__ = ["app", "draw", "resources"]  # fixtures
 
 ROWS = [
     {
@@ -105,9 +105,9 @@ class TestStatements:
     def test_places_are_of_curves_that_the_studio_can_draw(self) -> None:
         for s in statements([]):
             if s.place is not None:
-                room = registry.platform(s.place.platform)
+                where = registry.platform(s.place.platform)
                 assert set(s.place.models) <= set(registry.model_names())
-                room.placement(s.place.mode)
+                where.placement(s.place.mode)
             for model, platform, mode, size in s.messages:
                 assert model in registry.model_names()
                 registry.platform(platform).placement(mode)
@@ -128,13 +128,13 @@ class TestNumbers:
             assert " us" not in n.value, "the field writes µs"
 
     @for_each("platform", registry.platform_names())
-    def test_every_number_of_a_room_is_in_a_table(self, platform: str) -> None:
-        room = registry.platform(platform)
-        card = platform_dossier(room)
-        found = numbers.room_numbers(card)
-        groups = numbers.groups(room, found)
-        assert sum(len(g.names) for g in groups) == len(room.hosts)
-        shown = {c.name for s in numbers.sides(room, found) for c in s.stated} | {n.name for n in found if n.area in ("wire", "loops")}
+    def test_every_number_of_a_platform_is_in_a_table(self, platform: str) -> None:
+        loaded = registry.platform(platform)
+        card = platform_dossier(loaded)
+        found = numbers.platform_numbers(card)
+        groups = numbers.groups(loaded, found)
+        assert sum(len(g.names) for g in groups) == len(loaded.hosts)
+        shown = {c.name for s in numbers.sides(loaded, found) for c in s.stated} | {n.name for n in found if n.area in ("wire", "loops")}
         firsts = {g.names[0] for g in groups}
         assert {n.name for n in found if n.name.partition(".")[0] in firsts and n.area != "loops"} <= shown
         for g in groups:  # those that are said to be alike are

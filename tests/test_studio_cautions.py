@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from cases import for_each
-from studio_room import words
+from studio_app import words
 
 from retrompi.store import open_store
 from retrompi.studies import design

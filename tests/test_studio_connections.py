@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
 import pytest
-from studio_room import soon
+from studio_app import soon
 
 from retrompi.studio import connections
 from retrompi.studio.serve import Studio

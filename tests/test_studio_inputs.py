@@ -16,12 +16,12 @@ from dash import Input, Output
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusals import refused
-from studio_room import JSON, UPDATE, app, client, room
+from studio_app import JSON, UPDATE, app, client, resources
 
 from retrompi.base.errors import UsageError
 from retrompi.studio import inputs
 
-__all__ = ["app", "client", "room"]  # fixtures
+__all__ = ["app", "client", "resources"]  # fixtures
 
 POSTS = int(os.environ.get("RETROMPI_STUDIO_POSTS", "160"))
 TEXTS = st.one_of(

@@ -14,16 +14,16 @@ import pytest
 import studio_work
 from cases import for_each
 from refusals import refused
-from studio_room import PATIENCE_S, UPDATE, app, client, ended, room, soon
+from studio_app import PATIENCE_S, UPDATE, app, client, ended, resources, soon
 
 from retrompi.base.errors import UsageError
 from retrompi.studio import parts
 from retrompi.studio.job import JobState
 from retrompi.studio.jobs import Jobs
 from retrompi.studio.limits import Limits
-from retrompi.studio.room import Room
+from retrompi.studio.resources import Resources
 
-__all__ = ["app", "client", "room"]  # fixtures
+__all__ = ["app", "client", "resources"]  # fixtures
 
 
 @pytest.fixture(scope="module")
@@ -263,7 +263,7 @@ def question(series: str, by: str, packet: str = "192KiB") -> dict[str, Any]:
     }
 
 
-def test_what_overtakes_a_question_is_answered_with_its_job(client: Any, room: Room) -> None:
+def test_what_overtakes_a_question_is_answered_with_its_job(client: Any, resources: Resources) -> None:
     """A view or a tick that comes while the answer is on its way asks no other job, nor for an older one."""
     answers = []
     for series, by in (("bandwidth", "whatif-question.data"), ("time", "whatif-series.value"), ("time", "whatif-tick.n_intervals")):

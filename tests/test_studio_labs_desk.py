@@ -9,7 +9,7 @@ import pytest
 from cases import for_each
 from flask import g
 from refusals import refused
-from studio_room import app, draw, room, words
+from studio_app import app, draw, resources, words
 
 from retrompi.base.errors import RetrompiError
 from retrompi.labs import lab as _lab
@@ -17,10 +17,10 @@ from retrompi.labs import work
 from retrompi.labs.shelf import FolderShelf
 from retrompi.studio import lab_commands, lab_text
 from retrompi.studio.lab_page import Saved
-from retrompi.studio.lab_room import Desk
-from retrompi.studio.room import Member
+from retrompi.studio.lab_session import Desk
+from retrompi.studio.resources import Member
 
-__all__ = ["app", "draw", "room"]  # fixtures
+__all__ = ["app", "draw", "resources"]  # fixtures
 
 ONE = _lab.lab("1")
 NAMES = _lab.lab_names()
@@ -48,34 +48,34 @@ def test_nothing_behind_a_prediction_shows_before_it_is_sealed(name: str) -> Non
     assert len({p.key for s in after for p in s.pieces if p.form is not None}) == sum(p.form is not None for s in after for p in s.pieces)
 
 
-def test_a_form_behind_a_prediction_does_not_run(app: Any, room: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_form_behind_a_prediction_does_not_run(app: Any, resources: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with app.server.test_request_context("/labs"):
         g.session = "a-session"
         with refused(RetrompiError, "sealed"):
-            Desk(room).run("1", "Ann", "1", {})
+            Desk(resources).run("1", "Ann", "1", {})
 
 
 def test_in_a_class_the_shelf_is_the_member_s_whatever_id_is_typed(
-    app: Any, room: Any, draw: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    app: Any, resources: Any, draw: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     mine = FolderShelf(tmp_path / "mine", "bob@example.edu")
-    monkeypatch.setattr(room, "member", lambda session: Member(7, "Bob", "bob@example.edu", "student"))
-    monkeypatch.setattr(room, "shelf_of", lambda session: mine)
+    monkeypatch.setattr(resources, "member", lambda session: Member(7, "Bob", "bob@example.edu", "student"))
+    monkeypatch.setattr(resources, "shelf_of", lambda session: mine)
     with app.server.test_request_context("/labs"):
         g.session = "a-session"
-        assert Desk(room).save("1", "Ann", "p-startup", "1 ms") == Saved("saved")
+        assert Desk(resources).save("1", "Ann", "p-startup", "1 ms") == Saved("saved")
     assert mine.open(ONE).answers == {"p-startup": "1 ms"}
     shown = words(draw("/labs", "?lab=1&student=Ann")[0])
     assert "bob@example.edu" in shown
     assert "Ann" not in shown
 
 
-def test_what_a_field_lacks_is_said_beside_it(app: Any, room: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_field_lacks_is_said_beside_it(app: Any, resources: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with app.server.test_request_context("/labs"):
         g.session = "a-session"
-        desk = Desk(room)
+        desk = Desk(resources)
         kept = desk.save("1", "Ann", "p-startup", "5")
         assert kept.line == "saved"
         assert "unit" in kept.wrong

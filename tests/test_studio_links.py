@@ -17,20 +17,20 @@ from retrompi.studio.jobs import Jobs
 from retrompi.studio.lab_commands import form_of, view_of
 from retrompi.studio.pages import whatif
 from retrompi.studio.parameters import slots_for
-from retrompi.studio.room import Room
+from retrompi.studio.resources import Resources
 from retrompi.studio.state import Query, read
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
-    made = Room(Jobs(), str(tmp_path_factory.mktemp("studio") / "store.db"))
+def resources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Resources]:
+    made = Resources(Jobs(), str(tmp_path_factory.mktemp("studio") / "store.db"))
     yield made
     made.close()
 
 
 @for_each("student", ["ann", "bob", "nobody", "Zoë 17"])
 @for_each("name", lab_names())
-def test_every_what_if_of_a_lab_is_taken_as_it_is(name: str, student: str, room: Room) -> None:
+def test_every_what_if_of_a_lab_is_taken_as_it_is(name: str, student: str, resources: Resources) -> None:
     """Nothing of a link is left out, and the command that the page shows sets what the link does."""
     found = lab(name)
     written = text.rendered(found, draw(found, student), student)
@@ -48,11 +48,11 @@ def test_every_what_if_of_a_lab_is_taken_as_it_is(name: str, student: str, room:
             asked = [f"{n}={v}".replace(" ", "") for n, v in values["set"].items()]
             own = ("platform.", f"{place[0]}.")
             assert set(wanted) <= {a if a.startswith(own) else f"{place[0]}.{a}" for a in asked}
-            assert "left out" not in str(whatif.layout(query, room))
+            assert "left out" not in str(whatif.layout(query, resources))
 
 
-def test_a_setting_that_there_is_not_is_said_to_be_left_out(room: Room) -> None:
-    shown = str(whatif.layout(Query("model=wmpi&set=platform.host.cores=2&set=platform.host.nonsense=2"), room))
+def test_a_setting_that_there_is_not_is_said_to_be_left_out(resources: Resources) -> None:
+    shown = str(whatif.layout(Query("model=wmpi&set=platform.host.cores=2&set=platform.host.nonsense=2"), resources))
     assert "set=platform.host.nonsense=2 in this link was left out: the curves below are without it" in shown
     assert "set=platform.host.cores=2 in this link" not in shown
     assert "--set platform.host.cores=2" in shown

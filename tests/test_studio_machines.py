@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from cases import for_each
-from studio_room import app, draw, every, room, words
+from studio_app import app, draw, every, resources, words
 
 from retrompi.spec import machines
 from retrompi.studio import menus
 
-__all__ = ["app", "draw", "room"]
+__all__ = ["app", "draw", "resources"]
 
 
 def test_every_host_is_offered_and_compositions_of_limited_size_are_taken_but_no_paths(tmp_path: Path) -> None:

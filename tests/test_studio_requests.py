@@ -23,16 +23,16 @@ import studio_work
 import zstandard
 from cases import for_each
 from refusals import refused
-from studio_room import JSON, UPDATE, app, client, ended, room, soon
+from studio_app import JSON, UPDATE, app, client, ended, resources, soon
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studio.app import create_app
 from retrompi.studio.guard import Guard
 from retrompi.studio.page import pages
-from retrompi.studio.room import Room
+from retrompi.studio.resources import Resources
 from retrompi.studio.serve import Studio
 
-__all__ = ["app", "client", "room"]  # fixtures
+__all__ = ["app", "client", "resources"]  # fixtures
 
 PATHS = [p.path for p in pages()]
 
@@ -86,10 +86,10 @@ def test_the_first_page_loads_nothing_from_elsewhere(client: Any) -> None:
     assert client.get("/").headers["Cache-Control"] == "no-store"
 
 
-def test_tools_of_developers_are_off_whatever_the_environment_says(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tools_of_developers_are_off_whatever_the_environment_says(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("UI", "DEBUG", "PROPS_CHECK", "SERVE_DEV_BUNDLES", "HOT_RELOAD", "PRUNE_ERRORS", "MCP_ENABLED", "COMPRESS"):
         monkeypatch.setenv(f"DASH_{name}", "true")
-    client = create_app(room).server.test_client()
+    client = create_app(resources).server.test_client()
     text = client.get("/").text
     config = json.loads(re.findall(r'<script id="_dash-config"[^>]*>(.*?)</script>', text)[0])
     assert config["ui"] is False
@@ -220,9 +220,9 @@ def test_whatever_a_callback_is_sent_is_a_line_and_never_a_defect(
     assert "failed" not in caplog.text
 
 
-def test_jobs_of_another_session_are_not_shown_by_a_callback(app: Any, client: Any, room: Room) -> None:
-    job = room.jobs.submit("somebody", "secret title", studio_work.echo, "secret result")
-    ended(room.jobs, job, "somebody")
+def test_jobs_of_another_session_are_not_shown_by_a_callback(app: Any, client: Any, resources: Resources) -> None:
+    job = resources.jobs.submit("somebody", "secret title", studio_work.echo, "secret result")
+    ended(resources.jobs, job, "somebody")
     output = next(o for o in app.callback_map if o == "curves-download.data")
     body = {
         "output": output, "outputs": {"id": "curves-download", "property": "data"},
@@ -241,8 +241,8 @@ TOKEN = "correct-horse-battery"
 
 
 @pytest.fixture(scope="module")
-def locked(room: Room) -> Any:
-    return create_app(room, Guard(TOKEN, frozenset({"lab.example"}), public=True))
+def locked(resources: Resources) -> Any:
+    return create_app(resources, Guard(TOKEN, frozenset({"lab.example"}), public=True))
 
 
 def test_without_the_token_nothing_is_served(locked: Any) -> None:
@@ -274,8 +274,8 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(locked: Any, caplog: 
     assert TOKEN not in caplog.text
 
 
-def test_guessing_is_refused_and_made_slow(room: Room) -> None:
-    app = create_app(room, Guard(TOKEN, public=True))
+def test_guessing_is_refused_and_made_slow(resources: Resources) -> None:
+    app = create_app(resources, Guard(TOKEN, public=True))
     client = app.server.test_client()
     statuses = [client.get("/?token=wrong").status_code for _ in range(12)]
     assert statuses[:10] == [403] * 10

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from cases import for_each
 from refusals import refused
-from studio_room import PATIENCE_S, UPDATE, app, client, draw, every, room, words
+from studio_app import PATIENCE_S, UPDATE, app, client, draw, every, resources, words
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.spec import registry
 from retrompi.studio import parameters, parts, runs
-from retrompi.studio.room import Room
+from retrompi.studio.resources import Resources
 
-__all__ = ["app", "client", "draw", "room"]  # fixtures
+__all__ = ["app", "client", "draw", "resources"]  # fixtures
 
 
 @for_each("model", registry.model_names())
@@ -51,11 +51,11 @@ def test_only_what_differs_is_an_override() -> None:
 
 
 @for_each("name", ["../models/wmpi", "/tmp", "./x", "nope", ""])
-def test_a_path_is_no_name(name: str, room: Room) -> None:
+def test_a_path_is_no_name(name: str, resources: Resources) -> None:
     for code, use in (
         ("unknown-model", lambda: parameters.slots(name, "nt-pair", "shared")),
         ("unknown-platform", lambda: parameters.slots("wmpi", name, "shared")),
-        ("unknown-model", lambda: runs.curve(room.places, name, "nt-pair", "shared", [0])),
+        ("unknown-model", lambda: runs.curve(resources.places, name, "nt-pair", "shared", [0])),
     ):
         with refused(UsageError, code):
             use()
@@ -183,7 +183,7 @@ def curves_body(overlays: list[str], by: str = "curves-overlays.value") -> dict[
     }
 
 
-def test_an_uploaded_curve_is_drawn_counted_and_downloaded_by_its_owner_only(app: Any, client: Any, room: Room) -> None:
+def test_an_uploaded_curve_is_drawn_counted_and_downloaded_by_its_owner_only(app: Any, client: Any, resources: Resources) -> None:
     def answered(overlays: list[str]) -> Any:
         until, by = time.monotonic() + PATIENCE_S, "curves-overlays.value"
         while True:
@@ -207,7 +207,7 @@ def test_an_uploaded_curve_is_drawn_counted_and_downloaded_by_its_owner_only(app
     problems = json.dumps(answer["curves-problems"])
     assert "no such upload" in problems
     assert "bad=<i>%{x}.csv:" in problems
-    assert str(room.folder) not in problems
+    assert str(resources.folder) not in problems
     traces = answer["curves-figure"]["figure"]["data"]
     mine = next(t for t in traces if t["name"].endswith(", measured"))
     assert mine["y"] == pytest.approx([0.01, 1024 / 180, 1048576 / 30000])
@@ -231,12 +231,12 @@ def test_an_uploaded_curve_is_drawn_counted_and_downloaded_by_its_owner_only(app
     assert "b>.csv" not in seen.text
 
 
-def test_a_link_to_an_upload_is_its_sessions(app: Any, room: Room, draw: Any) -> None:
+def test_a_link_to_an_upload_is_its_sessions(app: Any, resources: Resources, draw: Any) -> None:
     assert draw("/curves")
     data = "data:text/csv;base64," + base64.b64encode(TABLE).decode()
-    mine = room.uploads.add("a-session-of-the-tests", "mine.csv", data, "curve")
-    theirs = room.uploads.add("another", "theirs.csv", data, "curve")
-    trace = room.uploads.add("a-session-of-the-tests", "lu.txt", data)
+    mine = resources.uploads.add("a-session-of-the-tests", "mine.csv", data, "curve")
+    theirs = resources.uploads.add("another", "theirs.csv", data, "curve")
+    trace = resources.uploads.add("a-session-of-the-tests", "lu.txt", data)
     content, _ = draw("/curves", f"?run=upload:{mine.id}&run=upload:{theirs.id}&run=upload:nonsense")
     menu = next(c for c in every(content) if getattr(c, "id", None) == "curves-overlays")
     assert menu.value == [f"upload:{mine.id}"]

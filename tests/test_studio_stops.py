@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from studio_room import JSON, app, client, room
+from studio_app import JSON, app, client, resources
 
 from retrompi.studio import runs, stops
 from retrompi.studio.parameters import slots
 
-__all__ = ["app", "client", "room"]  # fixtures
+__all__ = ["app", "client", "resources"]  # fixtures
 
 HERE = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "sets": {}, "name": "wmpi.packet"}
 

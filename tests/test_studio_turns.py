@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import studio_work
 from cases import for_each
-from studio_room import ended, soon
+from studio_app import ended, soon
 
 from retrompi.spec.bounds import Bounds
 from retrompi.studio.jobs import Jobs

@@ -105,7 +105,7 @@ def test_constants_of_a_source_and_what_the_user_sets_are_not_drawn() -> None:
 def test_a_card_is_drawn_no_faster_than_the_bus_of_its_host() -> None:
     run = asked("mpich", "p4-1800*2@ge-ga620", "distributed")
     sets = sets_at(run, priors_of(run), {"ge-ga620.card.nic_rate": 1.0})
-    assert sets["platform.n1.nic_rate"] == run.room.quantities["n1.bus_rate"].text
+    assert sets["platform.n1.nic_rate"] == run.platform.quantities["n1.bus_rate"].text
 
 
 @pytest.mark.parametrize("workload", [Message(SIZE), Starts(2, 1)])

@@ -12,7 +12,7 @@ import pytest
 from browser import browser
 from cases import for_each
 from script_texts import MARKS, texts, unmarked
-from studio_room import app, room
+from studio_app import app, resources
 
 from retrompi import render, studio
 from retrompi.base import translate
@@ -24,7 +24,7 @@ from retrompi.studio.words import STAGE_WORDS
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "packaging"))
 import messages
 
-__all__ = ["app", "browser", "room"]  # fixtures
+__all__ = ["app", "browser", "resources"]  # fixtures
 
 SCRIPTS = sorted([*Path(studio.__file__).parent.glob("assets/*.js"), *Path(render.__file__).parent.glob("*.js")])
 

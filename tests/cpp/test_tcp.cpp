@@ -152,9 +152,9 @@ TEST_F(Tcp, RoomIsWhatTheSendBufferHasLeft) {
   make({.sndbuf = 3 * kMss});
   write_at(0, *there, kMss);
   w.loop.step();
-  EXPECT_EQ(there->tcp.room(), 2 * kMss);
+  EXPECT_EQ(there->tcp.space(), 2 * kMss);
   run();
-  EXPECT_EQ(there->tcp.room(), 3 * kMss);
+  EXPECT_EQ(there->tcp.space(), 3 * kMss);
 }
 
 // The segment is lost when it is put on the wire, at 1010 us; the timer started when it was sent, and the retransmission takes as long as the first

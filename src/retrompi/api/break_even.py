@@ -133,7 +133,7 @@ def break_even_of(
         found = break_even(_paired(ask, points), scale, low, high, rules)
         drawn = None
         if spec is not None:
-            drawn = _drawn(ask, spec, lambda at: break_even(_paired(at, points), scale, low, high, coarser(rules)))
+            drawn = _search_draws(ask, spec, lambda at: break_even(_paired(at, points), scale, low, high, coarser(rules)))
         return BreakEven(base, wanted, found, cautions_of(ask, bounds, spec), drawn)
 
 
@@ -147,7 +147,7 @@ def _paired(ask: Callable[[Sequence[Any]], Sequence[Any]], points: Callable[[Seq
     return evaluate
 
 
-def _drawn(ask: Asker, spec: Spec, search: Callable[[Any], Found]) -> Crossed:
+def _search_draws(ask: Asker, spec: Spec, search: Callable[[Any], Found]) -> Crossed:
     """The search in each draw."""
     from retrompi.studies.certainty import DrawnAsker, crossed, together
 

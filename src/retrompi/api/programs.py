@@ -168,8 +168,8 @@ class Runtimes(Table):
     @property
     def title(self) -> str:
         """The program, how many runtimes, and on how many platforms."""
-        models, rooms = ({getattr(r, key) for r in self.found} for key in ("model", "platform"))
-        return f"{self.candidates.base.name} on {len(models)} runtimes" + (f" and {len(rooms)} platforms" if len(rooms) > 1 else "")
+        models, platforms = ({getattr(r, key) for r in self.found} for key in ("model", "platform"))
+        return f"{self.candidates.base.name} on {len(models)} runtimes" + (f" and {len(platforms)} platforms" if len(platforms) > 1 else "")
 
     @property
     def warnings(self) -> tuple[Caution, ...]:

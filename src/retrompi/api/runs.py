@@ -96,7 +96,7 @@ class _Answer(Table):
     def warnings(self) -> tuple[Caution, ...]:
         """What one should know of it beside its numbers, as the command says it: code, text, about, minor."""
         asked = self.asked
-        beyond = calibration(asked.model, asked.platform, sizes=self._sizes(), ranks=asked.ranks, sets=asked.question.sets)
+        beyond = calibration(asked.model, asked.base_platform, sizes=self._sizes(), ranks=asked.ranks, sets=asked.question.sets)
         return (*of_run(asked, stored(self.row["facts"]), self.rate), *beyond, *self._of_draws())
 
     def _readings(self, drawn: Ensemble) -> list[Reading]:

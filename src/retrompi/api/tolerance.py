@@ -156,7 +156,7 @@ def tolerance_of(
             return ask([{way.scale.key: way.scale.text(x)} for x in values])
 
         found = search(evaluate, way, start, slower=shares, more_is_better=metric.more_is_better, width=width)
-        drawn = [] if spec is None else _drawn(ask, spec, way, shares, width)
+        drawn = [] if spec is None else _search_draws(ask, spec, way, shares, width)
         warnings = cautions_of(ask, [base, far], spec)
     return Tolerance(base, metric, found, warnings, _alone(base, way, shares) if one_run else {}, spec, drawn)
 
@@ -172,7 +172,7 @@ def _alone(base: Scenario, way: Way, shares: Sequence[float]) -> dict[float, Tol
     return {t.slower: t for t in tolerated(base, result.recorded_path, way.scale.key, tuple(shares), down=way.down)}
 
 
-def _drawn(ask: Asker, spec: Spec, way: Way, shares: Sequence[float], width: float) -> list[Distance]:
+def _search_draws(ask: Asker, spec: Spec, way: Way, shares: Sequence[float], width: float) -> list[Distance]:
     """The search in each draw; the key's own value is the given one in all of them."""
     from retrompi.studies.certainty import WIDTH, DrawnAsker, distances, together
     from retrompi.studies.tolerance import tolerance as search

@@ -126,7 +126,7 @@ def factors_of(base: Scenario, vary: Mapping[str, str]) -> list[Factor]:
         if not found:
             raise UsageError(f"no parameter of '{base.name}' has a sourced range; give --vary KEY=LOW..HIGH", code="nothing-varies")
         return found
-    room = case.Room(base, [base.model], [base.platform])
+    checker = case.ValueChecker(base, [base.model], [base.platform])
     out: list[Factor] = []
     for key, text in vary.items():
         name = case.proper(key)
@@ -137,7 +137,7 @@ def factors_of(base: Scenario, vary: Mapping[str, str]) -> list[Factor]:
         factor = Factor(axis, whole, case.about(base, name).text)
         if len(factor.ends) > 64:
             raise UsageError(f"'{name}' has {len(factor.ends)} values; a tornado takes LOW..HIGH or a short list", code="bad-range")
-        room.check(name, factor.ends)
+        checker.check(name, factor.ends)
         out.append(factor)
     return out
 

@@ -15,7 +15,7 @@ from retrompi.classroom.schema import Check, CheckResult
 from retrompi.classroom.shelf import kept_work
 from retrompi.labs import text as _text
 from retrompi.labs.lab import Lab, Task
-from retrompi.labs.start import told
+from retrompi.labs.start import value_text
 from retrompi.labs.student import draw
 
 __all__ = ["Answered", "Checked", "answers", "checks"]
@@ -58,7 +58,7 @@ def _shown(task: Task, value: Any) -> str:
         return ", ".join(task.shown(str(one)) for one in value)
     if not task.number:
         return task.shown(str(value))
-    return told(task, value).strip('"')
+    return value_text(task, value).strip('"')
 
 
 def _results(db: Database, lab: Lab, member_id: int) -> list[dict[str, Any]]:

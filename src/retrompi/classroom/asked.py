@@ -27,7 +27,7 @@ from retrompi.labs.work import Asked, Last, Work
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
-    from retrompi.studio.room import Member as Person
+    from retrompi.studio.resources import Member as Person
 
 __all__ = ["Waiting", "ask", "fail", "last", "record", "waiting"]
 

@@ -79,7 +79,7 @@ def of_course(db: Database, labs: Sequence[str] = ()) -> list[Person]:
     out = []
     for person in people:
         grades = {
-            lab: Grade(one.points, one.of, one.open, _told(one.open, one.late))
+            lab: Grade(one.points, one.of, one.open, _feedback(one.open, one.late))
             for (member, lab), one in found.items()
             if member == person.id and one.checked is not None and (not labs or lab in labs)
         }
@@ -87,7 +87,7 @@ def of_course(db: Database, labs: Sequence[str] = ()) -> list[Person]:
     return out
 
 
-def _told(left: float, late: bool) -> str:
+def _feedback(left: float, late: bool) -> str:
     """What goes with the points as feedback."""
     parts = [f"not marked yet: {left:g} points" if left else "", "handed in late" if late else ""]
     return "; ".join(p for p in parts if p)
@@ -103,7 +103,7 @@ def of_collected(data: Any, source: Any = None) -> list[Person]:
             key = (number, "") if number else ("", str(row["student"]))
             known = found.get(key) or Person(str(row["student"]), account or str(row["student"]), account=account, account_id=number)
             left = float(row.get("open") or 0.0)
-            grade = Grade(float(row["points"]), float(row["of"]), left, _told(left, bool(row.get("late"))))
+            grade = Grade(float(row["points"]), float(row["of"]), left, _feedback(left, bool(row.get("late"))))
             before = known.grades.get(str(row["lab"]))
             if before is None or before.points < grade.points:
                 known = Person(known.student, known.name, "", account, number, {**known.grades, str(row["lab"]): grade})

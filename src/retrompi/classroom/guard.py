@@ -43,7 +43,7 @@ class ClassGuard(Guard):
         return True
 
     def client(self, session: str) -> str:
-        """A member's browsers share their turns, whatever their addresses; a class in one room does not share one."""
+        """A member's browsers share their turns, whatever their addresses; a class behind one address does not share one."""
         found = self.roster.member(session)
         return f"member {found.id}" if found is not None else super().client(session)
 

@@ -59,7 +59,7 @@ def _page(title: str, body: str, status: int = 200, *, frames: str = "*", post_t
     return Response(text, status, headers, mimetype="text/html")
 
 
-def _told(function: Callable[[], Response]) -> Callable[[], Response]:
+def _refusal_as_page(function: Callable[[], Response]) -> Callable[[], Response]:
     """What is refused is one line on a page."""
 
     @wraps(function)
@@ -91,15 +91,15 @@ def install(server: Flask, hall: Hall) -> None:
         answer.headers["Cache-Control"] = "no-store"
         return answer
 
-    @_told
+    @_refusal_as_page
     def login() -> Response:
         return sent_on(given())
 
-    @_told
+    @_refusal_as_page
     def again() -> Response:
         return sent_on(lti_launch.again(hall, request.args.get("state", "")[:200]))
 
-    @_told
+    @_refusal_as_page
     def launch() -> Response:
         told = given()
         state, token, browser = told.get("state", ""), told.get("id_token", ""), request.cookies.get(COOKIE, "")
@@ -122,12 +122,12 @@ def install(server: Flask, hall: Hall) -> None:
                      f'<p><a class="go" target="_blank" rel="noopener" href="/lti/enter?ticket={way}">Open the lab</a></p>',
                      frames=_framers(launched.platform, launched.settings.get("return")))  # fmt: skip
 
-    @_told
+    @_refusal_as_page
     def enter() -> Response:
         data = lti_launch.redeemed(hall.engine, "enter", request.args.get("ticket", "")[:200])
         return hall.admit(int(data["member"]), str(data["path"]))
 
-    @_told
+    @_refusal_as_page
     def choose() -> Response:
         told = given()
         data = lti_launch.redeemed(hall.engine, "choose", told.get("ticket", "")[:200])
@@ -137,7 +137,7 @@ def install(server: Flask, hall: Hall) -> None:
                 f"<button>Back to the course</button></form><script>{_SUBMIT}</script>")  # fmt: skip
         return _page("Chosen", body, frames=_framers(platform, url), post_to=_origin(url))
 
-    @_told
+    @_refusal_as_page
     def keys() -> Response:
         return jsonify(lti_platforms.public_keys(hall.engine))
 

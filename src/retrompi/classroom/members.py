@@ -19,7 +19,7 @@ from retrompi.base.translate import _
 from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Course, Device, Link, Member
 from retrompi.labs.student import normal_id, shown_id
-from retrompi.studio.room import Member as Person
+from retrompi.studio.resources import Member as Person
 
 __all__ = ["ROLES", "Refused", "add", "by_session", "code_for", "digest", "enrol", "enter", "find", "join", "link_for", "members",
            "of_link", "person", "remove", "rename", "saw", "sign_out"]  # fmt: skip

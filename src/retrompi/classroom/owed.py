@@ -15,12 +15,12 @@ from retrompi.classroom.prepare import SESSION
 from retrompi.labs.lab import lab as lab_of
 from retrompi.labs.work import Asked
 from retrompi.studio.lab_jobs import check
-from retrompi.studio.lab_room import Desk, owner_of
+from retrompi.studio.lab_session import Desk, owner_of
 
 if TYPE_CHECKING:
     from retrompi.classroom.shelf import DatabaseShelf
     from retrompi.labs.grade import Grading
-    from retrompi.studio.room import Member, Room
+    from retrompi.studio.resources import Member, Resources
 
 __all__ = ["Owed"]
 
@@ -28,9 +28,9 @@ __all__ = ["Owed"]
 class Owed:
     """The checks that are graded again, and the results that are recorded later. Thread-safe."""
 
-    def __init__(self, db: Database, room: Room, shelf: Callable[[Member], DatabaseShelf]) -> None:
-        self._db, self._room, self._shelf = db, room, shelf
-        self._known = Desk(room).known
+    def __init__(self, db: Database, resources: Resources, shelf: Callable[[Member], DatabaseShelf]) -> None:
+        self._db, self._resources, self._shelf = db, resources, shelf
+        self._known = Desk(resources).known
         self._lock = threading.Lock()
         self._again: deque[Waiting] = deque()
         self._unrecorded: deque[tuple[Asked, Grading]] = deque()
@@ -70,9 +70,9 @@ class Owed:
         if version != lab.version:
             raise InputError(f"asked for with version {version} of lab {lab.key}; this retrompi has {lab.version}", code="wrong-version")
         with translate.speaking(one.language):
-            title, function, args, then = check(one.asked, self._shelf(one.member), one.work, self._room.places[1], self._known)
+            title, function, args, then = check(one.asked, self._shelf(one.member), one.work, self._resources.places[1], self._known)
             whose = owner_of(one.member)
-            self._room.jobs.submit(
+            self._resources.jobs.submit(
                 whose, title, function, *args, slot="labs again", client=whose, payer=SESSION, then=then, stays=True
             )  # fmt: skip
 

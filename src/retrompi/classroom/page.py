@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from retrompi.base import translate
 from retrompi.base.translate import _, ngettext
-from retrompi.studio.room import Member
+from retrompi.studio.resources import Member
 
 __all__ = ["ago", "field", "here", "message", "page", "style", "teaching", "utc", "when"]
 

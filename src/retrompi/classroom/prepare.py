@@ -1,7 +1,7 @@
 """Answers of the students' own numbers, simulated before they are needed: a check then simulates nothing.
 
 One job at a time works through them, for all students after a restart; a check that comes first simulates for itself. What is known is
-shared with the labs' pages (`retrompi.studio.lab_room.Desk`).
+shared with the labs' pages (`retrompi.studio.lab_session.Desk`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from retrompi.classroom.schema import Member as Row
 from retrompi.classroom.schema import Work
 from retrompi.labs.lab import lab as lab_of
 from retrompi.studio.lab_jobs import expected, key_of
-from retrompi.studio.lab_room import Desk
+from retrompi.studio.lab_session import Desk
 
 if TYPE_CHECKING:
-    from retrompi.studio.room import Member, Room
+    from retrompi.studio.resources import Member, Resources
 
 __all__ = ["SESSION", "Preparer"]
 
@@ -36,11 +36,11 @@ _WAIT_S = 120.0
 class Preparer:
     """Prepares the works that are begun, those at hand first. Thread-safe."""
 
-    def __init__(self, db: Database, room: Room) -> None:
-        self._db, self._room = db, room
+    def __init__(self, db: Database, resources: Resources) -> None:
+        self._db, self._resources = db, resources
         self._changed = threading.Condition()
         self._waiting: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._known = Desk(room).known
+        self._known = Desk(resources).known
         self._ending = False
         self._thread = threading.Thread(target=self._work, name="course references", daemon=True)
 
@@ -87,10 +87,10 @@ class Preparer:
                 self._waiting.pop((lab, student), None)
 
     def _compute(self, lab: str, student: str) -> None:
-        key, jobs = key_of(lab_of(lab), student), self._room.jobs
+        key, jobs = key_of(lab_of(lab), student), self._resources.jobs
         if self._known.get(key) is not None:
             return
-        job = jobs.submit(SESSION, "answers", expected, lab, student, self._room.places[1], client=SESSION)
+        job = jobs.submit(SESSION, "answers", expected, lab, student, self._resources.places[1], client=SESSION)
         state = jobs.wait(job, SESSION, _WAIT_S)
         if state.status == "done":
             self._known.put(key, state.result)

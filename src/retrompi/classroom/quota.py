@@ -14,7 +14,7 @@ from retrompi.base.errors import UsageError
 from retrompi.classroom.course import Settings
 from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Usage
-from retrompi.studio.room import Member
+from retrompi.studio.resources import Member
 
 __all__ = ["Quotas", "used"]
 

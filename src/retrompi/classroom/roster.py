@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from retrompi.classroom import members
 from retrompi.classroom.database import Database
-from retrompi.studio.room import Member
+from retrompi.studio.resources import Member
 
 __all__ = ["Roster"]
 

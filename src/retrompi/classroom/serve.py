@@ -29,9 +29,9 @@ from retrompi.classroom.shelf import DatabaseShelf
 from retrompi.classroom.teacher import teacher
 from retrompi.studio.guard import Guard
 from retrompi.studio.limits import Limits
-from retrompi.studio.room import Member
+from retrompi.studio.resources import Member
 from retrompi.studio.serve import Studio, is_loopback, reachable
-from retrompi.studio.uploads import of_room
+from retrompi.studio.uploads import uploads_of
 
 __all__ = ["ClassServer", "Hall", "base_of", "checked_address"]
 
@@ -90,15 +90,15 @@ class ClassServer(Studio):
         super().__init__(host=host, port=port, token=secrets.token_urlsafe(24), store=store or file_of_runs(db), names=named, limits=limits)
 
     def furnish(self) -> None:
-        """Gives the room its members, their shelves and quotas."""
-        room = self.room
-        self.preparer = Preparer(self.db, room)
-        self.owed = Owed(self.db, room, self._shelf_of)
-        room.member = self.roster.member
-        room.shelf_of = self._shelf
-        room.more = self._more
-        room.jobs.account = self.quotas
-        of_room(room).account = self.quotas.upload
+        """Gives the resources their members, their shelves and quotas."""
+        resources = self.resources
+        self.preparer = Preparer(self.db, resources)
+        self.owed = Owed(self.db, resources, self._shelf_of)
+        resources.member = self.roster.member
+        resources.shelf_of = self._shelf
+        resources.more = self._more
+        resources.jobs.account = self.quotas
+        uploads_of(resources).account = self.quotas.upload
 
     def _shelf(self, session: str) -> DatabaseShelf | None:
         found = self.roster.member(session)

@@ -21,7 +21,7 @@ from retrompi.classroom.roster import Roster
 from retrompi.labs.lab import Lab
 from retrompi.labs.lab import lab as lab_of
 from retrompi.studio import slides
-from retrompi.studio.room import Room
+from retrompi.studio.resources import Resources
 
 __all__ = ["teacher"]
 
@@ -37,7 +37,7 @@ class Served(Protocol):
     course: course.About
     roster: Roster
     preparer: Preparer
-    room: Room
+    resources: Resources
 
     @property
     def links(self) -> str:
@@ -122,7 +122,7 @@ def teacher(server: Served) -> Blueprint:
         with making:
             # Once in the server's life: simulating their figures takes seconds.
             if found.name not in decks:
-                decks[found.name] = slides.deck(found, server.room.store)
+                decks[found.name] = slides.deck(found, server.resources.store)
         head = {"Content-Disposition": f'attachment; filename="slides-{found.key}.html"'}
         return Response(decks[found.name], mimetype="text/html", headers=head)
 
@@ -195,8 +195,9 @@ def teacher(server: Served) -> Blueprint:
         found = named(lab)
         works = similar.works(db, found)
         known = server.preparer.known(found.name, (student for _id, student, _work in works))
-        jobs, title = server.room.jobs, _("comparing the works")
-        job = jobs.submit(SESSION, title, similar.compared, found.name, works, known, server.room.places[1], client=f"alike {found.name}")
+        jobs, title = server.resources.jobs, _("comparing the works")
+        job = jobs.submit(SESSION, title, similar.compared, found.name, works, known, server.resources.places[1],
+                          client=f"alike {found.name}")  # fmt: skip
         state = jobs.wait(job, SESSION, _COMPARING_S)
         if state.status != "done":
             return message(_("The works could not be compared in time; try again in a minute."), 503)

@@ -24,39 +24,39 @@ _HEAD = """<?xml version="1.0" encoding="utf-8"?>
 _GRIDS = {"torus": "TORUS", "fat-tree": "FAT_TREE"}
 
 
-def xml(room: Platform) -> str:
+def xml(platform: Platform) -> str:
     """The text of the file. Raises UsageError for what SimGrid has no words for: rails, a torus or fat tree of unequal hosts."""
-    link = room.link
+    link = platform.link
     if link.file:
         return Path(link.file[0]).read_text(encoding="utf-8")
     if link.rails > 1:
-        raise UsageError(f"platform '{room.name}' has {int(link.rails)} rails, a SimGrid platform one network", code="bad-topology")
+        raise UsageError(f"platform '{platform.name}' has {int(link.rails)} rails, a SimGrid platform one network", code="bad-topology")
     top = Element("platform", version="4.1")
     if link.kind in _GRIDS:
-        SubElement(top, "zone", id="world", routing="Full").append(_grid(room))  # SimGrid 4.1 takes no torus as the whole platform
+        SubElement(top, "zone", id="world", routing="Full").append(_grid(platform))  # SimGrid 4.1 takes no torus as the whole platform
     elif link.kind == "switch":
-        top.append(_switched("platform", room.hosts, link))
+        top.append(_switched("platform", platform.hosts, link))
     elif link.kind == "wan":
-        top.append(_sites(room))
+        top.append(_sites(platform))
     else:
-        top.append(_direct(room))
+        top.append(_direct(platform))
     indent(top, "  ")
-    return f"{_HEAD}<!-- {_about(room)} -->\n{tostring(top, encoding='unicode')}\n"
+    return f"{_HEAD}<!-- {_about(platform)} -->\n{tostring(top, encoding='unicode')}\n"
 
 
-def host_names(room: Platform) -> list[str]:
+def host_names(platform: Platform) -> list[str]:
     """The names of the hosts in the file, in order: their own, except in a torus or fat tree whose hosts are not numbered."""
-    if room.link.kind not in _GRIDS:
-        return [h.name for h in room.hosts]
-    prefix, first = _numbered(room.hosts)
-    return [f"{prefix}{first + i}" for i in range(len(room.hosts))]
+    if platform.link.kind not in _GRIDS:
+        return [h.name for h in platform.hosts]
+    prefix, first = _numbered(platform.hosts)
+    return [f"{prefix}{first + i}" for i in range(len(platform.hosts))]
 
 
-def _about(room: Platform) -> str:
+def _about(platform: Platform) -> str:
     """What the format has no words for; no two dashes, which end a comment."""
-    link = room.link
+    link = platform.link
     lost = f"operating systems, cards, {link.frame_overhead:g} B around the payload of each frame, frames of {link.mtu:g} B"
-    text = f"{room.name} ({room.title}), written by retrompi. Not in this file: {lost}."
+    text = f"{platform.name} ({platform.title}), written by retrompi. Not in this file: {lost}."
     return re.sub("-(?=-)", "- ", text)
 
 
@@ -76,11 +76,11 @@ def _numbered(hosts: Sequence[Host]) -> tuple[str, int]:
     return "node-", 0
 
 
-def _grid(room: Platform) -> Element:
+def _grid(platform: Platform) -> Element:
     """A torus or a fat tree: SimGrid's own clusters, whose routing the engine has too."""
-    hosts, link = room.hosts, room.link
+    hosts, link = platform.hosts, platform.link
     if len({(h.flops, h.cores) for h in hosts}) > 1:
-        raise UsageError(f"platform '{room.name}': the hosts of a {link.kind} in SimGrid are all alike, these differ in flops or cores",
+        raise UsageError(f"platform '{platform.name}': the hosts of a {link.kind} in SimGrid are all alike, these differ in flops or cores",
                          code="bad-topology")  # fmt: skip
     prefix, first = _numbered(hosts)
     levels = len(link.shape) // 3
@@ -109,12 +109,12 @@ def _switched(name: str, hosts: Sequence[Host], link: Link) -> Element:
     return zone
 
 
-def _sites(room: Platform) -> Element:
+def _sites(platform: Platform) -> Element:
     """A switch for every site, and a line between every two."""
-    link, sites = room.link, max(room.link.shape) + 1
+    link, sites = platform.link, max(platform.link.shape) + 1
     world = Element("zone", id="platform", routing="Full")
     for site in range(sites):
-        world.append(_switched(f"site-{site}", [h for h, at in zip(room.hosts, link.shape, strict=True) if at == site], link))
+        world.append(_switched(f"site-{site}", [h for h, at in zip(platform.hosts, link.shape, strict=True) if at == site], link))
     pairs = [(a, b) for a in range(sites) for b in range(a + 1, sites)]
     for a, b in pairs:
         _link(world, f"line-{a}-{b}", link.wan_bandwidth, link.wan_latency)
@@ -126,17 +126,17 @@ def _sites(room: Platform) -> Element:
     return world
 
 
-def _direct(room: Platform) -> Element:
+def _direct(platform: Platform) -> Element:
     """A cable between two hosts, or one medium that all share."""
-    zone, link = Element("zone", id="platform", routing="Full"), room.link
-    for h in room.hosts:
+    zone, link = Element("zone", id="platform", routing="Full"), platform.link
+    for h in platform.hosts:
         _host(zone, h)
-    if len(room.hosts) == 1:
+    if len(platform.hosts) == 1:
         return zone
     hub = link.kind == "hub"
     _link(zone, link.kind, link.bandwidth, link.latency, "SHARED" if hub else "SPLITDUPLEX")
-    for i, a in enumerate(room.hosts):
-        for b in room.hosts[i + 1 :]:
+    for i, a in enumerate(platform.hosts):
+        for b in platform.hosts[i + 1 :]:
             for src, dst, way in ((a, b, "UP"), (b, a, "DOWN")) if not hub else ((a, b, ""),):
                 route = SubElement(zone, "route", src=src.name, dst=dst.name, symmetrical="YES" if hub else "NO")
                 SubElement(route, "link_ctn", {"id": link.kind, **({"direction": way} if way else {})})

@@ -263,8 +263,8 @@ def of_study(found: Stored, intervals: Sequence[Mapping[str, Any]] = ()) -> Made
     if notes:
         raise UsageError(f"{notes[0].split(';')[0]}: a crate holds every trace that it is rebuilt from", code="too-large")
     named_there = named(found.definition)
-    rooms = {registry.platform(text).name: text for text in named_there["platform"]}
-    parts = _Parts({registry.model(text).name: text for text in named_there["model"]}, rooms)
+    platforms = {registry.platform(text).name: text for text in named_there["platform"]}
+    parts = _Parts({registry.model(text).name: text for text in named_there["model"]}, platforms)
     ids = list(dict.fromkeys(r["run_id"] for r in found.rows if r["run_id"] is not None))
     numbers = {run_id: i for i, run_id in enumerate(ids, 1)}
     runs = [parts.run(numbers[i], found.runs[i], found.curves.get(i, ()), found.ranks.get(i, ())) for i in ids]
@@ -361,11 +361,11 @@ def files_below(folder: Path) -> dict[str, bytes]:
 class _Parts:
     """What runs share, each once: models, sets of parameters, and the files of retrompi that they were read from.
 
-    ``classes`` and ``rooms``: the name of a model or platform -> the text by which the registry finds it.
+    ``classes`` and ``platforms``: the name of a model or platform -> the text by which the registry finds it.
     """
 
     classes: Mapping[str, str]
-    rooms: Mapping[str, str]
+    platforms: Mapping[str, str]
     models: list[Row] = field(default_factory=list)
     parameters: list[Row] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
@@ -419,7 +419,7 @@ class _Parts:
 
     def _described(self, run: Mapping[str, Any], used: frozenset[str]) -> list[Row]:
         model = self.classes.get(run["model"], run["model"])
-        platform = self.rooms.get(run["platform"], run["platform"])
+        platform = self.platforms.get(run["platform"], run["platform"])
         sets = dict(run["overrides"] or {})
         try:
             cls = registry.model(model)
@@ -427,9 +427,9 @@ class _Parts:
             return []
         self._model(cls)
         try:
-            room = registry.platform(platform)
+            loaded = registry.platform(platform)
             self._platform(platform)
-            values, room = registry.resolve(cls, room, sets)
+            values, loaded = registry.resolve(cls, loaded, sets)
         except RetrompiError:  # such as an override of another job's parameter: the stored values are shown without ranges
             return [{"name": f"{cls.name.partition(':')[0]}.{k}", "value": v} for k, v in (run["parameters"] or {}).items()]
         base = cls.name.partition(":")[0]
@@ -439,9 +439,9 @@ class _Parts:
             if not used or name in used:
                 rows.append({"name": name, **{k: r[k] for k in ("value", "text", "unit", "low", "high", "source", "help", "overridden")}})
         for path in sorted(p for p in used if p.startswith("platform.")):
-            q = room.quantities.get(path.removeprefix("platform."))
+            q = loaded.quantities.get(path.removeprefix("platform."))
             if q is not None:
-                overridden = path.removeprefix("platform.") in room.overridden
+                overridden = path.removeprefix("platform.") in loaded.overridden
                 rows.append({"name": path, "value": q.value, "text": q.text, "unit": q.unit, "low": q.low, "high": q.high,
                              "source": q.source, "help": q.help, "overridden": overridden})  # fmt: skip
         found, files = _posterior(cls, Question(model, platform, Starts(2), str(run["mode"]), tuple(f"{k}={v}" for k, v in sets.items())))

@@ -89,10 +89,10 @@ def opened(crate: Path) -> tuple[Opened, list[Finding]]:
     """A crate with what is wrong with its files; InputError if it is none."""
     found = read(crate)
     wrong = [*found.findings, *(check_manifest(found.files) if not found.findings else [])]
-    return _opened(found, crate, wrong), wrong
+    return _parse_contents(found, crate, wrong), wrong
 
 
-def _opened(found: Contents, crate: Path, wrong: Sequence[Finding]) -> Opened:
+def _parse_contents(found: Contents, crate: Path, wrong: Sequence[Finding]) -> Opened:
     told: dict[str, Any] = {}
     for name in (derive.RECORD, derive.CIRCUMSTANCES):
         try:

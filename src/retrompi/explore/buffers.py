@@ -5,7 +5,8 @@ never hold up their sender for good. Three mechanisms do limit them, and only th
 
 * a pool of shared memory in which messages stay until a receive takes them (p4's): full, it ends the job or makes the sender wait;
 * a fixed buffer of each rank for unexpected messages: it overflows and ends the job;
-* the room of a path, where a sender that waits for it takes in nothing (``progress`` 0), or takes what comes into such a fixed buffer.
+* the buffer space of a path, where a sender that waits for it takes in nothing (``progress`` 0), or takes what comes into such a fixed
+  buffer.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Buffers", "Path", "PoolSize", "Room"]
+__all__ = ["Buffers", "Path", "PoolSize", "Space"]
 
 _NO_LIMIT = 1 << 62
 
@@ -42,7 +43,7 @@ class PoolSize:
 
 
 @dataclass(frozen=True)
-class Room:
+class Space:
     """What a path holds while its receiver takes in nothing: ``total`` in ``unit`` (``packets`` or ``B``), of the receiver for all its
     senders (``shared``) or of a pair. ``drains``: a sender that waits for it takes in messages meanwhile."""
 
@@ -60,7 +61,7 @@ class Path:
     packet: int
     header: int
     pool: PoolSize | None = None
-    room: Room | None = None
+    space: Space | None = None
 
     def eager(self, size: int) -> bool:
         """Whether a message of ``size`` bytes leaves before a receive asks for it."""
@@ -72,10 +73,10 @@ class Path:
         return [self.packet + self.header] * whole + ([rest + self.header] if rest or not whole else [])
 
     def units(self, size: int) -> int:
-        """What an eager message takes of `room`."""
-        if self.room is None:
+        """What an eager message takes of `space`."""
+        if self.space is None:
             return 0
-        return math.ceil(size / self.packet) or 1 if self.room.unit == "packets" else sum(self.packets(size))
+        return math.ceil(size / self.packet) or 1 if self.space.unit == "packets" else sum(self.packets(size))
 
 
 @dataclass(frozen=True)
@@ -114,18 +115,18 @@ def _path(rows: Mapping[str, Any], where: str) -> Path:
         return Path(protocol, _NO_LIMIT, 0)
     first = hops[0]
     packet, header = max(1, int(min(first["packet"], _NO_LIMIT))), int(first["header"])
-    pool = room = None
+    pool = space = None
     if first["medium"] == "pool":
         pool = PoolSize(
             int(first["pool"]), tuple(int(c) for c in first["classes"]), int(first["prefix"]), bool(first["exhausted_aborts"]),
             bool(first["hold_unexpected"]),
         )  # fmt: skip
     if not first.get("progress", True) or rows["unexpected_limit"]:
-        room = _room(hops, rows)
-    return Path(protocol, packet, header, pool, room)
+        space = _space(hops, rows)
+    return Path(protocol, packet, header, pool, space)
 
 
-def _room(hops: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> Room | None:
+def _space(hops: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> Space | None:
     """What all hops of a path hold together, in packets of the first one, or in bytes if that is a socket without credits."""
     first = hops[0]
     drains = bool(first.get("progress", True))
@@ -134,11 +135,11 @@ def _room(hops: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> Room | 
         for hop in hops:
             if hop["medium"] == "stream":
                 slots += int(_sockets(hop, rows) // max(1, int(first["packet"]) + int(first["header"])))
-        return Room(slots, "packets", len(hops) == 1 and not first["one_message"] and not first["slots_of_sender"], drains)
+        return Space(slots, "packets", len(hops) == 1 and not first["one_message"] and not first["slots_of_sender"], drains)
     if first["medium"] == "stream":
-        return Room(int(first["credits"]), "packets", False, drains) if first["credits"] else Room(
+        return Space(int(first["credits"]), "packets", False, drains) if first["credits"] else Space(
             int(_sockets(first, rows)), "B", False, drains)  # fmt: skip
-    return Room(int(first["slots"]), "packets", False, drains) if first["medium"] == "dma" and first["slots"] else None
+    return Space(int(first["slots"]), "packets", False, drains) if first["medium"] == "dma" and first["slots"] else None
 
 
 def _sockets(hop: Mapping[str, Any], rows: Mapping[str, Any]) -> float:

@@ -90,7 +90,7 @@ class State:
 
     __slots__ = (
         "aborted", "absorbs", "counted", "finished", "inbox", "joined", "must", "open", "pairs", "path", "pc", "pins", "pools",
-        "posted", "probed", "pushing", "queue", "rooms", "taken", "work",
+        "posted", "probed", "pushing", "queue", "spaces", "taken", "work",
     )  # fmt: skip
 
     pc: list[int]
@@ -107,7 +107,7 @@ class State:
     path: Any
     pairs: Any
     pools: dict[int, tuple[int, tuple[int, ...]]]
-    rooms: dict[tuple[int, int], int]
+    spaces: dict[tuple[int, int], int]
     pushing: dict[int, int]
     absorbs: list[bool]
     aborted: str
@@ -128,7 +128,7 @@ class State:
         new.counted = self.counted.copy()
         new.must = self.must.copy()
         new.taken, new.path, new.pairs = self.taken, self.path, self.pairs
-        new.pools, new.rooms, new.pushing = self.pools.copy(), self.rooms.copy(), self.pushing.copy()
+        new.pools, new.spaces, new.pushing = self.pools.copy(), self.spaces.copy(), self.pushing.copy()
         new.absorbs = self.absorbs.copy()
         new.aborted, new.finished = self.aborted, self.finished
         new.work = []
@@ -141,7 +141,7 @@ class State:
     def key(self) -> tuple[Any, ...]:
         """Equal for two states that cannot be told apart from here on, nor by what led to them."""
         return (
-            tuple(self.pc), self.taken, tuple(sorted(self.pools.items())), tuple(sorted(self.rooms.items())),
+            tuple(self.pc), self.taken, tuple(sorted(self.pools.items())), tuple(sorted(self.spaces.items())),
             tuple(sorted(self.pushing.items())),
             tuple(tuple(m.step for m in q) for q in self.inbox), tuple(self.absorbs), self.aborted,
         )  # fmt: skip
@@ -216,7 +216,7 @@ class Machine:
         st.counted = [0] * n
         st.taken, st.path, st.pairs = frozenset(), None, None
         st.pools = {h: (p.total, (0,) * len(p.classes)) for h, p in self.tight.pools.items()}
-        st.rooms, st.pushing = {}, {}
+        st.spaces, st.pushing = {}, {}
         st.absorbs = [False] * n
         st.aborted, st.finished = "", 0
         st.work = list(range(n))
@@ -436,7 +436,7 @@ class Machine:
                 st.finished |= 1 << strand
             else:
                 self._complete(st, self._spawned[strand])
-        if strand == rank and self.coupled:  # it waits in a call, and not for room; or it has finished
+        if strand == rank and self.coupled:  # it waits in a call, and not for space; or it has finished
             takes_in = strand not in st.pushing or self._drains(rank, st.pushing[strand])
             st.absorbs[rank] = (at >= len(ops) or ops[at][0] != CALL) and takes_in
 
@@ -449,7 +449,7 @@ class Machine:
         _, dst, ctx, tag, size, waits, slot, eager = op
         held: tuple[int, ...] = ()
         if self.coupled and dst != rank and eager:
-            if not self._room(st, strand, rank, dst, size):
+            if not self._takes_space(st, strand, rank, dst, size):
                 return False
             held = self._hold(st, rank, dst, size)
             if st.aborted:
@@ -516,28 +516,28 @@ class Machine:
 
     # ---- buffers that can overflow
 
-    def _room(self, st: State, strand: int, rank: int, dst: int, size: int) -> bool:
+    def _takes_space(self, st: State, strand: int, rank: int, dst: int, size: int) -> bool:
         """Whether a sender that takes in nothing can put a message into its path; it waits until the receiver has taken all in."""
-        key = self.tight.room(rank, dst)
+        key = self.tight.space(rank, dst)
         if key is None:
             return True
         path = self.buffers.path(rank, dst)
-        assert path.room is not None
-        used, need = st.rooms.get(key, 0), path.units(size)
+        assert path.space is not None
+        used, need = st.spaces.get(key, 0), path.units(size)
         if st.absorbs[dst]:
             st.pushing.pop(strand, None)
             return True
-        if used + need > path.room.total:
-            st.rooms[key] = path.room.total
+        if used + need > path.space.total:
+            st.spaces[key] = path.space.total
             st.pushing[strand] = dst
             return False
-        st.rooms[key] = used + need
+        st.spaces[key] = used + need
         st.pushing.pop(strand, None)
         return True
 
     def _drains(self, rank: int, dst: int) -> bool:
-        room = self.buffers.path(rank, dst).room
-        return room is not None and room.drains
+        space = self.buffers.path(rank, dst).space
+        return space is not None and space.drains
 
     def _hold(self, st: State, rank: int, dst: int, size: int) -> tuple[int, ...]:
         host = self.buffers.hosts[rank]
@@ -578,10 +578,10 @@ class Machine:
         """The ranks that wait in a call take in what has come; whether anything changed."""
         changed = False
         for rank in range(self.ranks):
-            if not st.absorbs[rank] or (not st.inbox[rank] and not any(key[1] == rank for key in st.rooms)):
+            if not st.absorbs[rank] or (not st.inbox[rank] and not any(key[1] == rank for key in st.spaces)):
                 continue
-            for key in [k for k in st.rooms if k[1] == rank]:
-                del st.rooms[key]
+            for key in [k for k in st.spaces if k[1] == rank]:
+                del st.spaces[key]
                 st.work += [s for s, to in st.pushing.items() if to == rank]
                 changed = True
             while st.inbox[rank] and st.absorbs[rank] and not self._may_go_on(st, rank):
@@ -623,7 +623,7 @@ class _Tight:
         self.pools: dict[int, PoolSize] = {}
         in_pool: dict[int, int] = {}
         to_rank = [0] * program.ranks
-        in_room: dict[tuple[int, int], int] = {}
+        in_space: dict[tuple[int, int], int] = {}
         for strand, ops in enumerate(program.strands):
             rank = program.rank_of[strand]
             for op in ops:
@@ -635,34 +635,34 @@ class _Tight:
                     host = buffers.hosts[rank]
                     in_pool[host] = in_pool.get(host, 0) + sum(map(path.pool.bytes_of, path.pool.buffers(path.packets(size))))
                 to_rank[dst] += size
-                if path.room is not None:
-                    key = (-1 if path.room.shared else rank, dst)
-                    in_room[key] = in_room.get(key, 0) + path.units(size)
+                if path.space is not None:
+                    key = (-1 if path.space.shared else rank, dst)
+                    in_space[key] = in_space.get(key, 0) + path.units(size)
         for host, total in in_pool.items():
             pool = buffers.same.pool
             if pool is not None and total > pool.total and pool.aborts:
                 self.pools[host] = pool
         self.unexpected = bool(buffers.unexpected) and max(to_rank, default=0) > buffers.unexpected
-        if not (self.pools or self.unexpected):  # where a sender drains, room alone stops nobody for good
-            in_room = {key: total for key, total in in_room.items() if not self._drained(key)}
-        self.rooms = {key for key, total in in_room.items() if self._fills(key, total, program)}
+        if not (self.pools or self.unexpected):  # where a sender drains, space alone stops nobody for good
+            in_space = {key: total for key, total in in_space.items() if not self._drained(key)}
+        self.spaces = {key for key, total in in_space.items() if self._fills(key, total, program)}
 
     def _fills(self, key: tuple[int, int], total: int, program: Program) -> bool:
         path = self.buffers.same if key[0] < 0 else self.buffers.path(*key)
         assert program.ranks > key[1]
-        return path.room is not None and total > path.room.total
+        return path.space is not None and total > path.space.total
 
     def _drained(self, key: tuple[int, int]) -> bool:
         path = self.buffers.same if key[0] < 0 else self.buffers.path(*key)
-        return path.room is not None and path.room.drains
+        return path.space is not None and path.space.drains
 
     def __bool__(self) -> bool:
-        return bool(self.pools or self.unexpected or self.rooms)
+        return bool(self.pools or self.unexpected or self.spaces)
 
-    def room(self, rank: int, dst: int) -> tuple[int, int] | None:
-        """The room that messages from one rank to another share, if it can be full."""
+    def space(self, rank: int, dst: int) -> tuple[int, int] | None:
+        """The buffer space that messages from one rank to another share, if it can be full."""
         path = self.buffers.path(rank, dst)
-        if path.room is None:
+        if path.space is None:
             return None
-        key = (-1 if path.room.shared else rank, dst)
-        return key if key in self.rooms else None
+        key = (-1 if path.space.shared else rank, dst)
+        return key if key in self.spaces else None

@@ -107,7 +107,7 @@ class _Found:
             begun += self.machine.calls_before(strand, st.pc[strand])
         return begun
 
-    def told(self) -> list[End]:
+    def sorted_ends(self) -> list[End]:
         """The ends with their shortest executions, completion first."""
         for key, end in self.ends.items():
             st = self.states[key]
@@ -134,7 +134,7 @@ def explore_program(program: Program, buffers: Buffers, limits: Limits = DEFAULT
     result = Explored(open_ended=program.open_ended, interleaved=machine.interleave)
     search = _calls_too if machine.interleave else _matches
     search(machine, found, result, limits, progress, began)
-    result.ends = found.told()
+    result.ends = found.sorted_ends()
     result.seconds = time.perf_counter() - began
     if limits.descents:
         result.unreduced = count_orders(program, buffers, limits)
@@ -249,7 +249,7 @@ def _calls_too(machine: Machine, found: _Found, result: Explored, limits: Limits
             met.add(key)
             number += 1
             states[number] = new
-            held = sum(m.bytes for waiting in (*new.inbox, *new.queue) for m in waiting) + sum(new.rooms.values())
+            held = sum(m.bytes for waiting in (*new.inbox, *new.queue) for m in waiting) + sum(new.spaces.values())
             heapq.heappush(fullest, (-held, -begun - 1, number))
             heapq.heappush(furthest, (-begun - 1, held, number))
         if progress is not None:
@@ -257,13 +257,13 @@ def _calls_too(machine: Machine, found: _Found, result: Explored, limits: Limits
 
 
 def _unseen(st: State, move: Move, new: State, machine: Machine) -> bool:
-    """Whether a call only changed what its own rank sees: it returned without sending, without taking anything in, and without room
+    """Whether a call only changed what its own rank sees: it returned without sending, without taking anything in, and without space
     being given back. In any order with the calls of others it does the same, so that it alone is tried."""
     if not isinstance(move, Begin):
         return False
     ops, at = machine.ops[move.rank], new.pc[move.rank]
     return (
-        at < len(ops) and ops[at][0] == CALL and new.pools == st.pools and new.rooms == st.rooms and new.inbox == st.inbox
+        at < len(ops) and ops[at][0] == CALL and new.pools == st.pools and new.spaces == st.spaces and new.inbox == st.inbox
         and new.absorbs == st.absorbs and new.pushing == st.pushing and new.aborted == st.aborted and new.finished == st.finished
         and all(a == b for r, (a, b) in enumerate(zip(st.pc, new.pc, strict=True)) if r != move.rank)
     )  # fmt: skip

@@ -26,7 +26,7 @@ from retrompi.spec import registry
 from retrompi.spec.question import canonical_hash
 from retrompi.studies import posteriors
 
-__all__ = ["CHECKED", "DRAWS", "ESS", "R_HAT", "SIMULATIONS", "Posterior", "converged", "posterior", "told"]
+__all__ = ["CHECKED", "DRAWS", "ESS", "R_HAT", "SIMULATIONS", "Posterior", "converged", "posterior", "summary"]
 
 DRAWS = 1000
 SIMULATIONS = 512
@@ -134,7 +134,7 @@ def _stamps() -> dict[str, str]:
     return stamps()
 
 
-def told(found: Posterior) -> str:
+def summary(found: Posterior) -> str:
     """One line: what it is of, whether it converged, and how much of the prior is left."""
     d = found.diagnostics
     left = [v for path, v in found.left.items() if any(path in m.fitted for m in found.problem.members)]
@@ -211,7 +211,7 @@ def _posterior(problem: Problem, seed: int, simulations: int, progress: Progress
     runs = _Runs(problem, first + second, progress)
     u, y = _trained_on(problem, seed, (first, second), runs)
     trained = _Trained(problem, u, y, second)
-    drawn, told = _drawn(trained, seed, DRAWS)
+    drawn, told = _draw_points(trained, seed, DRAWS)
     some = drawn[:: DRAWS // CHECKED][:CHECKED]
     away = np.concatenate([runs.of(part, some[:, problem.dims(part)]) for part in problem.parts], axis=1) - trained.predict(some)
     checked = np.sqrt(np.nanmean(away**2, axis=0))
@@ -256,7 +256,7 @@ def _trained_on(problem: Problem, seed: int, waves: tuple[int, int], runs: _Runs
     design = sobol(len(problem.priors), first, seed)
     u = [shared[part.key][0][:first] if part.key in shared else design[:, problem.dims(part)] for part in problem.parts]
     y = [shared[part.key][1][:first] if part.key in shared else runs.of(part, a) for part, a in zip(problem.parts, u, strict=True)]
-    rough, _ = _drawn(_Trained(problem, u, y, 0), seed, second)
+    rough, _ = _draw_points(_Trained(problem, u, y, 0), seed, second)
     for i, part in enumerate(problem.parts):
         if part.key in shared:
             u[i], y[i] = shared[part.key]
@@ -266,7 +266,7 @@ def _trained_on(problem: Problem, seed: int, waves: tuple[int, int], runs: _Runs
     return u, y
 
 
-def _drawn(trained: _Trained, seed: int, draws: int) -> tuple[Array, sampling.Sample]:
+def _draw_points(trained: _Trained, seed: int, draws: int) -> tuple[Array, sampling.Sample]:
     """Points of the problem's cube [draws, dims] from the posterior: the parameters that nothing seen depends on have their prior."""
     problem = trained.problem
     dims = len(trained.seen) + problem.data.deviations

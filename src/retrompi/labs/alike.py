@@ -110,9 +110,9 @@ def pairs(facts: Sequence[Facts | None]) -> list[Pair]:
             by_lab[f.lab].append((i, f))
     found = []
     for kept in by_lab.values():
-        room = _Class([f for _, f in kept])
+        class_ = _Class([f for _, f in kept])
         for (m, (i, _)), (n, (j, _)) in combinations(enumerate(kept), 2):
-            pair = Pair(i, j, tuple(sorted(room.reasons(m, n), key=lambda r: -r.weight)))
+            pair = Pair(i, j, tuple(sorted(class_.reasons(m, n), key=lambda r: -r.weight)))
             if pair.weight >= LEAST:
                 found.append(pair)
     return sorted(found, key=lambda p: (-p.weight, p.one, p.other))

@@ -20,8 +20,23 @@ from retrompi.labs.student import ANSWERS, Parameters, read_toml
 if TYPE_CHECKING:
     from retrompi.labs.lab import Lab, Task
 
-__all__ = ["LONGEST", "Given", "Problem", "blank", "line_of", "lines", "normal", "plain", "read", "rewritten", "sheet", "shown", "told",
-           "value", "words_of"]  # fmt: skip
+__all__ = [
+    "LONGEST",
+    "Given",
+    "Problem",
+    "answer_text",
+    "blank",
+    "line_of",
+    "lines",
+    "normal",
+    "plain",
+    "read",
+    "rewritten",
+    "sheet",
+    "shown",
+    "value",
+    "words_of",
+]  # fmt: skip
 
 LONGEST = 20_000
 """Maximum length of an answer, characters."""
@@ -204,7 +219,7 @@ def sheet(lab: Lab, p: Parameters, student: str, answers: Mapping[str, Any] | No
     return "\n".join(out) + "\n"
 
 
-def told(task: Task, raw: Any) -> str:
+def answer_text(task: Task, raw: Any) -> str:
     """An answer as TOML text; a long one over several lines, to be read and edited."""
     if isinstance(raw, str) and task.kind == "text" and '"""' not in raw and "\\" not in raw and raw.isprintable() is False:
         lined = raw.replace("\r\n", "\n").replace("\r", "\n")
@@ -220,7 +235,7 @@ def rewritten(before: str, lab: Lab, answers: Mapping[str, Any]) -> str | None:
     for task in lab.tasks:
         if task.kind == "file" or answers.get(task.id, "") == plain(kept.get(task.id, "")):
             continue
-        value = told(task, answers[task.id]) if task.id in answers else blank(task)
+        value = answer_text(task, answers[task.id]) if task.id in answers else blank(task)
         first = line_of("\n".join(out), task.id)
         if first is None:
             out += ["", f"{task.id} = {value}"]

@@ -39,22 +39,22 @@ def objects() -> int:
     return int(told[1]) << 10 if told else 0
 
 
-def taken(first: int, place: str, room_B: int, objects_B: int) -> Taken:
+def taken(first: int, place: str, space_B: int, objects_B: int) -> Taken:
     """What the box whose first process is ``first`` takes now: its processes' own pages, page tables and swapped pages, the files in
     ``place``, sockets by their number and connections by what they may hold, and by how much the kernel's `objects` are more than the
     ``objects_B`` that there were before it.
 
     Its processes are those that its own /proc lists: one that renounces its parent, its environment or its rights is there too. Where it
-    cannot be looked into (it is being made), ``room_B`` is taken for its files.
+    cannot be looked into (it is being made), ``space_B`` is taken for its files.
     """
     root = f"/proc/{first}/root"
     try:
         if os.path.samestat(os.stat(root), os.stat("/")):
-            return Taken(room_B, 0)
+            return Taken(space_B, 0)
         files = os.statvfs(root + place)
         processes = [name for name in os.listdir(f"{root}/proc") if name.isdecimal()]
     except OSError:
-        return Taken(room_B, 0)
+        return Taken(space_B, 0)
     used = files.f_files - files.f_ffree
     held = sum(_held(f"{root}/proc/{name}/status") for name in processes)
     held += (files.f_blocks - files.f_bfree) * files.f_frsize + used * _FILE_B

@@ -110,10 +110,10 @@ def _summed(grading: Grading) -> str:
     points = _("{points:g} of {of:g} points").format(points=grading.points, of=grading.of)
     checks = ngettext("{n} check", "{n} checks", grading.checks).format(n=grading.checks)
     hints = ngettext("{n} hint taken", "{n} hints taken", grading.hints).format(n=grading.hints)
-    return f"{points}{_opened(grading)}; {checks}, {hints}"
+    return f"{points}{_open_points(grading)}; {checks}, {hints}"
 
 
-def _opened(grading: Grading) -> str:
+def _open_points(grading: Grading) -> str:
     return _(", {points:g} open until marked").format(points=grading.open) if grading.open else ""
 
 
@@ -173,7 +173,7 @@ def _body(lab: Lab, p: Parameters, who: str, results: dict[str, Result]) -> str:
     )
 
 
-def _drawn(lab: Lab, p: Parameters) -> list[Line]:
+def _reference_curves(lab: Lab, p: Parameters) -> list[Line]:
     made = getattr(lab.reference, "curves", None)
     return list(made(p, None)) if made else []
 
@@ -185,7 +185,7 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
     from retrompi.render import figures
     from retrompi.render.plotted import drawing, figure_html
 
-    lines: Sequence[Line] = _drawn(lab, p)
+    lines: Sequence[Line] = _reference_curves(lab, p)
     if not lines:
         return ""
     drawn = {}

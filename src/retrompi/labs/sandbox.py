@@ -38,7 +38,7 @@ __all__ = ["FILES", "MEMORY_B", "PLACE", "SECONDS", "missing", "run"]
 
 SECONDS, MEMORY_B, FILES = 20, 1 << 30, 20_000
 """Limits of a box: seconds of wall time and of a process' processor time; bytes of memory of its processes and files together; files."""
-ROOM_B, LEAVING_B = 256 << 20, 48 << 20
+SPACE_B, LEAVING_B = 256 << 20, 48 << 20
 """Bytes of its files, which are part of its memory; bytes that come out of it."""
 PLACE = "/box"
 """The folder in the box that can be written; it begins with copies of the files given."""
@@ -183,7 +183,7 @@ def _system() -> list[str]:
         out += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     for link, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
         out += ["--symlink", f"/proc/self/{target}", f"/dev/{link}"]
-    return [*out, "--size", str(ROOM_B), "--tmpfs", PLACE, "--dir", f"{PLACE}/tmp", "--dir", f"{PLACE}/shm",
+    return [*out, "--size", str(SPACE_B), "--tmpfs", PLACE, "--dir", f"{PLACE}/tmp", "--dir", f"{PLACE}/shm",
             "--symlink", f"{PLACE}/tmp", "/tmp", "--symlink", f"{PLACE}/shm", "/dev/shm"]  # fmt: skip
 
 
@@ -294,7 +294,7 @@ class _Watched:
             self.end("time")
             return
         if (first := self.first()) is not None:
-            found = taken(first[0], PLACE, ROOM_B, self.objects_B)
+            found = taken(first[0], PLACE, SPACE_B, self.objects_B)
             if found.memory_B > self.memory_B or found.files > FILES:
                 self.end("memory")
 

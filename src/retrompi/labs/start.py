@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from retrompi.labs.lab import Lab, Task
     from retrompi.labs.student import Parameters
 
-__all__ = ["solve", "spoil", "start", "told"]
+__all__ = ["solve", "spoil", "start", "value_text"]
 
 
 def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
@@ -37,7 +37,7 @@ def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
     return place
 
 
-def told(task: Task, value: Any) -> str:
+def value_text(task: Task, value: Any) -> str:
     """A correct value as TOML text in the form a student writes: four or five digits, with a unit."""
     if task.kind == "order":
         return toml_text.value(list(value))
@@ -72,14 +72,14 @@ def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> 
     for task in lab.tasks:
         if task.kind == "prediction":
             value: Any = values[task.of] if task.of else (task.choices or (1.0,))[0]
-            sheet[task.id] = told(task, value if task.choices else (0.3 if task.unit == "probability" else float(value) * 1.7))
+            sheet[task.id] = value_text(task, value if task.choices else (0.3 if task.unit == "probability" else float(value) * 1.7))
         elif task.kind == "text":
             model = task.model or texts.get(task.id)
             if not model:
                 raise InputError(f"no 'model' answer to '{task.id}'", lab.folder / "lab.toml", code="missing-key")
             sheet[task.id] = toml_text.quoted(text.fill(model, text.names(lab, p, student), strict=False))
         elif task.kind != "file":
-            sheet[task.id] = told(task, values[task.id])
+            sheet[task.id] = value_text(task, values[task.id])
     (folder / ANSWERS).write_text(answers.sheet(lab, p, student, sheet), encoding="utf-8")
     _files(lab, "solve", folder, p, bench)
 
@@ -94,9 +94,9 @@ def spoil(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> 
         wrong = next((w for w in wrongs.get(task.id, {}).values() if not grade.is_right(task, w, values[task.id])), None)
         if wrong is None:
             wrong = _other(task, values[task.id])
-        sheet[task.id] = told(task, wrong)
+        sheet[task.id] = value_text(task, wrong)
     for task in lab.predictions:
-        sheet[task.id] = told(task, task.choices[-1] if task.choices else 0.5 if task.unit == "probability" else 3.0)
+        sheet[task.id] = value_text(task, task.choices[-1] if task.choices else 0.5 if task.unit == "probability" else 3.0)
     (folder / ANSWERS).write_text(answers.sheet(lab, p, student, sheet), encoding="utf-8")
     _files(lab, "wrong", folder, p, bench)
 

@@ -93,7 +93,7 @@ def _read(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
     """The file, with every name in it checked against lab.toml's content."""
     _text, said = toml_text.read(file, "lab's translation")
 
-    def known(found: Any, valid: Iterable[str], what: str) -> None:
+    def check_names(found: Any, valid: Iterable[str], what: str) -> None:
         if not isinstance(found, dict):
             raise InputError(f"{what} is not a table", file, code="bad-value")
         names = list(valid)
@@ -102,13 +102,13 @@ def _read(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"{what}: lab.toml has no '{wrong}'{nearest(wrong, names, 20)}", file, code="unknown-key")
 
     tasks = {str(t.get("id")): t for t in data.get("task", []) if isinstance(t, dict)}
-    known(said, ("title", "summary", "goals", "about", "choices", "task", "source"), "this translation")
-    known(said.get("about", {}), [str(p.get("name")) for p in data.get("parameter", [])], "[about]")
-    known(said.get("choices", {}), [c for t in tasks.values() for c in t.get("choices", [])], "[choices]")
-    known(said.get("task", {}), tasks, "[task]")
+    check_names(said, ("title", "summary", "goals", "about", "choices", "task", "source"), "this translation")
+    check_names(said.get("about", {}), [str(p.get("name")) for p in data.get("parameter", [])], "[about]")
+    check_names(said.get("choices", {}), [c for t in tasks.values() for c in t.get("choices", [])], "[choices]")
+    check_names(said.get("task", {}), tasks, "[task]")
     for name, row in said.get("task", {}).items():
-        known(row, (*_TASK_TEXTS, "hints", "mistakes", "criterion"), f"[task.{name}]")
-        known(row.get("mistakes", {}), [str(m.get("name")) for m in tasks[name].get("mistake", [])], f"[task.{name}.mistakes]")
+        check_names(row, (*_TASK_TEXTS, "hints", "mistakes", "criterion"), f"[task.{name}]")
+        check_names(row.get("mistakes", {}), [str(m.get("name")) for m in tasks[name].get("mistake", [])], f"[task.{name}.mistakes]")
         for key in ("hints", "criterion"):
             there = tasks[name].get({"hints": "hints"}.get(key, key), [])
             if not isinstance(row.get(key, []), list) or len(row.get(key, [])) > len(there):

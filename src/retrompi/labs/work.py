@@ -320,7 +320,7 @@ def sheet(work: Work, lab: Lab, before: str | None = None) -> str:
         kept = _answers.rewritten(before, lab, work.answers)
         if kept is not None:
             return kept
-    told = {i: _answers.told(lab.task(i), v) for i, v in work.answers.items()}
+    told = {i: _answers.answer_text(lab.task(i), v) for i, v in work.answers.items()}
     return _answers.sheet(lab, draw(lab, work.state.student), work.state.student, told)
 
 

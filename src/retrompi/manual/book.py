@@ -90,7 +90,7 @@ Bar = tuple[str, int, int, str]
 """(lane, begin, end, stage or call)."""
 
 
-def _drawn(bars: Sequence[Bar], arrows: Sequence[tuple[str, int, str, int]], what: str) -> str:
+def _lanes_svg(bars: Sequence[Bar], arrows: Sequence[tuple[str, int, str, int]], what: str) -> str:
     """Lanes of bars along time as an inline SVG, and arrows (lane, time, lane, time) between them; times in picoseconds."""
     lanes = list(dict.fromkeys(bar[0] for bar in sorted(bars, key=lambda bar: bar[1])))
     first, last = min(bar[1] for bar in bars), max(bar[2] for bar in bars)
@@ -143,7 +143,7 @@ def _message(chapter: Chapter) -> str:
             if s.stage != "wait" and s.begin < there.end and s.end > there.begin:
                 bars.append((process.name or process.host, max(s.begin, there.begin), min(s.end, there.end), s.stage))
     bars += [(w.where, w.start, w.end, w.stage) for w in told.work if there.begin <= w.start and w.end <= there.end]
-    return _drawn(bars, [], f"one message of {format_bytes(chapter.size)}, by process and stage")
+    return _lanes_svg(bars, [], f"one message of {format_bytes(chapter.size)}, by process and stage")
 
 
 def _calls(chapter: Chapter, engine: Mapping[str, Any]) -> str:
@@ -153,7 +153,7 @@ def _calls(chapter: Chapter, engine: Mapping[str, Any]) -> str:
                        if end > begin]  # fmt: skip
     arrows = [(f"rank {a}", sent, f"rank {b}", received) for a, b, *_beside, sent, received in engine["messages_of"]
               if sent >= 0 and received >= 0]  # fmt: skip
-    return _drawn(bars, arrows, "the calls of each rank, and the messages between them")
+    return _lanes_svg(bars, arrows, "the calls of each rank, and the messages between them")
 
 
 def _run(chapter: Chapter) -> list[str]:

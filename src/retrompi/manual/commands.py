@@ -31,7 +31,7 @@ def _below(group: click.Group, words: str) -> Iterator[tuple[str, click.Command]
             yield from _below(found, f"{words}{name} ")
 
 
-def _said(command: click.Command) -> str:
+def _help_markdown(command: click.Command) -> str:
     """The help text as Markdown: a paragraph that begins with a backspace is shown verbatim."""
     out = []
     for part in inspect.cleandoc(command.help or "").split("\n\n"):
@@ -99,7 +99,7 @@ def _section(words: str, command: click.Command, level: int) -> list[str]:
     context = click.Context(command, info_name=f"retrompi {words}")
     usage = " ".join(command.collect_usage_pieces(context))
     heading = f"# retrompi {words}" if level == 1 else f"{'#' * level} retrompi {words} {anchor(words)}"
-    return [heading, f"```text\nretrompi {words} {usage}\n```", _said(command), *([_python(words)] if level == 1 else []),
+    return [heading, f"```text\nretrompi {words} {usage}\n```", _help_markdown(command), *([_python(words)] if level == 1 else []),
             _options(command, words)]  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def command_pages() -> list[Page]:
     tops = [w for w in every if " " not in w]
     rows = [[link(f"retrompi {w}", f"{slug(w)}.md"), escape(every[w].get_short_help_str(400))] for w in tops]
     context = click.Context(cli, info_name="retrompi")
-    out = ["# Commands", _said(cli), table(["command", "description"], rows), "## Options before the command", _options(cli, ""),
+    out = ["# Commands", _help_markdown(cli), table(["command", "description"], rows), "## Options before the command", _options(cli, ""),
            "Exit codes and what goes to which stream: [files, units, exit codes](../files.md#exit-codes)."]  # fmt: skip
     assert context.command is cli
     pages = [Page("reference/commands/index.md", "Commands", "Overview", "\n\n".join(out) + "\n")]

@@ -66,7 +66,7 @@ class Drawn:
 # --- simulating the draws ----------------------------------------------------------------------------------------------------------
 
 
-def _told(plan: Paper, job: Job) -> Done:
+def _job_result(plan: Paper, job: Job) -> Done:
     """The job's result; nothing if a run does not complete or the values of the draw exclude each other: no claim on it passes then."""
     try:
         return job.work()
@@ -88,7 +88,9 @@ def draws_of(plans: Sequence[Paper], store: Store, spec: Spec, progress: Progres
             drawn = replace(plan, draw=Draw(number, spec))
             for kind in _kinds(plan, number):
                 work += [(i, number, job) for job in reproduction.jobs_of(drawn, kind, store, fresh)]
-    labelled = [(f"{plans[i].key}, draw {n + 1}: {job.label}", replace(job, work=partial(_told, plans[i], job))) for i, n, job in work]
+    labelled = [
+        (f"{plans[i].key}, draw {n + 1}: {job.label}", replace(job, work=partial(_job_result, plans[i], job))) for i, n, job in work
+    ]
     done = reproduction.run_jobs(labelled, progress, workers)
     found: list[list[Drawn]] = []
     for i, plan in enumerate(plans):

@@ -222,8 +222,8 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     cls = registry.model(model)
     free = _free_parameters(cls, platform)
     seen = seen_by_fit(cls, model, platform)
-    room = registry.platform(platform)
-    platform_file = room.path.with_name(f"{room.path.stem}.fit.toml") if room.path and cls.fits_platform else None
+    loaded = registry.platform(platform)
+    platform_file = loaded.path.with_name(f"{loaded.path.stem}.fit.toml") if loaded.path and cls.fits_platform else None
     result = Fit(cls.name, cls.folder(), seed, 0, platform_file=platform_file)
     # The gradient search gets half a share of the evaluations, each simplex a whole one.
     shares = 0.5 + len(SIMPLEXES)

@@ -14,7 +14,7 @@ from retrompi.papers.verdicts import Verdict
 __all__ = ["LINES", "WIDTH", "anomalies", "counts", "digest", "failures", "stated_and_found"]
 
 LINES, WIDTH = 36, 80
-"""The most lines and columns of a digest; a screen of 40 lines has room for what is said of runs and of the page below it."""
+"""The most lines and columns of a digest; a screen of 40 lines has space for what is said of runs and of the page below it."""
 
 _GROUPS, _ANOMALIES = 8, 10
 _WORDS = 30  # columns for a statement in words
@@ -80,10 +80,10 @@ def anomalies(study: Reproduction) -> list[str]:
     return lines
 
 
-def failures(judged: Sequence[Verdict], room: int) -> list[str]:
-    """At most ``room`` lines: the identifier of each statement that fails, what it says, and its numbers."""
+def failures(judged: Sequence[Verdict], most: int) -> list[str]:
+    """At most ``most`` lines: the identifier of each statement that fails, what it says, and its numbers."""
     failed = [v for v in judged if v.verdict == "fail"]
-    shown = failed if len(failed) <= room else failed[: max(room - 1, 0)]
+    shown = failed if len(failed) <= most else failed[: max(most - 1, 0)]
     lines = [_line(v.id, v.observable or v.system, stated_and_found(v)) for v in shown]
     if len(shown) < len(failed):
         lines.append(f"  and {len(failed) - len(shown)} more: the page and 'retrompi validate' list them")
@@ -106,5 +106,5 @@ def _line(lead: str, text: str, numbers: str) -> str:
     return f"{lead}{_cut(text, WIDTH - len(lead) - len(numbers) - 2)}: {numbers}"
 
 
-def _cut(text: str, room: int) -> str:
-    return textwrap.shorten(text, room, placeholder=" …") if len(" ".join(text.split())) > room else " ".join(text.split())
+def _cut(text: str, width: int) -> str:
+    return textwrap.shorten(text, width, placeholder=" …") if len(" ".join(text.split())) > width else " ".join(text.split())

@@ -186,7 +186,7 @@ def _decreases(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
     part = part_of(curve, claim, check, least=2)
     values = part.series(check["metric"])
     ok = values[-1] < values[0] and max(values[1:-1], default=values[0]) <= values[0] * metrics.BUMP
-    return ok, f"from {_told(values[0], check)} to {_told(values[-1], check)}, highest {_told(max(values), check)}"
+    return ok, f"from {_value_text(values[0], check)} to {_value_text(values[-1], check)}, highest {_value_text(max(values), check)}"
 
 
 def _dips(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
@@ -207,7 +207,7 @@ def _ends(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
     return ok, f"{first:.4g} {unit} at {part.sizes[0]} B, {last:.4g} {unit} at {part.sizes[-1]} B"
 
 
-def _told(value: float, check: Check) -> str:
+def _value_text(value: float, check: Check) -> str:
     return f"{value * 1e3:.4g} ms" if check["metric"] == "time" else f"{value * 1e-6:.4g} MB/s"
 
 

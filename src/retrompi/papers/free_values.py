@@ -94,9 +94,9 @@ def span(path: str, o: Owner, *, beside: bool = True) -> Free:
         known: Mapping[str, Any] = params
         q = params.get(o.key)
     elif o.kind == "platform":
-        room = registry.platform(o.name)
-        known = room.quantities
-        q = known.get(room.paths(o.key)[0])
+        platform = registry.platform(o.name)
+        known = platform.quantities
+        q = known.get(platform.paths(o.key)[0])
     else:
         known = (machines.host(o.name) if o.kind == "host" else machines.network(o.name)).quantities
         q = known.get(o.key)

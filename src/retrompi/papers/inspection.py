@@ -140,11 +140,11 @@ def _names(found: Inspected, paper: Paper, file: Path) -> None:
 
     text = text_of(file)
     models = [m for m in paper.models if _tried(found, file, line_of(text, "models"), lambda m=m: registry.model(m))]
-    rooms = [p for p in paper.platforms if _tried(found, file, line_of(text, "platforms"), lambda p=p: registry.platform(p))]
+    platforms = [p for p in paper.platforms if _tried(found, file, line_of(text, "platforms"), lambda p=p: registry.platform(p))]
     for kind in paper.experiments:
         if kind not in (valid := of_paper.kinds_of_experiment(paper.folder)):
             found.wrong(f"no experiment '{kind[:60]}'{nearest(kind, valid, 20)}", file, line_of(text, "experiments"), "unknown-name")
-    if "pingpong" in paper.experiments and rooms and rooms[:1] == list(paper.platforms[:1]):
+    if "pingpong" in paper.experiments and platforms and platforms[:1] == list(paper.platforms[:1]):
         with toml_text.taken_apart("paper", file):
             _tried(found, file, line_of(text, "sizes", "pingpong"), lambda: paper.sizes)
         if not isinstance(paper.options("pingpong").get("modes"), list):

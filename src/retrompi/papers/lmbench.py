@@ -138,13 +138,13 @@ def _one_way(model: str, platform: str, size: int, sets: Sequence[str], apart: b
     return size / float(simulate.benchmark(asked)[0]["time_us"]) * 1e6 / MB
 
 
-def _of_pipe(room: Platform) -> list[str]:
-    return [f"sockets.buffer={pipe_buffer(room.hosts[0].os)}"]
+def _of_pipe(platform: Platform) -> list[str]:
+    return [f"sockets.buffer={pipe_buffer(platform.hosts[0].os)}"]
 
 
-def _displaced(room: Platform) -> float:
+def _displaced(platform: Platform) -> float:
     """Time (s) to read again what another process with an array of the same size has displaced from the second-level cache."""
-    host = room.hosts[0]
+    host = platform.hosts[0]
 
     def misses(working_set: float) -> float:
         return lost_l2(working_set * host.l2_ways / host.l2, int(host.l2_ways))
@@ -152,30 +152,30 @@ def _displaced(room: Platform) -> float:
     return _ARRAY * (misses(2 * _ARRAY) - misses(_ARRAY)) / host.read_mem
 
 
-def _null_call(platform: str, room: Platform, sets: Sequence[str]) -> float:
+def _null_call(platform: str, loaded: Platform, sets: Sequence[str]) -> float:
     """A write to /dev/null does nothing else, so this is the host's value."""
-    return room.hosts[0].syscall * 1e6
+    return loaded.hosts[0].syscall * 1e6
 
 
-def _switch(platform: str, room: Platform, sets: Sequence[str]) -> float:
-    pipe = [*_of_pipe(room), *sets]
+def _switch(platform: str, loaded: Platform, sets: Sequence[str]) -> float:
+    pipe = [*_of_pipe(loaded), *sets]
     once = _to_and_fro(PIPE, platform, pipe) - _to_and_fro(PIPE, platform, [*pipe, "platform.host.dispatch=0 us"])
     return once / 2 * 1e6
 
 
-def _switch_32(platform: str, room: Platform, sets: Sequence[str]) -> float:
-    return _switch(platform, room, sets) + _displaced(room) * 1e6
+def _switch_32(platform: str, loaded: Platform, sets: Sequence[str]) -> float:
+    return _switch(platform, loaded, sets) + _displaced(loaded) * 1e6
 
 
-def _pipe_latency(platform: str, room: Platform, sets: Sequence[str]) -> float:
-    return _to_and_fro(PIPE, platform, [*_of_pipe(room), *sets]) * 1e6
+def _pipe_latency(platform: str, loaded: Platform, sets: Sequence[str]) -> float:
+    return _to_and_fro(PIPE, platform, [*_of_pipe(loaded), *sets]) * 1e6
 
 
-def _tcp_latency(platform: str, room: Platform, sets: Sequence[str], apart: bool = False) -> float:
+def _tcp_latency(platform: str, loaded: Platform, sets: Sequence[str], apart: bool = False) -> float:
     return _to_and_fro(STREAM, platform, sets, apart) * 1e6
 
 
-def _bcopy(platform: str, room: Platform, sets: Sequence[str]) -> float:
+def _bcopy(platform: str, loaded: Platform, sets: Sequence[str]) -> float:
     """A process that sends a message to itself copies it once."""
     from retrompi._engine import Trace
     from retrompi.sim import simulate
@@ -187,11 +187,11 @@ def _bcopy(platform: str, room: Platform, sets: Sequence[str]) -> float:
     return size / simulate.run(Question(PIPE, platform, Replay(trace), [0], sets, idle_overrides=True)).time_s / MB
 
 
-def _pipe_bandwidth(platform: str, room: Platform, sets: Sequence[str]) -> float:
-    return _one_way(PIPE, platform, _size("pipe_piece"), [*_of_pipe(room), *sets])
+def _pipe_bandwidth(platform: str, loaded: Platform, sets: Sequence[str]) -> float:
+    return _one_way(PIPE, platform, _size("pipe_piece"), [*_of_pipe(loaded), *sets])
 
 
-def _tcp_bandwidth(platform: str, room: Platform, sets: Sequence[str], apart: bool = False) -> float:
+def _tcp_bandwidth(platform: str, loaded: Platform, sets: Sequence[str], apart: bool = False) -> float:
     buffers = [f"platform.host.{k}={_BUFFERS} B" for k in ("window", "sndbuf")]
     return _one_way(STREAM, platform, _size("tcp_piece"), [*buffers, *sets], apart)
 
@@ -208,13 +208,13 @@ _BETWEEN: dict[str, Callable[[str, Platform, Sequence[str], bool], float]] = {
 
 def one(platform: str, observable: str, sets: Sequence[str] = ()) -> float:
     """One number of lmbench (us or `MB`/s) of a platform with overrides."""
-    room = registry.platform(platform)
+    loaded = registry.platform(platform)
     if sets:
         pairs = (s.split("=", 1) for s in sets)
-        room = room.with_overrides({k.removeprefix("platform."): v for k, v in pairs if k.startswith("platform.")})
+        loaded = loaded.with_overrides({k.removeprefix("platform."): v for k, v in pairs if k.startswith("platform.")})
     if observable in _BETWEEN:
-        return _BETWEEN[observable](platform, room, sets, True)
-    return _ALONE[observable](platform, room, sets)
+        return _BETWEEN[observable](platform, loaded, sets, True)
+    return _ALONE[observable](platform, loaded, sets)
 
 
 def measure(platform: str, sets: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -222,9 +222,9 @@ def measure(platform: str, sets: Sequence[str] = ()) -> list[dict[str, Any]]:
 
     Raises UsageError for an unknown platform or override.
     """
-    room = registry.platform(platform)
+    loaded = registry.platform(platform)
     rows = [_row(o, one(platform, o, sets)) for o in _ALONE]
-    if len(room.hosts) > 1:
+    if len(loaded.hosts) > 1:
         rows += [_row(o, one(platform, o, sets)) for o in _BETWEEN]
     return rows
 

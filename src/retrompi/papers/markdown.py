@@ -175,7 +175,7 @@ def _span(ids: Sequence[str]) -> str:
 
 def intervention_table(verdicts: Iterable[Verdict]) -> str:
     """The published interventions and their simulated effects."""
-    def told(yes: bool | None) -> str:
+    def match_text(yes: bool | None) -> str:
         return "" if yes is None else "as published" if yes else "**not as published**"
 
     rows = []
@@ -183,7 +183,7 @@ def intervention_table(verdicts: Iterable[Verdict]) -> str:
         apart = "kept apart" if "/" in e.before else "no row"
         published = apart if e.published is None else f"x {e.published:.2f} ({e.low:.2f} .. {e.high:.2f})"
         simulated = "not simulated" if e.simulated is None else f"x {e.simulated:.2f}"
-        rows.append((e.title, f"`{e.option}`", f"{e.before}, {e.after}", published, simulated, told(e.direction), told(e.size)))
+        rows.append((e.title, f"`{e.option}`", f"{e.before}, {e.after}", published, simulated, match_text(e.direction), match_text(e.size)))
     return table(("intervention", "option", "rows or curves", "published", "simulated", "direction", "size"), rows)
 
 

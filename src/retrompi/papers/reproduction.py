@@ -91,12 +91,12 @@ def jobs_of(plan: Paper, kind: str, store: Store, fresh: bool) -> list[Job]:
         with own_code.running(plan.folder, f"the experiment {kind}") if own else nullcontext(), _options_of(plan, kind):
             yield
 
-    def told(work: Callable[[], Done]) -> Done:
+    def run_guarded(work: Callable[[], Done]) -> Done:
         with guarded():
             return work()
 
     with guarded():
-        return [replace(job, work=partial(told, job.work)) for job in jobs(kind, plan, store, fresh)]
+        return [replace(job, work=partial(run_guarded, job.work)) for job in jobs(kind, plan, store, fresh)]
 
 
 def parameters(plan: Paper) -> dict[str, dict[str, float | str]]:

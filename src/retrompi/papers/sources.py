@@ -32,7 +32,7 @@ class Citation:
         return {"id": self.id, "text": self.text, "where": self.where, "note": self.note, "use": self.use}
 
 
-def _said(*parts: str) -> str:
+def _join(*parts: str) -> str:
     return ": ".join(p for p in (" ".join(part.split()) for part in parts) if p and p != "-")
 
 
@@ -47,15 +47,15 @@ def _rows(_: Hashable) -> Mapping[str, Citation]:
     for c in load():
         unit = "" if c.unit in ("", "-", "qual") else f" {c.unit}"
         use = "held out: no fit sees it" if c.held_out else c.use
-        out[c.id] = Citation(c.id, _said(c.observable, f"{c.value}{unit}"), c.source, c.note, use)
+        out[c.id] = Citation(c.id, _join(c.observable, f"{c.value}{unit}"), c.source, c.note, use)
     for r in _table("hardware.csv"):
         unit = "" if r["unit"] in ("", "-", "qual") else f" {r['unit']}"
         trust = "" if r["verified"] == "yes" else "a recollection, not verified"
-        out[r["id"]] = Citation(r["id"], _said(r["system"], r["observable"], f"{r['value']}{unit}"), r["source"], r["note"], trust)
+        out[r["id"]] = Citation(r["id"], _join(r["system"], r["observable"], f"{r['value']}{unit}"), r["source"], r["note"], trust)
     for r in _table("period/evidence.csv"):
         what = ", ".join(dict.fromkeys(r[k] for k in ("system", "version", "machine", "os", "network") if r[k]))
         told = "held out: no fit sees it" if r["use"] == "validate" else ""
-        out[r["id"]] = Citation(r["id"], _said(what, r["observable"], f"{r['value']} {r['unit']}"), r["source"], r["note"], told)
+        out[r["id"]] = Citation(r["id"], _join(what, r["observable"], f"{r['value']} {r['unit']}"), r["source"], r["note"], told)
     return out
 
 

@@ -83,21 +83,21 @@ def pairs() -> tuple[Pair, ...]:
     out = []
     with toml_text.taken_apart("table of transfer", file):
         for given in toml_text.read(file, "table of transfer")[1]["pair"]:
-            _known(given, _PAIR, file)
+            _check_keys(given, _PAIR, file)
             numbers = tuple(_number(n, file) for n in given.get("numbers", ()))
             more = {k: given[k] for k in ("machine", "platform", "placement", "claims", "note") if k in given}
             out += [Pair(model=m, numbers=numbers, **more) for m in given["models"]]
     return tuple(out)
 
 
-def _known(given: Mapping[str, Any], keys: Sequence[str], file: Path) -> None:
+def _check_keys(given: Mapping[str, Any], keys: Sequence[str], file: Path) -> None:
     for key in given:
         if key not in keys:
             raise InputError(f"unknown key '{key}'{nearest(key, keys)}", file, code="unknown-key")
 
 
 def _number(given: Mapping[str, Any], file: Path) -> Number:
-    _known(given, _NUMBER, file)
+    _check_keys(given, _NUMBER, file)
     for key, valid in (("what", tuple(WHAT)), ("use", USES)):
         if given[key] not in valid:
             raise InputError(f"{key} '{given[key]}'{nearest(given[key], valid)}", file, code="unknown-name")

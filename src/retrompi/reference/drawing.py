@@ -27,7 +27,7 @@ NEIGHBOURS = ("neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", 
 
 
 @dataclass(frozen=True)
-class Room:
+class Communicator:
     """A communicator: world ranks of its members, of an intercommunicator those of the other group; with a topology, each member's
     neighbours, ranks of the communicator."""
 
@@ -67,9 +67,9 @@ class Drawing:
         everybody = rng.random() < 0.4
         self.named = [everybody or rng.random() < 0.5 for _ in range(ranks)]
         self.ranks = [_Rank() for _ in range(ranks)]
-        self.rooms = [Room(0, tuple(range(ranks)))]
+        self.communicators = [Communicator(0, tuple(range(ranks)))]
         self.one_sided = rng.choice((0.0, 0.2, 0.5)) if one_sided else 0.0
-        self.windows: list[Room] = []
+        self.windows: list[Communicator] = []
         self.together = rng.choice((0.0, 0.1, 0.4))
         self.blocking = rng.choice((1.0, 0.5))
         self.sizes = [rng.choice(SIZES) for _ in range(rng.randint(1, 4))]
@@ -87,12 +87,12 @@ class Drawing:
             for rank in self.ranks:
                 rank.lines = []
             if self.one_sided and rng.random() < 0.7:
-                room = rng.choice([r for r in self.rooms if not r.remote])
-                self.windows.append(room)
-                for r in room.group:
-                    whole[r].append(f"win_create {len(self.windows)} 1000{room.on}")
+                comm = rng.choice([r for r in self.communicators if not r.remote])
+                self.windows.append(comm)
+                for r in comm.group:
+                    whole[r].append(f"win_create {len(self.windows)} 1000{comm.on}")
             for _ in range(rng.choice((0, 0, 1, 3)) if self.together else 0):
-                for r, line in self.new_rooms():
+                for r, line in self.new_communicators():
                     whole[r].append(line)
             for _ in range(rng.randint(1, 5)):
                 self.step()
@@ -117,32 +117,32 @@ class Drawing:
                 del lines[rng.randint(1, len(lines)) :]
             yield (*lines, *["finalize"] * ends)
 
-    def new_rooms(self) -> Iterator[tuple[int, str]]:
+    def new_communicators(self) -> Iterator[tuple[int, str]]:
         """Communicators made out of one that is there: lines of the ranks that take part."""
         rng = self.rng
-        parent = rng.choice(self.rooms)
-        ranks, fresh = list(parent.group), len(self.rooms)
+        parent = rng.choice(self.communicators)
+        ranks, fresh = list(parent.group), len(self.communicators)
         if parent.remote:
             if rng.random() < 0.5:
-                room = Room(fresh, parent.group, parent.remote)
-                for mine, _ in room.sides:
+                comm = Communicator(fresh, parent.group, parent.remote)
+                for mine, _ in comm.sides:
                     yield from ((r, f"comm_dup {fresh} {_listed(mine)}{parent.on}") for r in mine)
             else:
-                room = Room(fresh, (*parent.remote, *parent.group))
-                yield from ((r, f"intercomm_merge {fresh} {_listed(room.group)}{parent.on}") for r in room.group)
-            self.rooms.append(room)
+                comm = Communicator(fresh, (*parent.remote, *parent.group))
+                yield from ((r, f"intercomm_merge {fresh} {_listed(comm.group)}{parent.on}") for r in comm.group)
+            self.communicators.append(comm)
             return
-        beside = [r for r in self.rooms if not r.remote and not set(r.group) & set(ranks)]
+        beside = [r for r in self.communicators if not r.remote and not set(r.group) & set(ranks)]
         if beside and rng.random() < 0.7:
-            room = Room(fresh, parent.group, rng.choice(beside).group)
-            locals_ = (parent, next(r for r in beside if r.group == room.remote))
-            for (mine, other), local in zip(room.sides, locals_, strict=True):
+            comm = Communicator(fresh, parent.group, rng.choice(beside).group)
+            locals_ = (parent, next(r for r in beside if r.group == comm.remote))
+            for (mine, other), local in zip(comm.sides, locals_, strict=True):
                 yield from ((r, f"intercomm_create {fresh} {_listed(mine)} {_listed(other)}{local.on}") for r in mine)
-            self.rooms.append(room)
+            self.communicators.append(comm)
             return
         how = rng.choice(("dup", "split", "split", "create", "create_group", "cart", "graph"))
         if how == "dup":
-            self.rooms.append(replace(parent, number=fresh))
+            self.communicators.append(replace(parent, number=fresh))
             yield from ((r, f"comm_dup {fresh} {_listed(ranks)}{parent.on}") for r in ranks)
             return
         rng.shuffle(ranks)
@@ -150,56 +150,56 @@ class Drawing:
         if how == "split" and rng.random() < 0.7 and len(parts[0]) < len(ranks):
             parts.append(ranks[len(parts[0]) :])
         for part in parts:
-            number, n = len(self.rooms), len(part)
-            room, more = Room(number, tuple(part)), [""] * n
+            number, n = len(self.communicators), len(part)
+            comm, more = Communicator(number, tuple(part)), [""] * n
             if how == "cart":
                 rows = rng.choice([k for k in range(1, n + 1) if n % k == 0])
                 more = [f" dims={rows}x{n // rows} periods={rng.randrange(2)}x{rng.randrange(2)}"] * n
-                room = replace(room, sources=((-1,) * 4,) * n, targets=((-1,) * 4,) * n)
+                comm = replace(comm, sources=((-1,) * 4,) * n, targets=((-1,) * 4,) * n)
             elif how == "graph":
                 edges = [(a, b) for a in range(n) for b in range(n) if rng.random() < 0.5]
-                room = replace(room, sources=tuple(tuple(a for a, b in edges if b == me) for me in range(n)),
+                comm = replace(comm, sources=tuple(tuple(a for a, b in edges if b == me) for me in range(n)),
                                targets=tuple(tuple(b for a, b in edges if a == me) for me in range(n)))  # fmt: skip
-                ends = zip(room.sources, room.targets, strict=True)
+                ends = zip(comm.sources, comm.targets, strict=True)
                 more = [f" in={_listed(sources) or 'none'} out={_listed(targets) or 'none'}" for sources, targets in ends]
-            self.rooms.append(room)
+            self.communicators.append(comm)
             word = f"{how}_create" if how in ("cart", "graph") else f"comm_{how}"
             yield from ((r, f"{word} {number} {_listed(part)}{parent.on}{own}") for r, own in zip(part, more, strict=True))
         left_out = set(parent.group) - {r for part in parts for r in part}
         if how != "create_group":
             yield from ((r, f"{word} -1{parent.on}") for r in sorted(left_out))
 
-    def room_of(self, a: int, b: int) -> Room:
+    def communicator_of(self, a: int, b: int) -> Communicator:
         """A communicator in which two ranks can exchange messages."""
-        there = [r for r in self.rooms if any(a in mine and b in other for mine, other in r.sides)]
-        return self.rng.choice(there) if self.rng.random() < 0.5 else self.rooms[0]
+        there = [r for r in self.communicators if any(a in mine and b in other for mine, other in r.sides)]
+        return self.rng.choice(there) if self.rng.random() < 0.5 else self.communicators[0]
 
     def collective(self) -> None:
         """A collective over one of the communicators."""
         rng = self.rng
-        room = rng.choice(self.rooms)
-        word = rng.choice(NEIGHBOURS if room.sources and rng.random() < 0.7 else COLLECTIVES)
-        if room.remote and word in ("scan", "exscan"):
+        comm = rng.choice(self.communicators)
+        word = rng.choice(NEIGHBOURS if comm.sources and rng.random() < 0.7 else COLLECTIVES)
+        if comm.remote and word in ("scan", "exscan"):
             return
-        later = rng.random() > self.blocking and all(self.named[r] for r in (*room.group, *room.remote))
+        later = rng.random() > self.blocking and all(self.named[r] for r in (*comm.group, *comm.remote))
         size, flops = rng.choice(self.sizes), rng.choice((0, self.amount))
         sizes: dict[tuple[int, int], int] = {}
 
         def between(sender: int, receiver: int) -> int:
             return sizes.setdefault((sender, receiver), rng.choice((0, *self.sizes)))
 
-        from_, root = rng.randrange(len(room.sides)), 0
+        from_, root = rng.randrange(len(comm.sides)), 0
         if word in ROOTED:
-            root = rng.randrange(len(room.sides[from_][0]))
-        for side, (mine, other) in enumerate(room.sides):
+            root = rng.randrange(len(comm.sides[from_][0]))
+        for side, (mine, other) in enumerate(comm.sides):
             for me, r in enumerate(mine):
-                named = root if not room.remote or side != from_ else ROOT if me == root else PROC_NULL
+                named = root if not comm.remote or side != from_ else ROOT if me == root else PROC_NULL
                 sent, received = [between(me, k) for k in range(len(other))], [between(k, me) for k in range(len(other))]
-                if room.remote:  # of one group the other's numbers
+                if comm.remote:  # of one group the other's numbers
                     sent = [between(2 * me + side, 2 * k + 1 - side) for k in range(len(other))]
                     received = [between(2 * k + 1 - side, 2 * me + side) for k in range(len(other))]
-                line = self.arguments(word, room, me, (size, flops, named), (sent, received), (len(mine), len(other)))
-                text = f"{'i' * later}{word} {line}".rstrip() + room.on
+                line = self.arguments(word, comm, me, (size, flops, named), (sent, received), (len(mine), len(other)))
+                text = f"{'i' * later}{word} {line}".rstrip() + comm.on
                 self.ranks[r].lines.append(text + (self.request(r, "") if later else ""))
 
     def access(self) -> None:
@@ -242,11 +242,11 @@ class Drawing:
                 put(a, "Win_complete")
                 put(b, "Win_wait")
 
-    def arguments(self, word: str, room: Room, me: int, each: tuple[int, float, int], many: tuple[list[int], list[int]],
+    def arguments(self, word: str, comm: Communicator, me: int, each: tuple[int, float, int], many: tuple[list[int], list[int]],
                   members: tuple[int, int]) -> str:  # fmt: skip
         """The arguments of one member: ``each`` is (size, operations, root), ``many`` what it sends to and gets from each."""
         (size, flops, root), (sent, received), (n, others) = each, many, members
-        to, of, whole = " ".join(map(str, sent)), " ".join(map(str, received)), size * (others if room.remote else 1)
+        to, of, whole = " ".join(map(str, sent)), " ".join(map(str, received)), size * (others if comm.remote else 1)
         unequal = [str(size + 8 * k) for k in range(others)]  # what member k of the other group, or of the own one, contributes
         mine = size + 8 * me
         match word:
@@ -261,7 +261,7 @@ class Drawing:
             case "reducescatterblock":
                 return f"{whole} {flops:g} 6"
             case "reducescatter":
-                parts = [str(whole)] * n if room.remote else unequal
+                parts = [str(whole)] * n if comm.remote else unequal
                 return f"{' '.join(parts)} {flops:g} 6"
             case "alltoall" | "allgather":
                 return f"{size} {size} 6 6"
@@ -277,7 +277,7 @@ class Drawing:
                 return f"{sum(sent)} {to} {sum(received)} {of} 6 6"
             case "alltoallw":
                 return f"{to} {of}"
-        sources, targets = room.sources[me], room.targets[me]
+        sources, targets = comm.sources[me], comm.targets[me]
         known = not any(k < 0 for k in (*sources, *targets))  # of a grid all give the same
         match word:
             case "neighbor_allgatherv":
@@ -347,13 +347,13 @@ class Drawing:
         send = rng.choice(("send", "send", "Ssend", "bsend", "rsend")) if a != b else "bsend"
         source = ANY_SOURCE if rng.random() < self.wild else a
         any_tag = ANY_TAG if rng.random() < self.wild else tag
-        room = size + rng.choice((0, 0, 100)) if rng.random() >= self.wrong else size // 2
+        capacity = size + rng.choice((0, 0, 100)) if rng.random() >= self.wrong else size // 2
         recorded = ""
         if rng.random() < 0.3:
             recorded = (f" from={a}" if source != a else "") + (f" mtag={tag}" if any_tag != tag else "")
-        posts, on = rng.random() < 0.4, self.room_of(a, b).on
+        posts, on = rng.random() < 0.4, self.communicator_of(a, b).on
         if posts:
-            self.put(b, f"irecv {source} {any_tag} {room} 6{on}{self.request(b, f'{source} {b} {any_tag}')}")
+            self.put(b, f"irecv {source} {any_tag} {capacity} 6{on}{self.request(b, f'{source} {b} {any_tag}')}")
         if rng.random() < 0.4:
             self.put(a, f"{SENDS[send]} {b} {tag} {size} 6{on}{self.request(a, f'{a} {b} {tag}')}")
         elif a == b:
@@ -371,14 +371,14 @@ class Drawing:
             case x if x < 0.35:
                 self.put(b, f"iprobe {a} {tag} flag=1{on}")
         if rng.random() >= self.wrong:
-            self.put(b, f"recv {source} {any_tag} {room if rng.random() < 0.9 else -1} 6{on}{recorded}")
+            self.put(b, f"recv {source} {any_tag} {capacity if rng.random() < 0.9 else -1} 6{on}{recorded}")
 
     def exchange(self, a: int, b: int) -> None:
         """Both send to each other at once, or a ring of all."""
         size = self.rng.choice(self.sizes)
         n = len(self.ranks)
         if self.rng.random() < 0.5 and a != b:
-            on = self.room_of(a, b).on
+            on = self.communicator_of(a, b).on
             for x, y in ((a, b), (b, a)):
                 self.put(x, f"sendRecv {size} {y} {size} {y} 6 6{on}")
         else:
@@ -389,7 +389,7 @@ class Drawing:
         """A persistent send and receive, started several times."""
         rng, size = self.rng, self.rng.choice(self.sizes)
         send = rng.choice(tuple(INITS))
-        on = self.room_of(a, b).on
+        on = self.communicator_of(a, b).on
         self.put(a, f"{INITS[send]} {b} 9 {size} 6{on}")
         self.put(b, f"recvInit {a} 9 {size} 6{on}")
         for _ in range(rng.randint(1, 3)):

@@ -202,20 +202,20 @@ class Fluid(Queues):
                     names.append(name)
                     ways += [other for other in self.on[name] if other not in ways]
         done.update(names)
-        room = {name: self._rate(name) / PS for name in names}
+        spare = {name: self._rate(name) / PS for name in names}
         open_ = [way for way in ways if way.flows]
         while open_:
             levels = []
             for at, name in enumerate(names):
                 weight = sum(way.weight * float(len(way.flows)) for way in self.on[name] if way in open_)
                 if weight > 0:
-                    levels.append((room[name] / weight, at))
+                    levels.append((spare[name] / weight, at))
             level, at = min(levels)
             for way in [way for way in self.on[names[at]] if way in open_]:
                 open_.remove(way)
                 way.share = level * way.weight
                 for name in way.links:
-                    room[name] = max(0.0, room[name] - float(len(way.flows)) * way.share)
+                    spare[name] = max(0.0, spare[name] - float(len(way.flows)) * way.share)
         for way in ways:
             fresh, way.fresh = way.fresh, False
             by_itself = self._by_itself(way)

@@ -313,7 +313,7 @@ class Rank(Process):
 
     def drive(self, condition: Callable[[], bool], policy: Values) -> Steps:
         """Waits in a call of the library until the condition holds: takes in what arrives, and takes the steps of collectives. While a
-        packet waits for room in its channel (`Process.until`) no collective goes on."""
+        packet waits for space in its channel (`Process.until`) no collective goes on."""
         while not condition():
             if self.collectives.can_advance():
                 yield from self.collectives.advance_all()

@@ -159,7 +159,7 @@ class _Receive:
     source: int
     tag: int
     comm: int
-    room: int
+    capacity: int
     order: int
     clock: list[int]
     message: _Message | None = None
@@ -258,8 +258,8 @@ class _Run:
                     yield request.done
                     request.finish()
             elif word == "sendRecv":
-                size, target, room, source = op.numbers
-                both = (self._receive(me, op.line, source, op.rtag, op.comm, room), self._send(me, op, target, op.stag, size, ""))
+                size, target, capacity, source = op.numbers
+                both = (self._receive(me, op.line, source, op.rtag, op.comm, capacity), self._send(me, op, target, op.stag, size, ""))
                 yield lambda both=both: all(r.done() for r in both)  # type: ignore[misc]
                 for request in both:
                     request.finish()
@@ -339,11 +339,11 @@ class _Run:
 
         return _Request(lambda: not waits or m.taken is not None, finish)
 
-    def _receive(self, me: int, line: int, source: int, tag: int, comm: int, room: int) -> _Request:
+    def _receive(self, me: int, line: int, source: int, tag: int, comm: int, capacity: int) -> _Request:
         if source == PROC_NULL:
             return _Request(lambda: True, lambda: None)
         self._tick(me)
-        r = _Receive(me, line, source, tag, comm, room, len(self.receives), list(self.clocks[me]))
+        r = _Receive(me, line, source, tag, comm, capacity, len(self.receives), list(self.clocks[me]))
         self.receives.append(r)
         self._match(r, next((m for m in self.messages if m.taken is None and r.fits(m)), None))
 
@@ -357,7 +357,7 @@ class _Run:
     def _match(self, r: _Receive | None, m: _Message | None) -> None:
         if r is not None and m is not None:
             r.message, m.taken = m, r
-            if 0 <= r.room < m.size:
+            if 0 <= r.capacity < m.size:
                 self.truncated.append((r.rank, r.line))
 
     # -- collectives and communicators

@@ -175,12 +175,12 @@ class Blocking(Stream):
         split = spec.header_write and packet.size > spec.header_write_above and packet.first
         piece = self.header_of(packet) if split else left
         while left > 0:
-            if not tcp.room > 0:
+            if not tcp.send_space > 0:
                 self.waiting = True
                 yield from sender.until(lambda: tcp.writable, spec.space_wait, spec.progress)
                 self.waiting = False
             piece = piece or left
-            n = min(piece, tcp.room)
+            n = min(piece, tcp.send_space)
             piece -= n
             left -= n
             yield from self.socket_call(sender)
@@ -291,11 +291,11 @@ class Queued(Stream):
 class Nonblocking(Queued):
     """The library writes and reads what is possible whenever it runs."""
 
-    writing = told_room = False
+    writing = announced_space = False
 
     def pull(self, what: Any) -> Steps:
-        if what == "room":
-            self.told_room = False
+        if what == "space":
+            self.announced_space = False
             yield from self._write()
             return
         yield from self.socket_call(self.target)
@@ -319,8 +319,8 @@ class Nonblocking(Queued):
             return
         self.writing = True
         tcp = self.tcp
-        while tcp.written < self.queued and tcp.room > 0:
-            n = min(self.unsent[0].end - tcp.written, tcp.room)
+        while tcp.written < self.queued and tcp.send_space > 0:
+            n = min(self.unsent[0].end - tcp.written, tcp.send_space)
             yield from self.socket_call(self.source)
             yield from self.source.thread.copy(self.copy_cost(self.unsent[0].packet, n, True))
             tcp.write(n)
@@ -328,9 +328,9 @@ class Nonblocking(Queued):
         self.writing = False
 
     def on_acknowledged(self, was_full: bool) -> None:
-        if self.tcp.written < self.queued and self.tcp.room > 0 and not self.told_room:
-            self.told_room = True
-            self.source.arrive(self, "room", network=True)
+        if self.tcp.written < self.queued and self.tcp.send_space > 0 and not self.announced_space:
+            self.announced_space = True
+            self.source.arrive(self, "space", network=True)
 
 
 class Asynchronous(Queued):
@@ -357,7 +357,7 @@ class Asynchronous(Queued):
         yield from self.take_in(whole)
 
     def submit(self, packet: Packet) -> Steps:
-        fits = min(max(self.tcp.room, 0), self.length(packet))
+        fits = min(max(self.tcp.send_space, 0), self.length(packet))
         yield from self.bare_call(self.source)
         yield from self.source.thread.copy(self.copy_cost(packet, fits, True))
         self.tcp.write(self.queued - self.tcp.written)
@@ -415,8 +415,8 @@ class Signalled(Queued):
             return
         self.writing = True
         tcp = self.tcp
-        while tcp.written < self.queued and tcp.room > 0:
-            left = min(self.unsent[0].end - tcp.written, tcp.room)
+        while tcp.written < self.queued and tcp.send_space > 0:
+            left = min(self.unsent[0].end - tcp.written, tcp.send_space)
             yield from self.socket_call(self.source)
             while left > 0:  # the system sends each segment as soon as it has copied it
                 n = min(left, tcp.mss)
@@ -432,13 +432,13 @@ class Signalled(Queued):
         process.host.kernel(process.host.service(self.spec.signal) + process.host.calls(calls), handler)
 
     def on_acknowledged(self, was_full: bool) -> None:
-        if not self.writing and self.tcp.written < self.queued and 3 * self.tcp.room >= self.tcp.sndbuf:
+        if not self.writing and self.tcp.written < self.queued and 3 * self.tcp.send_space >= self.tcp.sndbuf:
             self.writing = True
             self._interrupt(self.source, self.spec.calls_out, self._may_write)
 
     def _may_write(self) -> None:
         tcp = self.tcp
-        n = min(self.unsent[0].end - tcp.written, tcp.room, tcp.mss)
+        n = min(self.unsent[0].end - tcp.written, tcp.send_space, tcp.mss)
         cost = self.copy_cost(self.unsent[0].packet, n, True)
         self.source.host.kernel(cost.core, self._copied_in, n, memory=cost.memory)
 
@@ -448,7 +448,7 @@ class Signalled(Queued):
         ended = tcp.written == self.unsent[0].end
         if ended:
             self.finish_sent(tcp.written)
-        if tcp.written < self.queued and tcp.room > 0:
+        if tcp.written < self.queued and tcp.send_space > 0:
             self._may_write()
             return
         self.writing = False

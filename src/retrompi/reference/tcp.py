@@ -3,7 +3,7 @@
 The sender: a segment is sent when the window allows all of it, or when nothing else is in flight and some of it fits (RFC 1122 4.2.3.4);
 with Nagle's algorithm a short one waits until everything before it is acknowledged (RFC 896). The receiver: every second segment is
 acknowledged at once, a single one when the delayed-acknowledgement timer expires (RFC 1122 4.2.3.2), one that is out of order at once
-(4.2.2.21); data of the other direction carry the acknowledgement; a read advertises its room when two segments or half of the buffer have
+(4.2.2.21); data of the other direction carry the acknowledgement; a read advertises its space when two segments or half of the buffer have
 become free (4.2.3.3). Loss: the
 retransmission timer with Jacobson's estimate and Karn's rule (RFC 793 3.7, RFC 1122 4.2.3.1), go back N, slow start and congestion
 avoidance, fast retransmit without the inflation of the window (RFC 2001), probes of a closed window (RFC 1122 4.2.2.17).
@@ -40,10 +40,10 @@ class ReceiveSpace:
         """The window to advertise with so many unread bytes; ``last``: the one before."""
         if self.frame == 0:
             return self.buffer - unread
-        room = _usable(self.buffer - (unread + self.mss - 1) // self.mss * self.frame)
-        if room < self.mss:
+        space = _usable(self.buffer - (unread + self.mss - 1) // self.mss * self.frame)
+        if space < self.mss:
             return 0
-        most = min(room, self._limit())
+        most = min(space, self._limit())
         return self._whole(most) if last <= most - self.mss or last > most else last
 
     def _whole(self, size: int) -> int:
@@ -51,11 +51,11 @@ class ReceiveSpace:
 
     def _limit(self) -> int:
         """Where the window stops growing (tcp_select_initial_window and tcp_grow_window)."""
-        room = _usable(self.buffer)
-        clamp = max(2 * self.mss, room - self.mss) if room > 2 * self.mss else room
+        space = _usable(self.buffer)
+        clamp = max(2 * self.mss, space - self.mss) if space > 2 * self.mss else space
         if _usable(self.frame) <= self.mss:
             return clamp
-        share, memory = room // 2, _usable(self.frame) // 2
+        share, memory = space // 2, _usable(self.frame) // 2
         while memory > self.mss:
             memory //= 2
             share //= 2
@@ -110,7 +110,7 @@ class Tcp:
     # ---- the sender's socket
 
     @property
-    def room(self) -> int:
+    def send_space(self) -> int:
         """Free bytes of the send buffer; an asynchronous write may leave it below 0."""
         return self.sndbuf - (self.written - self.una)
 
@@ -121,9 +121,9 @@ class Tcp:
 
     @property
     def writable(self) -> bool:
-        """Whether a writer that has filled the buffer goes on: with any room, or with a third of it where it counts memory
+        """Whether a writer that has filled the buffer goes on: with any space, or with a third of it where it counts memory
         (tcp_min_write_space)."""
-        return self.room > 0 and (not self.counts_memory or 2 * self.room >= self.written - self.una)
+        return self.send_space > 0 and (not self.counts_memory or 2 * self.send_space >= self.written - self.una)
 
     def write(self, size: int) -> None:
         """Appends to the send buffer."""
@@ -182,7 +182,7 @@ class Tcp:
 
     def _acknowledged(self, ack: tuple[int, int]) -> None:
         number, edge = ack
-        was_full = self.room <= 0
+        was_full = self.send_space <= 0
         if number > self.una or edge > self.edge:
             self.timer_start = self.loop.now
             self.retransmits = 0
@@ -230,7 +230,7 @@ class Tcp:
         return self.rcv_nxt - self.read_bytes
 
     def read(self, size: int) -> None:
-        """Takes bytes out of the receive buffer; enough room is advertised at once."""
+        """Takes bytes out of the receive buffer; enough space is advertised at once."""
         self.read_bytes += size
         if self._window_opened():
             self._send_ack()

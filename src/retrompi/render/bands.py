@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from retrompi.base.translate import _
 
-__all__ = ["NOTE", "area", "below", "faint", "key", "of_draws", "pieces", "room_for_key", "said", "share", "whiskers"]
+__all__ = ["NOTE", "area", "below", "faint", "key", "lower_key", "of_draws", "pieces", "said", "share", "whiskers"]
 
 NOTE = (
     "The interval contains what the parameters' ranges and the measurements leave open and the error of the model itself as far as it is "
@@ -49,7 +49,7 @@ def said(level: float, draws: int, completed: Sequence[float] = ()) -> str:
     """The words for the bands of a figure; ``completed``: the share of draws behind each of its intervals, 1 where none is given.
 
     An interval of those draws that complete says nothing about the others, so the least share is a part of the words. Two lines then,
-    as a legend on a phone has no room for one.
+    as a legend on a phone has no space for one.
     """
     words = _("{share} interval").format(share=share(level))
     least = min((c for c in completed if isfinite(c)), default=1.0)
@@ -102,7 +102,7 @@ def key(words: str) -> go.Scatter:
                       marker={"symbol": "square", "size": 14, "color": faint(_KEY, 0.25), "line": {"color": _KEY, "width": 1}})  # fmt: skip
 
 
-def room_for_key(figure: go.Figure) -> None:
+def lower_key(figure: go.Figure) -> None:
     """Moves the legend down: with the entry of `key` it has a line more, which on a phone would cover the title of the axis."""
     figure.update_layout(legend={"y": -0.24}, xaxis={"title": {"standoff": 4}})
 

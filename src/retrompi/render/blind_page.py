@@ -78,7 +78,7 @@ def figure(score: Score) -> go.Figure:
     layout(drawn, f"{told['title']}: predicted and published")
     every = [p.size for p in points]
     drawn.update_layout(xaxis=size_axis(every), yaxis=value_axis("bandwidth", "linear", rate["nominal"]))
-    bands.room_for_key(drawn)
+    bands.lower_key(drawn)
     return drawn
 
 

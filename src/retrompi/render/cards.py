@@ -74,27 +74,27 @@ def fit_rows(tables: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
     return tuple(out)
 
 
-def _here(row: Mapping[str, Any], room: Platform, factors: Mapping[str, float]) -> str:
-    """The host on which a cost is stated, and what it is on the first host of ``room``; empty for other parameters."""
+def _here(row: Mapping[str, Any], platform: Platform, factors: Mapping[str, float]) -> str:
+    """The host on which a cost is stated, and what it is on the first host of ``platform``; empty for other parameters."""
     on = row["cost"].partition(" on ")[2]
     if not on:
         return ""
-    host = room.hosts[0]
+    host = platform.hosts[0]
     here = named_host.seconds_on(host, row["value"], factors.get(row["name"], 1.0), row["cost"])
-    if f"{room.name}:{host.name}" == on or math.isclose(here, row["value"], rel_tol=1e-6):
+    if f"{platform.name}:{host.name}" == on or math.isclose(here, row["value"], rel_tol=1e-6):
         return f" on {on}"
-    return f" on {on} ({_text(here, row['unit'])} on {room.name}:{host.name})"
+    return f" on {on} ({_text(here, row['unit'])} on {platform.name}:{host.name})"
 
 
 def model_card(model: str, platform: str, sets: tuple[str, ...] = ()) -> Card:
     """The card of ``model`` on ``platform``, with the overrides ``sets`` applied."""
     cls = registry.model(model)
-    values, room = resolve(cls, registry.platform(platform), list(sets))
+    values, loaded = resolve(cls, registry.platform(platform), list(sets))
     factors = named_host.factors(cls.params(), cls.folder())
     rows = tuple(
         {
             "name": r["name"],
-            "value": r["text"] if isinstance(r["value"], str) else _text(r["value"], r["unit"]) + _here(r, room, factors),
+            "value": r["text"] if isinstance(r["value"], str) else _text(r["value"], r["unit"]) + _here(r, loaded, factors),
             "range": _range(r["low"], r["high"], r["unit"]),
             "source": r["source"] + (" (overridden)" if r["overridden"] else ""),
             "help": r["help"],

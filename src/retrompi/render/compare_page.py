@@ -74,7 +74,7 @@ def _symbols(rows: Sequence[Row], symbol: str) -> list[str]:
     return [symbol if r.use in (FIT, "") else f"{symbol}-open" for r in rows]
 
 
-def _said(r: Row) -> str:
+def _row_label(r: Row) -> str:
     size = r.label if r.size_B is None else format_bytes(r.size_B)
     return escape(size) + (f" ({r.use})" if r.use else "")
 
@@ -102,7 +102,7 @@ def _curves(figure: go.Figure, c: Comparison) -> None:
             x=[x for x, _ in mine], y=[r.times[backend] * unit for _, r in mine], name=_titled(c, backend), legendgroup=backend,
             mode="lines+markers" if is_curve(c.rows) else "markers", line={"color": colour, "width": 2.3, "dash": dash}, error_y=error_y,
             marker={"symbol": _symbols([r for _, r in mine], symbol), "size": 8 if is_curve(c.rows) else 13},
-            customdata=[[_said(r), format_time(r.times[backend])] for _, r in mine],
+            customdata=[[_row_label(r), format_time(r.times[backend])] for _, r in mine],
             hovertemplate=f"{NAMES[backend]} %{{customdata[0]}}: %{{customdata[1]}}<extra></extra>",
         ), row=1, col=1)  # fmt: skip
 
@@ -123,7 +123,7 @@ def _errors(figure: go.Figure, c: Comparison) -> None:
             mode="lines+markers" if is_curve(c.rows) else "markers", line={"color": colour, "width": 1.6, "dash": dash},
             showlegend=pair not in _OWN_LOOK, legendgroup=pair[0] if pair in _OWN_LOOK else None,
             marker={"symbol": _symbols([r for _, r, _ in mine], symbol), "size": 8 if is_curve(c.rows) else 13},
-            customdata=[[_said(r), _band_said(r, pair)] for _, r, _ in mine],
+            customdata=[[_row_label(r), _band_said(r, pair)] for _, r, _ in mine],
             hovertemplate=f"{pair_name(*pair)} %{{customdata[0]}}: %{{y:+.2f}} %%{{customdata[1]}}<extra></extra>",
         ), row=2, col=1)  # fmt: skip
 

@@ -26,7 +26,7 @@ _HOW = ("kind", "mode", "metric", "sizes", "feature", "shape", "better", "worse"
         "at_least", "path", "unit")  # fmt: skip
 
 
-def _said(claim: Claim) -> str:
+def _claim_text(claim: Claim) -> str:
     """The text of a claim, with its reading tolerance."""
     unit = "" if claim.unit in ("", "-") else f" {claim.unit}"
     spread = "" if claim.low is None or claim.high is None else f" (read as {claim.low:g}..{claim.high:g})"
@@ -63,7 +63,7 @@ def _fit(cls: type[RuntimeModel]) -> Row | None:
     known = {c.id: c for c in [*load(), *evidence(cls)[0]]}
     residuals = [
         {"claim": i, "observed": r[0], "low": r[1], "high": r[2], "unit": r[3], "half_ranges": r[4],
-         "says": _said(known[i]) if i in known else "", "where": known[i].source.strip() if i in known else ""}
+         "says": _claim_text(known[i]) if i in known else "", "where": known[i].source.strip() if i in known else ""}
         for i, r in t.get("residuals", {}).items()
     ]  # fmt: skip
     values = [
@@ -102,7 +102,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
     for claim, entries in _judging(cls):
         v = latest.get(claim.id, {})
         reading = " ".join(str(c["reading"]) for c in entries if "reading" in c)
-        judged.append({"id": claim.id, "use": claim.use, "says": _said(claim), "where": claim.source.strip(), "how": how_of(entries),
+        judged.append({"id": claim.id, "use": claim.use, "says": _claim_text(claim), "where": claim.source.strip(), "how": how_of(entries),
                        "reading": reading, "verdict": v.get("verdict", "not judged yet"),
                        "observed": v.get("observed"), "unit": v.get("unit", claim.unit), "finding": v.get("note", "")})  # fmt: skip
     module = sys.modules[cls.__module__]

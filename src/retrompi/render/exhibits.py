@@ -189,7 +189,7 @@ def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return out
 
 
-def _opened(value: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
+def _rows_in(value: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of nested dicts (and the lists in them), each with the keys on its path."""
     if isinstance(value, list):
         return [flattened(v) for v in value if isinstance(v, Mapping)]
@@ -199,12 +199,12 @@ def _opened(value: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
         return [flattened(value)]
     if not any(isinstance(v, Mapping) or (isinstance(v, list) and any(isinstance(i, Mapping) for i in v)) for v in value.values()):
         return [{keys[0]: k, "value": v} for k, v in value.items()]
-    return [{keys[0]: k, **row} for k, v in value.items() for row in _opened(v, keys[1:])]
+    return [{keys[0]: k, **row} for k, v in value.items() for row in _rows_in(v, keys[1:])]
 
 
 def fact_rows(facts: Mapping[str, Any], table: FactTable) -> list[dict[str, Any]]:
     """The rows of a table of facts, the keys of its dicts in columns named by ``table.keys``; [] without such facts."""
-    rows = _opened(fact(facts, table.facts), table.keys)
+    rows = _rows_in(fact(facts, table.facts), table.keys)
     if not table.columns:
         return rows
     names = [c[0] for c in table.columns]

@@ -174,17 +174,17 @@ def line_trace(look: Look, name: str, x: Sequence[float], y: Sequence[float], *,
     )  # fmt: skip
 
 
-def decades(low: float, high: float, show: Callable[[float], str], room: float = 1.0) -> dict[str, Any]:
+def decades(low: float, high: float, show: Callable[[float], str], margin: float = 1.0) -> dict[str, Any]:
     """Ticks of a logarithmic axis: the decades, with more steps in each the shorter it is, so that at least three lie between the ends.
 
-    ``room``: the margin factor at the ends.
+    ``margin``: the margin factor at the ends.
     """
     shown: list[float] = []
     for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8)):
         if steps == (1,) and log10(high / low) < 2.3:
             continue
         found = [s * 10.0**k for k in range(floor(log10(low)) - 1, ceil(log10(high)) + 1) for s in steps]
-        shown = [t for t in found if low / room <= t <= high * room]
+        shown = [t for t in found if low / margin <= t <= high * margin]
         if sum(low <= t <= high for t in shown) >= _LEAST_TICKS:
             break
     else:  # a narrow axis: round numbers of equal distance
@@ -390,7 +390,7 @@ def curve_figure(
     figure.update_xaxes(**size_axis([s for c in found for s in c.x]))
     if any(c.low for c in found):
         figure.add_trace(bands.key(bands.said(level, draws, [share for c in found for share in c.completed])))
-        bands.room_for_key(figure)
+        bands.lower_key(figure)
         bands.below(figure)
     levels = [v for m in mine if m.shape != "knee" for v in (m.low, m.high) if v is not None]
     figure.update_yaxes(**value_axis(plan.what, plan.y, [*(y for c in found for y in (*c.y, *c.low, *c.high) if isfinite(y)), *levels]))

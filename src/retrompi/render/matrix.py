@@ -48,7 +48,7 @@ def _short(cell: Cell) -> str:
     return f"{_SIGN[cell.state]}{number}"
 
 
-def _said(cell: Cell) -> str:
+def _cell_text(cell: Cell) -> str:
     parts = [f"judged: {cell.judged} hold"] if cell.judged.all else []
     parts += [f"fitted: {cell.fitted} hold"] if cell.fitted.all else []
     parts += [f"blind: {cell.blind} predicted curve{'s' if cell.blind > 1 else ''}"] if cell.blind else []
@@ -69,7 +69,7 @@ def _grid(found: Sequence[Cell], pages: Sequence[str]) -> str:
                 cells.append("<td></td>")
                 continue
             c = _sum(mine[runtime])
-            told = f"{name_of(runtime)} on {machine}{', ' + network if network else ''}: {_said(c)}"
+            told = f"{name_of(runtime)} on {machine}{', ' + network if network else ''}: {_cell_text(c)}"
             href = _link(c, pages)
             link = f' href="{escape(href)}"' if href else ""
             cells.append(f'<td><a class="{_look(c)}"{link} title="{escape(told)}" aria-label="{escape(told)}">{_short(c)}</a></td>')

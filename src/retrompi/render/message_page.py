@@ -66,7 +66,7 @@ def figures(told: Stages) -> dict[str, go.Figure]:
     unit, scale = _unit(max([r["seconds"] for r in rows] + [high for _, high in ends if high is not None]))
     figure = go.Figure(go.Bar(
         orientation="h", y=[f"{n}<br><b>{format_time(r['seconds'])}</b>".replace(" us<", " µs<") for n, r in zip(names, rows, strict=True)],
-        x=[r["seconds"] / scale for r in rows], customdata=[_said(r) for r in rows], showlegend=False,
+        x=[r["seconds"] / scale for r in rows], customdata=[_stage_text(r) for r in rows], showlegend=False,
         marker={"color": [_TOTAL, *[PALETTE[0]] * len(shown)],
                 "pattern": {**hatched("", 0.25), "shape": ["/", *[""] * len(shown)]}},
         hovertemplate="%{customdata}<extra></extra>",
@@ -78,14 +78,14 @@ def figures(told: Stages) -> dict[str, go.Figure]:
         figure.add_trace(bands.whiskers([name for name, _ in known], [interval for _, interval in known], across=True))
         figure.add_trace(bands.key(bands.said(told.level, told.draws, [told.completed])))
         figure.update_layout(showlegend=True)
-        bands.room_for_key(figure)
+        bands.lower_key(figure)
     figure.update_layout(margin={"l": 10}, bargap=0.25, height=max(300, 52 * len(rows) + 120))
     figure.update_xaxes(**AXIS, title={"text": f"time, {unit}"}, rangemode="tozero")
     figure.update_yaxes(autorange="reversed", automargin=True, zeroline=False)
     return {"stages": figure}
 
 
-def _said(row: Row) -> str:
+def _stage_text(row: Row) -> str:
     interval = "" if row.get("seconds_low") is None else f" ({format_span(row['seconds_low'], row['seconds_high'], 's')})"
     return f"{row['stage']}: {format_time(row['seconds'])}{interval}"
 

@@ -44,10 +44,10 @@ def _ends(values: Sequence[float], log: bool) -> tuple[float, float]:
     """The ends of an axis: all numbers with a margin."""
     low, high = min(values, default=1.0), max(values, default=10.0)
     if log:
-        room = max((high / low) ** 0.06, 1.15)
-        return low / room, high * room
-    room = 0.06 * (high - low) or 1.0
-    return low - room, high + room
+        margin = max((high / low) ** 0.06, 1.15)
+        return low / margin, high * margin
+    margin = 0.06 * (high - low) or 1.0
+    return low - margin, high + margin
 
 
 def _group_of(claim: str, groups: Mapping[str, str]) -> str:
@@ -106,7 +106,7 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
                 x=[p.published for p in mine], y=[height(p) for p in mine], name=", ".join(t for t in (name, meaning) if t), mode="markers",
                 marker={"symbol": symbol if use == "validate" else f"{symbol}-open", "size": 10, "color": colour,
                         "line": {"color": colour, "width": 2}},
-                hovertext=[_told(p) for p in mine], hoverinfo="text",
+                hovertext=[_pair_text(p) for p in mine], hoverinfo="text",
             ))  # fmt: skip
     bad = [p for p in shown if p.verdict == "fail"]
     if bad:
@@ -131,7 +131,7 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
     return figure
 
 
-def _told(p: Pair) -> str:
+def _pair_text(p: Pair) -> str:
     off = "" if p.deviation is None else f" ({p.deviation:+.1%})"
     return f"{p.claim} {p.part}".strip() + f": published {p.published:.4g}, simulated {p.simulated:.4g} {p.unit}{off}, {p.verdict}"
 

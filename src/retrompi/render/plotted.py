@@ -72,7 +72,8 @@ def numbers(figure: go.Figure) -> tuple[tuple[str, str, str], list[tuple[str, st
 def _points(figure: go.Figure, trace: Any, name: str) -> Iterator[tuple[str, str, str]]:
     if trace.type == "heatmap":
         for line, row in zip(_listed(trace.y), _listed(trace.z), strict=False):
-            yield from ((f"{_plain(line)}", _plain(x), _said(v)) for x, v in zip(_listed(trace.x), row, strict=False) if v is not None)
+            cells = zip(_listed(trace.x), row, strict=False)
+            yield from ((f"{_plain(line)}", _plain(x), _value_text(v)) for x, v in cells if v is not None)
     elif trace.type in ("scatter", "bar") and name and getattr(trace, "fill", None) in (None, "none"):
         across = trace.type == "bar" and trace.orientation == "h"
         places, values = (_listed(v) for v in ((trace.y, trace.x) if across else (trace.x, trace.y)))
@@ -83,14 +84,14 @@ def _points(figure: go.Figure, trace: Any, name: str) -> Iterator[tuple[str, str
                 continue
             at = shown[i][0] if i < len(shown) and isinstance(shown[i], (list, tuple)) else shown[i] if i < len(shown) else place
             # Half a byte is where the axis has the empty message (`retrompi.render.figures.ZERO`).
-            yield name, "0" if log and at == 0.5 else _said(at), _said(value)
+            yield name, "0" if log and at == 0.5 else _value_text(at), _value_text(value)
 
 
 def _listed(values: Any) -> list[Any]:
     return [] if values is None else [v.tolist() if hasattr(v, "tolist") else v for v in values]
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else _plain(value)
 
 

@@ -28,21 +28,21 @@ def grid(found: Sequence[Row]) -> tuple[list[str], list[str], list[list[float | 
     """Runtimes, platforms (each the fastest first) and seconds by platform and runtime; None where a pair has no time."""
     by_time = [r for r in found if r.time_s is not None]
     order = [*by_time, *(r for r in found if r.time_s is None)]
-    models, rooms = list(dict.fromkeys(r.model for r in order)), list(dict.fromkeys(r.platform for r in order))
+    models, platforms = list(dict.fromkeys(r.model for r in order)), list(dict.fromkeys(r.platform for r in order))
     times = {(r.model, r.platform): r.time_s for r in found}
-    return models, rooms, [[times.get((m, p)) for m in models] for p in rooms]
+    return models, platforms, [[times.get((m, p)) for m in models] for p in platforms]
 
 
 def figures(found: Sequence[Row], title: str) -> dict[str, go.Figure]:
     """``matrix``: the times as colours, on a logarithmic scale; a pair without a time is blank."""
-    models, rooms, times = grid(found)
+    models, platforms, times = grid(found)
     known = sorted(t for line in times for t in line if t)
     figure = go.Figure()
     if known:
         low, high = log10(known[0]), log10(known[-1])
         steps = [*(low + (high - low) * i / (_MOST_TICKS - 1) for i in range(_MOST_TICKS - 1)), high] if high > low else [low]
         figure.add_heatmap(
-            x=[name_of(m) for m in models], y=rooms, z=[[log10(t) if t else None for t in line] for line in times],
+            x=[name_of(m) for m in models], y=platforms, z=[[log10(t) if t else None for t in line] for line in times],
             text=[[format_time(t) if t else "" for t in line] for line in times], texttemplate="%{text}",
             hovertemplate="%{y}<br>%{x}<br>%{text}<extra></extra>",
             colorscale="Cividis_r", xgap=2, ygap=2, hoverongaps=False,
@@ -52,7 +52,7 @@ def figures(found: Sequence[Row], title: str) -> dict[str, go.Figure]:
     figure.update_yaxes(autorange="reversed", automargin=True)
     figure.update_xaxes(automargin=True, tickangle=-40)
     layout(figure, title)
-    figure.update_layout(height=max(420, 130 + 34 * len(rooms)))
+    figure.update_layout(height=max(420, 130 + 34 * len(platforms)))
     return {"matrix": figure}
 
 
@@ -60,16 +60,16 @@ def page(found: Sequence[Row], title: str, causes: Sequence[str], warnings: Sequ
     """The page: ready HTML that loads nothing."""
     done, not_done = [r for r in found if r.time_s is not None], [r for r in found if r.time_s is None]
     drawn = figures(found, "")
-    models, rooms, _ = grid(found)
+    models, platforms, _ = grid(found)
     counts = boxes([
         ("pairs that completed", str(len(done)), f"of {len(found)}"), ("runtimes", str(len(models)), ""),
-        ("platforms", str(len(rooms)), ""),
+        ("platforms", str(len(platforms)), ""),
         ("fastest", escape(format_time(done[0].time_s)) if done and done[0].time_s else "none",
          escape(f"{name_of(done[0].model)} on {done[0].platform}") if done else ""),
     ])  # fmt: skip
     parts = [f"<h1>{escape(title)}</h1>", counts]
     if done:
-        matrix = figure_html(drawn["matrix"], "matrix", tall=len(rooms) > _ROWS_OF_A_SCREEN)
+        matrix = figure_html(drawn["matrix"], "matrix", tall=len(platforms) > _ROWS_OF_A_SCREEN)
         wide = f'<div style="min-width: {_NAMES_PX + _CELL_PX * len(models)}px">{matrix}</div>'
         parts += ["<h2>Times</h2>", f"{scroller('times')}{wide}</div>"]
     if causes:

@@ -41,9 +41,9 @@
     else if (categories) [low, high] = [-0.5, categories.length - 0.5];
     else {
       if (bars || a.rangemode === "tozero") { low = Math.min(low, 0); high = Math.max(high, 0); }
-      const room = (high - low || 1) * 0.05;
-      if (!(bars || a.rangemode === "tozero") || low < 0) low -= room;
-      high += room;
+      const margin = (high - low || 1) * 0.05;
+      if (!(bars || a.rangemode === "tozero") || low < 0) low -= margin;
+      high += margin;
     }
     if (a.autorange === "reversed") [low, high] = [high, low];
     let ticks;

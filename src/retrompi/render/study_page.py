@@ -100,11 +100,12 @@ def _warnings(about: About) -> str:
 
 
 def _definition(definition: Mapping[str, Any]) -> str:
-    def told(values: Any) -> str:
+    def values_text(values: Any) -> str:
         return escape(values if isinstance(values, str) else ", ".join(map(str, values)))
 
-    rows = [(escape(key), told(values)) for key, values in definition.get("vary", {}).items()]
-    rows += [(f"{escape(k)} <small>(together)</small>", told(values)) for group in definition.get("zip", ()) for k, values in group.items()]
+    rows = [(escape(key), values_text(values)) for key, values in definition.get("vary", {}).items()]
+    together = [pair for group in definition.get("zip", ()) for pair in group.items()]
+    rows += [(f"{escape(key)} <small>(together)</small>", values_text(values)) for key, values in together]
     rows += [(f"{escape(key)} <small>(fixed)</small>", escape(str(value))) for key, value in definition.get("set", {}).items()]
     text = json.dumps(definition, indent=1, ensure_ascii=False)
     return (

@@ -171,7 +171,7 @@ def _looks(v: View, plan: Plan) -> dict[tuple[str, ...], Look]:
 
 def _ticks(values: Sequence[float], show: Callable[[float], str]) -> dict[str, Any]:
     """Ticks of a logarithmic axis at these values."""
-    return decades(min(values), max(values), show, room=2)
+    return decades(min(values), max(values), show, margin=2)
 
 
 def _size_ticks(low: float, high: float) -> dict[str, Any]:
@@ -292,7 +292,7 @@ def _line_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[
     axis = None if plan.x == SIZE else v.axis(plan.x)
     for line in lines(v, plan.x, plan.by, rows):
         look, name = shown[line.label], label_of(plan.by, line.label)
-        points = [(x, y, _said(axis, x)) for x, y in zip(line.x, line.y, strict=True) if metric.unit != "B/s" or y > 0]
+        points = [(x, y, _position_text(axis, x)) for x, y in zip(line.x, line.y, strict=True) if metric.unit != "B/s" or y > 0]
         if line.flat is not None and not points and axis is not None:
             ends = list(axis.numbers.values())
             points = [(min(ends), line.flat, "any"), (max(ends), line.flat, "any")]
@@ -341,11 +341,11 @@ def _key(figure: go.Figure, v: View, completed: Sequence[float]) -> None:
     if v.draws:
         figure.add_trace(bands.key(bands.said(v.level, v.draws, completed)))
         figure.update_layout(showlegend=True)
-        bands.room_for_key(figure)
+        bands.lower_key(figure)
         bands.below(figure)
 
 
-def _said(axis: Axis | None, x: float) -> str:
+def _position_text(axis: Axis | None, x: float) -> str:
     if axis is None:
         return format_bytes(x)
     return next((t for t, n in axis.numbers.items() if n == x), f"{x:g}")
@@ -384,7 +384,7 @@ def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
 
     z = [[None if c is None or c.value is None else scaled(c.value) for c in line] for line in cells]
     told = [["" if c is None else c.outcome if c.value is None else _short(v.metric.unit, c.value) for c in line] for line in cells]
-    room = len(xs) * len(ys) <= _MOST_NUMBERS and len(xs) <= _MOST_TICKS
+    with_numbers = len(xs) * len(ys) <= _MOST_NUMBERS and len(xs) <= _MOST_TICKS
     bar: dict[str, Any] = {"title": {"text": v.metric.label, "side": "right"}, "thickness": 14}
     if log and every:
         ticks = _ticks(every, lambda t: _short(v.metric.unit, t))
@@ -394,10 +394,10 @@ def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
         bar |= {k: axis[k] for k in ("tickvals", "ticktext") if k in axis}
     ends = (scaled(min(every)), scaled(max(every))) if every else (0.0, 1.0)
     figure = go.Figure(go.Heatmap(
-        x=xs, y=ys, z=z, text=told, texttemplate="%{text}" if room else None, textfont={"size": 12}, colorscale="Cividis",
+        x=xs, y=ys, z=z, text=told, texttemplate="%{text}" if with_numbers else None, textfont={"size": 12}, colorscale="Cividis",
         zmin=ends[0], zmax=ends[1] if ends[1] > ends[0] else ends[0] + 1, colorbar=bar, xgap=1, ygap=1, hoverongaps=True,
         # Where the cells show their numbers, a colour bar would only take space on a phone.
-        showscale=not room,
+        showscale=not with_numbers,
         customdata=[["" if c is None else _interval(v, v.metric, c.low, c.high, 1.0) for c in line] for line in cells],
         hovertemplate=f"{plan.x} %{{x}}, {plan.by[0]} %{{y}}: %{{text}}%{{customdata}}<extra></extra>",
     ))  # fmt: skip
@@ -448,7 +448,7 @@ def _bar_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
 
 
 def _values(v: View) -> list[float]:
-    """Every number that an axis of the metric must have room for."""
+    """Every number that an axis of the metric must have space for."""
     return [r[k] for r in v.rows for k in ("value", "low", "high") if r.get(k) is not None]
 
 
@@ -462,7 +462,7 @@ def _scatter_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
         figure.add_trace(go.Scatter(
             x=list(line.x), y=list(line.y), name=label_of(names, line.label), mode="markers", showlegend=bool(names),
             marker={"symbol": look.symbol.removesuffix("-open"), "size": 7, "color": look.colour, "opacity": 0.75},
-            customdata=[[_said(axis, x), v.metric.show(y), p] for x, y, p in zip(line.x, line.y, line.positions, strict=True)],
+            customdata=[[_position_text(axis, x), v.metric.show(y), p] for x, y, p in zip(line.x, line.y, line.positions, strict=True)],
             hovertemplate="point %{customdata[2]}, %{customdata[0]}: %{customdata[1]}<extra></extra>",
         ))  # fmt: skip
         ends = [(x, (a, b)) for x, a, b in zip(line.x, line.low, line.high, strict=True) if isfinite(a)] if v.draws else []

@@ -77,7 +77,7 @@ def _kernels(asked: Resolved, workload: Replay) -> str:
     if not by_kernels(asked):
         return ""
     named = {name.partition(":")[0] for name, *_ in workload.trace.kernels()} & roofline.KINDS.keys()
-    host = asked.room.hosts[asked.placement[0]]
+    host = asked.platform.hosts[asked.placement[0]]
     ceiling = "flops_per_cycle" if host.flops_per_cycle > 0 else "flops"
     values = [f"at most {format_quantity(roofline.peak(host), 'flop/s')} ({_source(asked, host.name, ceiling)})"]
     values += [f"{key} {format_quantity(getattr(host, key), 'B/s')} ({_source(asked, host.name, key)})" for key in ("read_mem", "copy_mem")]
@@ -85,13 +85,13 @@ def _kernels(asked: Resolved, workload: Replay) -> str:
 
 
 def _source(asked: Resolved, host: str, key: str) -> str:
-    return asked.room.quantity(f"{host}.{key}").source.partition(" (was ")[0]
+    return asked.platform.quantity(f"{host}.{key}").source.partition(" (was ")[0]
 
 
 def _hosts(asked: Resolved) -> tuple[tuple[str, float, str], ...]:
     found: dict[float, tuple[str, float, str]] = {}
     for index in sorted(set(asked.placement)):
-        host = asked.room.hosts[index]
+        host = asked.platform.hosts[index]
         found.setdefault(host.flops, (host.name, host.flops, _source(asked, host.name, "flops")))
     return tuple(found.values())
 

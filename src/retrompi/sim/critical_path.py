@@ -140,7 +140,7 @@ class CriticalPath(Sequence[Piece]):
         """Every stage of every process, host and wire: what of it is on the path, and how much later the rest could be; those with the
         least slack first, then what is on the path alone.
 
-        To first order: it is how much later the one part could end, everything else being as it was. Room that was there long before it
+        To first order: it is how much later the one part could end, everything else being as it was. Space that was there long before it
         was needed (a free buffer, an open window) is not counted among what a sender waits for.
         """
         found = [Slack(self._stages[stage], who, on, beside, parts, least) for stage, who, on, beside, parts, least in self._graph.slacks()]

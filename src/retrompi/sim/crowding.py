@@ -22,13 +22,13 @@ def crowding(asked: Resolved) -> list[str]:
     mode = asked.question.placement
     if not isinstance(mode, str) or not spreads(mode):
         return []
-    prototypes, kind_of = kinds(asked.room.hosts)
+    prototypes, kind_of = kinds(asked.platform.hosts)
     cores = [h.cores for h in prototypes]
     found = [(n / cores[kind_of[i]], i, n) for i, n in Counter(asked.placement).items() if n > cores[kind_of[i]]]
     if not found:
         return []
     factor, index, ranks = max(found, key=lambda row: (row[0], -row[1]))
-    host = asked.room.hosts[index]
+    host = asked.platform.hosts[index]
     processors = "processor" if host.cores == 1 else "processors"
     hosts = f"{len(found)} hosts have" if len(found) > 1 else f"{host.name} has"
     text = f"{hosts} more ranks than processors: {host.name} runs {ranks} on {host.cores:.0f} {processors}, {factor:.3g} times as many"
@@ -39,11 +39,11 @@ def _wider(asked: Resolved) -> str:
     """How the platform can be widened so that each rank has a processor; empty if it cannot."""
     try:
         own = registry.platform(unsized(asked.question.platform)).hosts
-        each = sum(asked.room.host(h.name).cores for h in own if asked.room.index(h.name) is not None) / len(own)
+        each = sum(asked.platform.host(h.name).cores for h in own if asked.platform.index(h.name) is not None) / len(own)
         wider = resized(asked.question.platform, -(-asked.ranks // max(1, int(each))))
-        room = registry.platform(wider)
+        platform = registry.platform(wider)
     except UsageError:
         return ""
-    if room.link.kind == "cable" and len(room.hosts) > 2:  # a cable joins two hosts
+    if platform.link.kind == "cable" and len(platform.hosts) > 2:  # a cable joins two hosts
         return ""
     return f"; -p '{wider}' has a processor for each rank"

@@ -22,9 +22,9 @@ _HELD = 5
 
 def _held(row: Mapping[str, Any]) -> str:
     tag = "of a collective" if row["collective"] else f"tag {row['tag']}"
-    room = format_bytes(row["held"]) if row["unit"] == "B" else f"{row['held']} {row['unit']}"
+    amount = format_bytes(row["held"]) if row["unit"] == "B" else f"{row['held']} {row['unit']}"
     message = f"rank {row['source']} -> rank {row['destination']}, {tag}, {format_bytes(row['bytes'])}"
-    return f"    {message}: {room} for {format_time(row['held_s'])}, sent at {row['file']}:{row['line']}"
+    return f"    {message}: {amount} for {format_time(row['held_s'])}, sent at {row['file']}:{row['line']}"
 
 
 def lines(outcome: str, detail: str, waits: list[dict[str, Any]], diagnosis: Mapping[str, Any]) -> list[str]:
@@ -38,8 +38,8 @@ def lines(outcome: str, detail: str, waits: list[dict[str, Any]], diagnosis: Map
         if diagnosis["held_total"] > _HELD:
             out.append(f"    and {diagnosis['held_total'] - _HELD} more")
         for row in diagnosis["pairs"][:_HELD]:
-            room = format_bytes(row["held"]) if row["unit"] == "B" else f"{row['held']} {row['unit']}"
-            out.append(f"    by pair: rank {row['source']} -> rank {row['destination']}: {row['messages']} messages, {room}")
+            amount = format_bytes(row["held"]) if row["unit"] == "B" else f"{row['held']} {row['unit']}"
+            out.append(f"    by pair: rank {row['source']} -> rank {row['destination']}: {row['messages']} messages, {amount}")
     for wait in waits:
         place = f"{wait.get('file')}:{wait.get('line')}" if wait.get("file") else f"line {wait.get('line')}"
         out.append(f"  rank {wait.get('rank')} at {place} waits in {wait.get('action')} for {wait.get('on')}")

@@ -230,12 +230,12 @@ def _numbers(p: Point) -> tuple[int, ...]:
 # -- the engine's rows -----------------------------------------------------------------------------------------------------
 
 
-def _wire(room: Platform, p: Point, answer: Point) -> int:
+def _wire(platform: Platform, p: Point, answer: Point) -> int:
     """How long (ps) a message occupies a hub, which carries one frame at a time; 0 on any other link.
 
     Limited to the time until the reply of a PingPong is sent, since the sampled times include the wire.
     """
-    link = room.link
+    link = platform.link
     if link.kind != "hub":
         return 0
     frames = p.size / (link.mtu - TCP_IP) + 1
@@ -266,7 +266,7 @@ PROTOCOLS = ("protocol_same", "protocol_remote")
 
 
 def lowered(
-    compiled: Row, fidelity: str, room: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
+    compiled: Row, fidelity: str, platform: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
 ) -> tuple[Row, list[str]]:
     """(the compiled configuration with the mechanism replaced by the curves of ``sample_of``, notes on what could not be sampled).
 
@@ -278,20 +278,20 @@ def lowered(
             raise UsageError(
                 f"at fidelity {fidelity} there is no '{name}' to end, only ranks; leave out --fidelity", code="unknown-process"
             )
-    return curved(compiled, fidelity, room, placement, sample_of)
+    return curved(compiled, fidelity, platform, placement, sample_of)
 
 
 def curved(
-    compiled: Row, fidelity: str, room: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
+    compiled: Row, fidelity: str, platform: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
 ) -> tuple[Row, list[str]]:
     """`lowered` without killed processes; a model defined by curves also compiles with it."""
-    classes = classes_of(placement, room)
+    classes = classes_of(placement, platform)
     count = max(classes, default=0) + 1
     of = {same: [[-1] * count for _ in range(count)] for same in (True, False)}
     tables: dict[bool, list[Any]] = {True: [], False: []}
     notes: list[str] = []
     connect = {True: 0, False: 0}
-    for pair in pairs_of(classes, placement, room):
+    for pair in pairs_of(classes, placement, platform):
         sample = sample_of(pair)
         connect[pair.same] = max(connect[pair.same], sample.connect)
         asks = asks_from(compiled["protocol_same" if pair.same else "protocol_remote"])
@@ -302,7 +302,7 @@ def curved(
             answers = sample.there if points is sample.back else sample.back
             busy = [0] * len(table)
             if fidelity == "curve" and not pair.same:
-                busy = [_wire(room, p, a) for p, a in zip(points, answers, strict=True)]
+                busy = [_wire(platform, p, a) for p, a in zip(points, answers, strict=True)]
             numbers = _countable([(*_numbers(p), wire) for p, wire in zip(table, busy, strict=True)])
             tables[pair.same].append((numbers, sample.limit, sample.reason))
         notes += [n for n in sample.notes if n not in notes]

@@ -71,13 +71,13 @@ class FittedModel(RuntimeModel):
         return {kind: replace(s, connect=int(connect.get(kind, 0))) for kind, s in found.items()}
 
     @classmethod
-    def _kind(cls, room: Platform, pair: Placement) -> str | None:
+    def _kind(cls, platform: Platform, pair: Placement) -> str | None:
         """The pair kind of the curve for two ranks; None if none was measured."""
         have = read_curves(cls.folder() / "curve.csv")
         if pair[0] != pair[1]:
             return "remote" if "remote" in have else None
         if pair.cores:
-            host = room.hosts[pair[0]]
+            host = platform.hosts[pair[0]]
             cache, bus = (pair.cores[0] // int(n) == pair.cores[1] // int(n) for n in (host.l2_shared_by, host.package_cores))
             special = "same-cache" if cache else "same-bus" if bus else "same-apart"
             if special in have:
@@ -85,9 +85,9 @@ class FittedModel(RuntimeModel):
         return "same" if "same" in have else next((k for k in have if k != "remote"), None)
 
     @classmethod
-    def sample(cls, room: Platform, pair: Placement) -> Sample:
+    def sample(cls, platform: Platform, pair: Placement) -> Sample:
         """The curve of two ranks on the hosts (and cores) of ``pair``. Raises UsageError if none was measured (see `joins`)."""
-        kind = cls._kind(room, pair)
+        kind = cls._kind(platform, pair)
         if kind is None:
             raise UsageError(f"model '{cls.name}': {cls.kinds_without_curve[pair[0] == pair[1]]}", code="wrong-placement")
         return cls.samples()[kind]

@@ -81,9 +81,9 @@ def support(question: Question | Resolved) -> dict[str, Any]:
     first = trace.first_lines()
     one_sided = ONE_SIDED & first.keys()
     if one_sided:
-        hosts = [0, min(1, len(asked.room.hosts) - 1)]
+        hosts = [0, min(1, len(asked.platform.hosts) - 1)]
         with users_code(asked.model.folder()):
-            transfers = asked.model().one_sided(asked.values, Layout(asked.room, hosts))
+            transfers = asked.model().one_sided(asked.values, Layout(asked.platform, hosts))
         if transfers == (None, None):
             name = min(one_sided, key=lambda c: _order(trace, first[c]))
             why.append(f"{_place(first[name])}: {name}: this runtime has no one-sided operations")

@@ -75,7 +75,7 @@ def simulate(config: Mapping[str, Any], traces: Sequence[Any]) -> dict[str, Any]
         return answer
     clean = answer["outcome"] == Outcome.COMPLETED and not answer["leftovers"] and not answer["unconfirmed"]
     bound = config.get("wall_limit", 0.0)
-    if clean and choice is Repetitions.ON and (bound or not _drawn(answer)):
+    if clean and choice is Repetitions.ON and (bound or not _is_checked(answer)):
         return answer
     rest = {"wall_limit": max(bound - (time.monotonic() - began), 1e-3)} if bound else {}
     in_full: dict[str, Any] = _engine.simulate({**config, **rest, "repetitions": int(Repetitions.OFF)}, traces[0], traces[1:])
@@ -102,7 +102,7 @@ def differences(answer: Mapping[str, Any], in_full: Mapping[str, Any], but: Coll
     return found
 
 
-def _drawn(answer: Mapping[str, Any]) -> bool:
+def _is_checked(answer: Mapping[str, Any]) -> bool:
     """Whether this one is checked. Not from the run's seed: the same run should not always be the one that is checked."""
     in_full = answer["events"] + answer["events_left_out"]
     return bool(random.SystemRandom().random() * in_full < CHECK_SHARE * answer["events"])

@@ -64,9 +64,10 @@ class Resolved:
     question: Question
     model: type[RuntimeModel]
     values: Values
+    base_platform: Platform
+    """As its file has it."""
     platform: Platform
-    room: Platform
-    """The platform with its overrides."""
+    """With the question's overrides."""
     alike: dict[str, Any] = field(default_factory=dict, repr=False)
     """What does not depend on the seed, kept by `once`; questions made by `seeded` share it."""
 
@@ -75,33 +76,33 @@ class Resolved:
         """Resolves a question, unless it already is. Raises UsageError for an unknown name, key, unit or placement."""
         if isinstance(question, Resolved):
             return question
-        model, platform = registry.model(question.model), registry.platform(question.platform)
+        model, base = registry.model(question.model), registry.platform(question.platform)
         if question.compute_kernel:
-            _, room = resolve(model, platform, question.sets)  # the rate of a kernel follows from the clock in force
-            sets = {**kernels.compute_sets(room, question.compute_kernel), **question.sets}
+            _, platform = resolve(model, base, question.sets)  # the rate of a kernel follows from the clock in force
+            sets = {**kernels.compute_sets(platform, question.compute_kernel), **question.sets}
             question = replace(question, overrides=sets, compute_kernel="")
         for runtime in (model, *(registry.model(job.model) for job in question.beside.jobs)):
             if not question.what_if_hardware:
-                possible.check(runtime, platform)
-        values, room = resolve(model, platform, question.sets)
-        question = replace(question, overrides=absolute_sets(question.sets, values, room))
+                possible.check(runtime, base)
+        values, platform = resolve(model, base, question.sets)
+        question = replace(question, overrides=absolute_sets(question.sets, values, platform))
         if isinstance(question.placement, str):
-            room.placement(question.placement)
+            platform.placement(question.placement)
         workload = question.workload
         if isinstance(workload, Benchmark):
             from retrompi.traces import generate
 
             generate.generator(workload.generator).check(workload.arguments)
-        return cls(question, model, values, platform, room)
+        return cls(question, model, values, base, platform)
 
     def changed(self, **fields: Any) -> Resolved:
         """The same model on the same platform with other fields of the question (no names, no overrides), with fresh `Values`."""
-        return Resolved(replace(self.question, **fields), self.model, self.values.fresh(), self.platform, self.room)
+        return Resolved(replace(self.question, **fields), self.model, self.values.fresh(), self.base_platform, self.platform)
 
     def seeded(self, seed: int, asked: Asked, bounds: Bounds) -> Resolved:
         """This question with another seed, from a scenario that differs in nothing else. What is known of this one is not found again."""
-        found = Resolved(replace(self.question, seed=seed, asked=asked, bounds=bounds), self.model, self.values, self.platform, self.room,
-                         self.alike)  # fmt: skip
+        question = replace(self.question, seed=seed, asked=asked, bounds=bounds)
+        found = Resolved(question, self.model, self.values, self.base_platform, self.platform, self.alike)
         known = self.__dict__
         found.__dict__.update({k: known[k] for k in ("trace", "ranks", "placement", "apart") if k in known})
         return found
@@ -141,15 +142,15 @@ class Resolved:
     @cached_property
     def placement(self) -> Placement:
         """Host index of every rank."""
-        return place(self.room, self.where, self.ranks)
+        return place(self.platform, self.where, self.ranks)
 
     @cached_property
     def where(self) -> str | Placement:
         """The placement that was asked for. The natural one of messages between two ranks is between hosts, where there are several and
         the runtime joins them: on one host the network, which such a benchmark measures, would not be used."""
-        if self.question.placement != NATURAL or len(self.room.hosts) == 1 or not self._between_two:
+        if self.question.placement != NATURAL or len(self.platform.hosts) == 1 or not self._between_two:
             return self.question.place
-        return "shared" if self._refused(place(self.room, "distributed", 2)) else "distributed"
+        return "shared" if self._refused(place(self.platform, "distributed", 2)) else "distributed"
 
     @property
     def _between_two(self) -> bool:
@@ -185,11 +186,11 @@ class Resolved:
     def mode_text(self) -> str:
         """`mode` for people: a list has the names of its hosts."""
         found = self._normal
-        return found if isinstance(found, str) else shown(found, self.room.hosts)
+        return found if isinstance(found, str) else shown(found, self.platform.hosts)
 
     @property
     def _normal(self) -> str | Sequence[int]:
-        return self.room.placement(self.where) if isinstance(self.where, str) else self.where
+        return self.platform.placement(self.where) if isinstance(self.where, str) else self.where
 
     @cached_property
     def apart(self) -> str:
@@ -198,7 +199,7 @@ class Resolved:
 
     def _refused(self, placement: Placement) -> str:
         needed, fiction = self.model.needs, bool(self.fiction)
-        seen = as_needed(needed, self.room, fiction=fiction)
+        seen = as_needed(needed, self.platform, fiction=fiction)
         odd = foreign(needed, (seen.hosts[i] for i in dict.fromkeys(placement)))
         if odd is not None and needed is not None:  # the platform mixes systems, and the placement has none of the runtime's hosts
             return f"{odd.name} runs {odd.os}; no rank is on a host with {needed.system_words}, which {self.model.title} needs"
@@ -208,12 +209,12 @@ class Resolved:
     @property
     def fiction(self) -> str:
         """That the model never ran on such a platform (`possible.fiction`); empty if it can have."""
-        return possible.fiction(self.model, self.platform)
+        return possible.fiction(self.model, self.base_platform)
 
     def cautions(self) -> list[str]:
         """`RuntimeModel.cautions` of the model."""
         with users_code(self.model.folder()):
-            return [str(line) for line in self.model().cautions(self.values, self.room, self.placement)]
+            return [str(line) for line in self.model().cautions(self.values, self.platform, self.placement)]
 
     @cached_property
     def jobs(self) -> list[tuple[JobSpec, Resolved]]:
@@ -226,7 +227,7 @@ class Resolved:
                 placement=spec.mode, cores=(), overrides=spec.alone(), beside=Beside(),
             )  # fmt: skip
             try:
-                job = Resolved(asked, model, model_values(model, spec.alone()), self.platform, self.room)
+                job = Resolved(asked, model, model_values(model, spec.alone()), self.base_platform, self.platform)
                 job.placement  # noqa: B018 evaluated so that its error names the job
             except UsageError as error:
                 raise UsageError(f"{spec.name}: {error}", code=error.code) from None
@@ -244,7 +245,7 @@ class Resolved:
         return {
             "model": self.model.name,
             "model_hash": self.model.hash(),
-            "platform_hash": self.room.hash,
+            "platform_hash": self.platform.hash,
             "mode": self.mode,
             "parameters": self.values.as_dict(),
             "overrides": q.sets,
@@ -263,11 +264,11 @@ class Resolved:
             from retrompi.traces import generate
 
             facts["args"] = generate.generator(workload.generator).with_defaults(workload.arguments)
-            loops = kernels.model_hash(self.room) if workload.generator == "rinf1" else None
+            loops = kernels.model_hash(self.platform) if workload.generator == "rinf1" else None
         elif isinstance(workload, Replay):
             from retrompi.traces.calls import calls_of
 
-            loops = kernels.model_hash(self.room) if calls_of(workload.trace).loops else None
+            loops = kernels.model_hash(self.platform) if calls_of(workload.trace).loops else None
         hashed = {key: f for key, f in FIELDS.items() if key not in _NOT_HASHED}
         given = {_HASHED_AS.get(key, key): q.value(key) for key, f in hashed.items() if q.value(key) != f.default}
         if self.jobs:

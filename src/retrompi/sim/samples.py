@@ -51,7 +51,7 @@ class Samples:
     def of(self, asked: Resolved, pair: Pair) -> Sample:
         """The sample of a pair kind: that of a fitted model, or else from this process, from the store, or measured now."""
         if issubclass(asked.model, FittedModel):
-            return asked.model.sample(asked.room, pair.hosts)
+            return asked.model.sample(asked.platform, pair.hosts)
         at = asked.changed(
             workload=SAMPLE, placement=pair.hosts, cores=pair.hosts.cores, fidelity="mechanism", beside=Beside(), start_up=False,
             limit_s=None, wildcards="recorded", idle_overrides=True, asked=Asked(),
@@ -69,14 +69,14 @@ class Samples:
 
     def prepare(self, asked: Resolved) -> None:
         """Measures or loads every sample that a run at a level below ``mechanism`` needs."""
-        for pair in pairs_of(classes_of(asked.placement, asked.room), asked.placement, asked.room):
+        for pair in pairs_of(classes_of(asked.placement, asked.platform), asked.placement, asked.platform):
             self.of(asked, pair)
 
     def loggp(self, asked: Resolved) -> list[LogGP]:
         """The LogGP parameters of a model from the first rank to the second."""
-        pair = pairs_of(classes_of(asked.placement, asked.room), asked.placement, asked.room)[0]
+        pair = pairs_of(classes_of(asked.placement, asked.platform), asked.placement, asked.platform)[0]
         sample = self.of(asked, pair)
-        compiled = compile_runtime(asked.model, asked.values.fresh(), Layout(asked.room, asked.placement)).rows
+        compiled = compile_runtime(asked.model, asked.values.fresh(), Layout(asked.platform, asked.placement)).rows
         return fit(sample.there, asks_from(compiled["protocol_same" if pair.same else "protocol_remote"]))
 
     def _measured(self, at: Resolved, pair: Pair) -> Sample:
@@ -88,10 +88,10 @@ class Samples:
                 raise NotSampled(result.outcome, result.detail)
             return result
 
-        compiled = compile_runtime(at.model, at.values, Layout(at.room, pair.hosts)).rows
+        compiled = compile_runtime(at.model, at.values, Layout(at.platform, pair.hosts)).rows
         where = "same" if pair.same else "remote"
         hops, protocol = compiled[where], compiled[f"protocol_{where}"]
-        a, b = (at.room.hosts[h] for h in pair.hosts)
+        a, b = (at.platform.hosts[h] for h in pair.hosts)
         processors = int(a.cores) // 2 if pair.same else int(min(a.cores, b.cores))
         if pair.hosts.cores:  # further pairs on other cores would be another pair kind
             processors = 1
@@ -101,5 +101,5 @@ class Samples:
             pairs=max(1, min(processors, sampling.MOST_PAIRS)),
             eager_below=asks_from(protocol),
             connects=any(h.get("connect", 0) > 0 for h in hops),
-            alike=host_kind(at.room, (pair.hosts[0], -1)) == host_kind(at.room, (pair.hosts[1], -1)),
+            alike=host_kind(at.platform, (pair.hosts[0], -1)) == host_kind(at.platform, (pair.hosts[1], -1)),
         )

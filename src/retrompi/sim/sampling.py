@@ -227,8 +227,8 @@ def _line(known: dict[int, int], size: int) -> int:
 def _fits(total: int, sends: tuple[int, int], receives: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
     """The four overheads of a round trip, reduced to fit into it: those of the receivers first, which may overlap the senders'."""
 
-    def cut(a: int, b: int, room: int) -> tuple[int, int]:
-        return (a, b) if a + b <= room else (a * room // (a + b), b * room // (a + b))
+    def cut(a: int, b: int, most: int) -> tuple[int, int]:
+        return (a, b) if a + b <= most else (a * most // (a + b), b * most // (a + b))
 
     sends = cut(*sends, total)
     return sends, cut(*receives, total - sum(sends))

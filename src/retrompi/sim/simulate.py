@@ -74,7 +74,7 @@ def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[
     of the platform counts as well.
     """
     values = asked.values.fresh()  # earlier reads, for other purposes, do not count as used by this run
-    found = compile_runtime(asked.model, values, Layout(asked.room, asked.placement), calls)
+    found = compile_runtime(asked.model, values, Layout(asked.platform, asked.placement), calls)
     if not asked.question.idle_overrides:
         refuse(unused(asked.model, values, found, calls, [j.found for j in others]))
     return found
@@ -105,7 +105,7 @@ def engine_rows(asked: Resolved) -> dict[str, Any]:
     if asked.question.fidelity != "mechanism":
         samples = Samples(run)
         try:
-            rows, _ = ladder.lowered(rows, asked.question.fidelity, asked.room, asked.placement, lambda pair: samples.of(asked, pair))
+            rows, _ = ladder.lowered(rows, asked.question.fidelity, asked.platform, asked.placement, lambda pair: samples.of(asked, pair))
         except NotSampled as error:
             raise UsageError(f"fidelity '{asked.question.fidelity}' cannot be sampled: {error}", code="needs-mechanism") from None
     return rows | _asked_of_the_engine(asked, trace, scale)
@@ -119,7 +119,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     """
     asked = Resolved.of(question)
     q = asked.question
-    if q.fidelity != "mechanism" and asked.room.link.file:
+    if q.fidelity != "mechanism" and asked.platform.link.file:
         raise UsageError(f"fidelity '{q.fidelity}' has one curve for all pairs of equal hosts, which a platform file's routes tell "
                          "apart; use mechanism", code="needs-mechanism")  # fmt: skip
     if q.fidelity != "mechanism" and (q.beside.traffic or q.beside.failures):
@@ -143,7 +143,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     if q.fidelity != "mechanism":
         samples = Samples(run)
         try:
-            rows, notes = ladder.lowered(rows, q.fidelity, asked.room, asked.placement, lambda pair: samples.of(asked, pair))
+            rows, notes = ladder.lowered(rows, q.fidelity, asked.platform, asked.placement, lambda pair: samples.of(asked, pair))
         except NotSampled as error:
             return _not_run(asked, error.outcome, str(error), begin)
     rows |= _asked_of_the_engine(asked, trace, scale) | _observed(observe)
@@ -160,8 +160,8 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
                              "other ranks: use one host, or hosts that it joins", code=error.code) from None  # fmt: skip
         raise
     except EngineError as error:
-        if asked.room.link.file and error.code != "stopped":  # what the user has written is read and carried by SimGrid alone
-            file = Path(asked.room.link.file[0])
+        if asked.platform.link.file and error.code != "stopped":  # what the user has written is read and carried by SimGrid alone
+            file = Path(asked.platform.link.file[0])
             raise InputError(f"SimGrid does not survive this platform: {error}", file, code="bad-platform-file") from None
         raise
     outcome = Outcome(got["outcome"])
@@ -215,7 +215,7 @@ def _derived(asked: Resolved, used: Collection[str]) -> list[Caution]:
     """What followed the user's overrides and what did not. Draws and other generated values are no changes of a user's."""
     if asked.question.idle_overrides:
         return []
-    return [Caution("follows-override", line) for line in derived.lines(asked.platform, asked.room, used)]
+    return [Caution("follows-override", line) for line in derived.lines(asked.base_platform, asked.platform, used)]
 
 
 def _left_open(got: Mapping[str, Any], others: Sequence[Compiled]) -> list[str]:
@@ -245,7 +245,7 @@ def _timed(asked: Resolved) -> tuple[Trace, float]:
         return trace, 1.0
     scale = 1.0
     if program.compute_s is not None:
-        rates = [program.compute_flops or asked.room.hosts[h].flops for h in asked.placement]
+        rates = [program.compute_flops or asked.platform.hosts[h].flops for h in asked.placement]
         scale = compute_scale(trace, program.section, program.compute_s, rates)
     return prepare(trace, program.section), scale
 
@@ -266,7 +266,7 @@ def _asked_of_the_engine(asked: Resolved, trace: Trace, scale: float) -> dict[st
         rows["order"] = list(q.order)
     loops = trace.kernels()
     if loops:
-        rows["kernels"] = kernels.rows(loops, asked.room, asked.placement)
+        rows["kernels"] = kernels.rows(loops, asked.platform, asked.placement)
     return rows
 
 
@@ -294,11 +294,11 @@ def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[Compiled]) -> 
     q = asked.question
     if beside:
         rows["positions"], rows["hosts"] = cojobs.unshared(beside, q.model, rows)
-        rows["jobs"] = cojobs.rows(beside, rows["positions"], asked.room, q.wildcards)
+        rows["jobs"] = cojobs.rows(beside, rows["positions"], asked.platform, q.wildcards)
     if q.beside.traffic:
-        rows["traffic"], rows["positions"] = cross_traffic.traffic(q.beside.traffic, asked.room, rows["positions"])
+        rows["traffic"], rows["positions"] = cross_traffic.traffic(q.beside.traffic, asked.platform, rows["positions"])
     if q.beside.failures:
-        rows["failures"] = cross_traffic.failures(q.beside.failures, asked.room)
+        rows["failures"] = cross_traffic.failures(q.beside.failures, asked.platform)
 
 
 def _compiled_jobs(asked: Resolved) -> list[Compiled]:
@@ -317,7 +317,7 @@ def _compiled_jobs(asked: Resolved) -> list[Compiled]:
         _refuse_unsupported(spec.trace)
         values, calls = job.values.fresh(), calls_of(spec.trace)
         try:
-            compiled = compile_runtime(job.model, values, Layout(job.room, job.placement), calls)
+            compiled = compile_runtime(job.model, values, Layout(job.platform, job.placement), calls)
             refuse(unused_parameters(job.model, values, compiled, calls))
         except UsageError as error:
             raise UsageError(f"{spec.name}: {error}", code=error.code) from None
@@ -536,7 +536,7 @@ def start(asked: Resolved, seed: int) -> tuple[list[StepRow], str]:
 
 def _steps(asked: Resolved, seed: int) -> tuple[list[StartStep], str]:
     with users_code(asked.model.folder()):
-        steps, reason = asked.model().startup(asked.values, asked.room, list(asked.placement), random.Random(seed))
+        steps, reason = asked.model().startup(asked.values, asked.platform, list(asked.placement), random.Random(seed))
         return steps, str(reason) if reason else ""
 
 
@@ -546,7 +546,7 @@ def startup(question: Question | Resolved) -> StartsRow:
     workload = asked.question.workload
     assert isinstance(workload, Starts)
     if not asked.question.idle_overrides:
-        refuse(unused_by_start(asked.model, asked.values, Layout(asked.room, asked.placement)))
+        refuse(unused_by_start(asked.model, asked.values, Layout(asked.platform, asked.placement)))
     first = asked.question.seed
     steps, _reason = start(asked, first)
     failures = sum(bool(_steps(asked, seed)[1]) for seed in range(first, first + workload.starts))

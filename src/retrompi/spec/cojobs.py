@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiled", "JobSpec", "named", "rows", "unshared"]
 
-_ROOM = ("hosts", "link", "positions", "kills")
+_OF_THE_MACHINES = ("hosts", "link", "positions", "kills")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +140,12 @@ def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tu
     return positions, rows_of(hosts)
 
 
-def rows(jobs: Sequence[Compiled], positions: Sequence[int], room: Platform, wildcards: str) -> list[dict[str, Any]]:
-    """The engine's configuration of the further jobs, on hosts at ``positions`` of the platform ``room``."""
+def rows(jobs: Sequence[Compiled], positions: Sequence[int], platform: Platform, wildcards: str) -> list[dict[str, Any]]:
+    """The engine's configuration of the further jobs, on hosts at ``positions`` of the platform ``platform``."""
     out = []
     for j in jobs:
         at = [positions.index(p) for p in j.rows["positions"]]
-        row = {k: v for k, v in j.rows.items() if k not in _ROOM}
+        row = {k: v for k, v in j.rows.items() if k not in _OF_THE_MACHINES}
         row |= {
             "name": j.spec.name,
             "start": j.spec.start_s,
@@ -162,7 +162,7 @@ def rows(jobs: Sequence[Compiled], positions: Sequence[int], room: Platform, wil
             row["kernels"] = [
                 # The engine never reads the entry of a host that runs no rank of this job.
                 (name, n, [seconds[at.index(i)] if i in at else seconds[0] for i in range(len(positions))])
-                for name, n, seconds in kernels.rows(loops, room, j.placement)
+                for name, n, seconds in kernels.rows(loops, platform, j.placement)
             ]
         out.append(row)
     return out

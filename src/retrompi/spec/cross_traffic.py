@@ -27,12 +27,12 @@ _FAILURE = 'e.g. "link server@1s..2s", "switch@2s.." or "wan@500ms..600ms"'
 Row = tuple[Any, ...]
 
 
-def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> tuple[list[Row], list[int]]:
+def traffic(texts: Sequence[str], platform: Platform, positions: Sequence[int]) -> tuple[list[Row], list[int]]:
     """(the engine's rows for the flows ``texts``, all host positions: ``positions``, those of the job, then those of further hosts).
 
     Rates and frame sizes are those on the wire, including headers and gaps. Raises UsageError for a flow that is invalid on this platform.
     """
-    names = [h.name for h in room.hosts]
+    names = [h.name for h in platform.hosts]
     everywhere = list(positions)
     found = []
     for text in texts:
@@ -54,27 +54,27 @@ def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> t
             law = _law(words[3] if len(words) > 3 else "constant")
         except UsageError as error:
             raise UsageError(f"traffic '{text}': {error}", code=error.code) from None
-        largest = int(room.link.mtu + room.link.frame_overhead)
+        largest = int(platform.link.mtu + platform.link.frame_overhead)
         if not numbers[0] > 0 or not 1 <= numbers[1] <= largest:
             raise UsageError(f"traffic '{text}': the rate must be above 0, and a frame on the wire 1 to {largest} B", code="out-of-range")
-        most = MOST_OFFERED * room.link.bandwidth * room.link.rails * (len(names) if pair[0] < 0 else 1)
+        most = MOST_OFFERED * platform.link.bandwidth * platform.link.rails * (len(names) if pair[0] < 0 else 1)
         if numbers[0] > most:  # all but a few frames would be dropped, one event each
             raise UsageError(f"traffic '{text}' is more than {MOST_OFFERED} times what its cards can send", code="bad-traffic")
         found.append((pair, *numbers, *law))
-    _leaves_processors(found, room, positions)
+    _leaves_processors(found, platform, positions)
     return [(*(everywhere.index(e) if e >= 0 else -1 for e in pair), *rest) for pair, *rest in found], everywhere
 
 
-def _leaves_processors(found: Sequence[Row], room: Platform, positions: Sequence[int]) -> None:
+def _leaves_processors(found: Sequence[Row], platform: Platform, positions: Sequence[int]) -> None:
     """Refuses traffic whose frames would use up the only processor of a job's host, so that the run would never end."""
-    others = len(room.hosts) - 1
+    others = len(platform.hosts) - 1
     for at in positions:
-        host, load = room.hosts[at], 0.0
+        host, load = platform.hosts[at], 0.0
         for pair, rate, frame, *_ in found:
-            stack = host.tcp_segment + host.tcp_byte * max(0.0, frame - room.link.frame_overhead)
+            stack = host.tcp_segment + host.tcp_byte * max(0.0, frame - platform.link.frame_overhead)
             for end, cost in zip(pair, (stack, stack + host.interrupt), strict=True):
                 share = 1.0 if end == at else 0.0 if end >= 0 else 1 / (others + 1 if min(pair) == max(pair) else others)
-                load += share * min(rate, room.link.bandwidth) / frame * cost  # more than the link carries is dropped
+                load += share * min(rate, platform.link.bandwidth) / frame * cost  # more than the link carries is dropped
         if load >= 1 and host.cores == 1:
             raise UsageError(
                 f"traffic takes {load:.0%} of the processor of {host.name}: no process of the job would ever run there", code="bad-traffic"
@@ -100,7 +100,7 @@ def _law(text: str) -> tuple[int, float, float]:
     return (LAWS.index(name), *lengths)
 
 
-def failures(texts: Sequence[str], room: Platform) -> list[Row]:
+def failures(texts: Sequence[str], platform: Platform) -> list[Row]:
     """The engine's rows for failures: (kind, a, b, from in s, until in s or -1, name). UsageError if invalid."""
     found = []
     for text in texts:
@@ -115,17 +115,17 @@ def failures(texts: Sequence[str], room: Platform) -> list[Row]:
             raise UsageError(f"failure '{text}': {error}", code=error.code) from None
         if 0 <= times[1] <= times[0]:
             raise UsageError(f"failure '{text}' ends before it begins", code="bad-failure")
-        found += [(*place, *times, " ".join(words)) for place in _places(words[0], words[1] if len(words) > 1 else "", room, text)]
+        found += [(*place, *times, " ".join(words)) for place in _places(words[0], words[1] if len(words) > 1 else "", platform, text)]
     return found
 
 
-def _places(word: str, which: str, room: Platform, text: str) -> list[tuple[int, int, int]]:
+def _places(word: str, which: str, platform: Platform, text: str) -> list[tuple[int, int, int]]:
     """(kind, a, b) of each failed component, as the engine identifies it."""
-    kind, shape = room.link.kind, room.link.shape
+    kind, shape = platform.link.kind, platform.link.shape
     if word == "link" and which:
-        return [_link(which, room, text)]
+        return [_link(which, platform, text)]
     numbers = [int(n) for n in re.split(r"[.-]", which) if n.isdecimal()] if which else []
-    if word == "rail" and len(numbers) == 1 and numbers[0] < room.link.rails:
+    if word == "rail" and len(numbers) == 1 and numbers[0] < platform.link.rails:
         return [(_RAIL, numbers[0], 0)]
     if word in ("switch", "hub") and word == kind and not which:
         return [(_WHOLE, 0, 0)]
@@ -139,19 +139,19 @@ def _places(word: str, which: str, room: Platform, text: str) -> list[tuple[int,
             return [(_WAN, numbers[0], numbers[1])]
         if word == "wan" and not which:
             return [(_WAN, a, b) for a in range(sites) for b in range(a + 1, sites)]
-    raise UsageError(f"failure '{text}': no such component on a {kind}; valid: {', '.join(_things(room))}", code="bad-failure")
+    raise UsageError(f"failure '{text}': no such component on a {kind}; valid: {', '.join(_things(platform))}", code="bad-failure")
 
 
-def _things(room: Platform) -> list[str]:
+def _things(platform: Platform) -> list[str]:
     """The components of a platform that can fail, for a message."""
-    kind, shape = room.link.kind, room.link.shape
-    found = [f"'link {room.hosts[0].name}'"]
-    if len(room.hosts) > 1 and kind in ("cable", "torus"):
-        found.append(f"'link {room.hosts[0].name}-{room.hosts[1].name}'")
+    kind, shape = platform.link.kind, platform.link.shape
+    found = [f"'link {platform.hosts[0].name}'"]
+    if len(platform.hosts) > 1 and kind in ("cable", "torus"):
+        found.append(f"'link {platform.hosts[0].name}-{platform.hosts[1].name}'")
     found += [f"'{kind}'"] if kind in ("hub", "switch") else []
     found += ["'switch 1.0' (level, number)"] if kind == "fat-tree" else []
     found += [f"'switch 0' to 'switch {max(shape)}'", "'wan'"] if kind == "wan" else []
-    return found + ([f"'rail 0' to 'rail {int(room.link.rails) - 1}'"] if room.link.rails > 1 else [])
+    return found + ([f"'rail 0' to 'rail {int(platform.link.rails) - 1}'"] if platform.link.rails > 1 else [])
 
 
 def _tree_switch(numbers: Sequence[int], shape: Sequence[int], text: str) -> tuple[int, int]:
@@ -167,14 +167,14 @@ def _tree_switch(numbers: Sequence[int], shape: Sequence[int], text: str) -> tup
     return level, number
 
 
-def _link(which: str, room: Platform, text: str) -> tuple[int, int, int]:
-    names = [h.name for h in room.hosts]
+def _link(which: str, platform: Platform, text: str) -> tuple[int, int, int]:
+    names = [h.name for h in platform.hosts]
     if which in names:
         return (_HOST, names.index(which), 0)
     for i in (m.start() for m in re.finditer("-", which)):
         if which[:i] in names and which[i + 1 :] in names:
             a, b = names.index(which[:i]), names.index(which[i + 1 :])
-            if room.link.kind not in ("cable", "torus") or a == b:
+            if platform.link.kind not in ("cable", "torus") or a == b:
                 raise UsageError(
                     f"failure '{text}': only a cable and neighbours in a torus have a separate link; 'link {which[:i]}'?",
                     code="bad-failure",

@@ -423,13 +423,13 @@ def quantities(platform: Platform, host: str) -> dict[str, Quantity]:
     return out
 
 
-def machine(room: Platform, host: str | int) -> Machine:
+def machine(platform: Platform, host: str | int) -> Machine:
     """The `Machine` of a host (name or index); clock, tick, caches and memory are those of the platform, including overrides.
 
     Raises UsageError for a host without kernel values, InputError for a wrong file.
     """
-    h = room.hosts[host] if isinstance(host, int) else room.host(host)
-    own = quantities(room, h.name)
+    h = platform.hosts[host] if isinstance(host, int) else platform.host(host)
+    own = quantities(platform, h.name)
     v = {k: q.value for k, q in own.items()}
     whole = {k: int(v.pop(k)) for k in ("line", "page", "l1_ways", "tlb")}
     return Machine(
@@ -481,21 +481,21 @@ def _named(name: str) -> Loop | roofline.Kernel:
     return roofline.kernel(name)
 
 
-def compute_sets(room: Platform, kernel: str) -> dict[str, str]:
+def compute_sets(platform: Platform, kernel: str) -> dict[str, str]:
     """Overrides that run compute amounts at the rate of a kernel on every host: ``daxpy`` in cache, ``daxpy:1000`` at a length."""
     name, colon, text = kernel.partition(":")
     which = loop(name)
     if colon and not (text.isdigit() and int(text) > 0):
         raise UsageError(f"'{kernel}' is not KERNEL or KERNEL:LENGTH; example: daxpy:1000", code="bad-syntax")
     out = {}
-    for h in room.hosts:
-        m = machine(room, h.name)
+    for h in platform.hosts:
+        m = machine(platform, h.name)
         flops = rate(which, int(text), m) if colon else in_cache(which, m)[0]
         out[f"platform.{h.name}.flops"] = f"{flops:.9g} flop/s"
     return out
 
 
-def model_hash(room: Platform) -> str:
+def model_hash(platform: Platform) -> str:
     """SHA-256 of the loops and of the kernel values of the hosts: what a run with kernels depends on beside trace and platform."""
-    facts = [_file(), [[h.name, [q.value for q in quantities(room, h.name).values()]] for h in room.hosts]]
+    facts = [_file(), [[h.name, [q.value for q in quantities(platform, h.name).values()]] for h in platform.hosts]]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

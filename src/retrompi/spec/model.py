@@ -397,7 +397,7 @@ def fit_place(cls: type[RuntimeModel], key: str) -> tuple[Path, str]:
     return owner.folder() / "fit.toml", fit_name(owner)
 
 
-def resolve(cls: type[RuntimeModel], room: Platform, sets: Mapping[str, str] | Sequence[str] = ()) -> tuple[Values, Platform]:
+def resolve(cls: type[RuntimeModel], platform: Platform, sets: Mapping[str, str] | Sequence[str] = ()) -> tuple[Values, Platform]:
     """The values in force of a model (defaults, then fit, then overrides) and the platform with its overrides.
 
     Keys of ``sets``: ``<param>`` or ``<model>.<param>``, ``coll.<operation>`` or ``<model>.coll.<operation>`` for the algorithm of a
@@ -413,10 +413,10 @@ def resolve(cls: type[RuntimeModel], room: Platform, sets: Mapping[str, str] | S
             for_platform[key.removeprefix("platform.")] = text
         else:
             for_model[key] = text
-    return model_values(cls, for_model), room.with_overrides(for_platform) if for_platform else room
+    return model_values(cls, for_model), platform.with_overrides(for_platform) if for_platform else platform
 
 
-def absolute_sets(sets: Mapping[str, str], values: Values, room: Platform) -> dict[str, str]:
+def absolute_sets(sets: Mapping[str, str], values: Values, platform: Platform) -> dict[str, str]:
     """``sets`` with each factor (``x2``, ``50%``) replaced by what `resolve` made of it: what identifies the run.
 
     A factor for every host is a value for each where they differ. Each is told (`retrompi.spec.overrides.telling`).
@@ -430,7 +430,7 @@ def absolute_sets(sets: Mapping[str, str], values: Values, room: Platform) -> di
         if path == key:
             made = {key: values.settings[key.rpartition(".")[2]].text}
         else:
-            made = {f"platform.{p}" if p != path else key: text for p, text in room.texts(path).items()}
+            made = {f"platform.{p}" if p != path else key: text for p, text in platform.texts(path).items()}
         made = {k: v.replace(" ", "") for k, v in made.items()}  # as one writes it on a command line
         found |= made
         if text not in made.values():  # 50% of a probability is a value

@@ -61,14 +61,14 @@ def beyond(
     What the user overrides himself has no words: he knows.
     """
     cls = registry.model(model) if isinstance(model, str) else model
-    room = registry.platform(platform) if isinstance(platform, str) else platform
+    loaded = registry.platform(platform) if isinstance(platform, str) else platform
     known = cls.calibrated
     if known is None:
         return [Beyond("the model states no calibrated range", "", far=True)]
     found = []
-    if room.name not in known.platforms:
-        told = f"platform {room.name} (calibrated on {', '.join(known.platforms)}; docs/transfer.md says how it does on others)"
-        found.append(Beyond(told, f"platform {room.name}", _another_network(room, known.platforms)))
+    if loaded.name not in known.platforms:
+        told = f"platform {loaded.name} (calibrated on {', '.join(known.platforms)}; docs/transfer.md says how it does on others)"
+        found.append(Beyond(told, f"platform {loaded.name}", _another_network(loaded, known.platforms)))
     low, high = known.bytes
     used = [s for s in sizes if not low <= s <= high]
     if used:
@@ -80,10 +80,10 @@ def beyond(
         words = f"{ranks} rank{'s' if ranks != 1 else ''}"
         told = f"{words} (calibrated for {' to '.join(str(r) for r in dict.fromkeys(known.ranks))})"
         found.append(Beyond(told, words, _far(ranks, known.ranks[1])))
-    values, changed = resolve(cls, room, sets)
+    values, changed = resolve(cls, loaded, sets)
     params = cls.params()
     what_if = [f"{cls.name}.{name}" for name, s in values.settings.items() if s.overridden and name in params and params[name].fitted]
-    fitted = {path for path, q in room.quantities.items() if q.source.startswith("fit:")}
+    fitted = {path for path, q in loaded.quantities.items() if q.source.startswith("fit:")}
     what_if += [f"platform.{path}" for path in sorted(changed.overridden & fitted)]
     if what_if:
         found.append(Beyond(
@@ -101,9 +101,9 @@ def _rate(platform: str) -> float:
     return registry.platform(platform).link.bandwidth
 
 
-def _another_network(room: Platform, calibrated: Sequence[str]) -> bool:
+def _another_network(platform: Platform, calibrated: Sequence[str]) -> bool:
     """Whether the network's rate differs by more than `FAR` times from that of every calibrated platform."""
-    return len(room.hosts) > 1 and all(abs(math.log(room.link.bandwidth / _rate(name))) > math.log(FAR) for name in calibrated)
+    return len(platform.hosts) > 1 and all(abs(math.log(platform.link.bandwidth / _rate(name))) > math.log(FAR) for name in calibrated)
 
 
 def outside_of_trace(

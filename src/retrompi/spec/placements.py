@@ -107,14 +107,14 @@ def placed(mode: str | Sequence[int], ranks: int, platform: str, hosts: Sequence
         return _first(Placement(i for i, n in listed for _ in range(n)), ranks, f"placement '{mode[:60]}'")
     if isinstance(mode, str):
         word, _, limit = mode.partition(":")
-        room = [int(limit)] * len(hosts) if limit else [max(1, int(h.cores)) for h in hosts]
-        if limit and ranks > sum(room):
+        slots = [int(limit)] * len(hosts) if limit else [max(1, int(h.cores)) for h in hosts]
+        if limit and ranks > sum(slots):
             wanted = -(-ranks // int(limit))
             raise UsageError(
-                f"'{mode}' puts at most {limit} ranks on each of the {len(hosts)} hosts of '{platform}': {sum(room)}, not {ranks}; "
+                f"'{mode}' puts at most {limit} ranks on each of the {len(hosts)} hosts of '{platform}': {sum(slots)}, not {ranks}; "
                 f"{resized(platform, wanted)} has enough hosts", code="bad-placement",
             )  # fmt: skip
-        order = _block(room) if word == "block" else _cyclic(room)
+        order = _block(slots) if word == "block" else _cyclic(slots)
         # More ranks than processors: another round, as if each processor ran several ranks.
         return Placement(order[r % len(order)] for r in range(ranks))
     found = Placement((int(i) for i in mode), getattr(mode, "cores", ()))
@@ -132,13 +132,13 @@ def _first(of: Placement, ranks: int, what: str) -> Placement:
     return Placement(of[:ranks], of.cores[:ranks])
 
 
-def _block(room: Sequence[int]) -> list[int]:
-    return [i for i, n in enumerate(room) for _ in range(n)]
+def _block(slots: Sequence[int]) -> list[int]:
+    return [i for i, n in enumerate(slots) for _ in range(n)]
 
 
-def _cyclic(room: Sequence[int]) -> list[int]:
+def _cyclic(slots: Sequence[int]) -> list[int]:
     """One on each host in turn, full hosts left out."""
-    return [i for turn in range(max(room)) for i, n in enumerate(room) if n > turn]
+    return [i for turn in range(max(slots)) for i, n in enumerate(slots) if n > turn]
 
 
 def limited(mode: str, most: int) -> str:

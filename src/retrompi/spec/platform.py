@@ -144,14 +144,15 @@ class Platform:
             else:
                 numbers[key] = text
         paths = {path for key in numbers for path in self.paths(key)}
-        room = self._with_numbers(numbers)
+        platform = self._with_numbers(numbers)
         try:
-            room = replace(room, link=room._linked(words))
-            topology.check(room.link.kind, room.link.shape, len(room.hosts), line=all(f"link.{k}" in room.quantities for k in WAN_KEYS))
-            topology.check_sharing(room.link.kind, room.link.access, room.link.buffer)
+            platform = replace(platform, link=platform._linked(words))
+            link, line = platform.link, all(f"link.{k}" in platform.quantities for k in WAN_KEYS)
+            topology.check(link.kind, link.shape, len(platform.hosts), line=line)
+            topology.check_sharing(link.kind, link.access, link.buffer)
         except UsageError as error:
             raise UsageError(f"platform.link: {error}", code=error.code) from None
-        return replace(room, overridden=self.overridden | paths | {f"link.{word}" for word in words})
+        return replace(platform, overridden=self.overridden | paths | {f"link.{word}" for word in words})
 
     def _with_numbers(self, sets: Mapping[str, str]) -> Platform:
         """A copy with the numbers of ``sets`` and what follows them (`Follows`)."""

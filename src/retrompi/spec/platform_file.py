@@ -254,15 +254,15 @@ def _loaded(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, i
     fit = file.with_name(f"{file.stem}.fit.toml")
     read |= {f: stamp(f) for f in (file, fit)}
     reader = _Reader(file, loading, read)
-    room = reader.platform()
-    fitted = room.with_fit(fit) if fit.is_file() else room
+    platform = reader.platform()
+    fitted = platform.with_fit(fit) if fit.is_file() else platform
     for theirs, values in fits_at_hand(file.stem, file):
         read[theirs] = stamp(theirs)
         fitted = fitted.with_fit(theirs, values, theirs.parent.name)
     unfitted = {
         path: replace(q, source="assumed: not fitted yet")
         for path, q in fitted.quantities.items()
-        if q.source.startswith("fit:") and q is room.quantities[path] and id(q) not in reader.settled
+        if q.source.startswith("fit:") and q is platform.quantities[path] and id(q) not in reader.settled
     }
     return replace(fitted, quantities={**fitted.quantities, **unfitted})
 
@@ -289,6 +289,6 @@ def load(path: str | Path) -> Platform:
         return known[1]
     read: dict[Path, tuple[int, int] | None] = {}
     with toml_text.taken_apart("platform", file):  # such as [host] for [[host]]
-        room = _loaded(file, (file.resolve(),), read)
-    _KNOWN[key] = tuple(read.items()), room
-    return room
+        platform = _loaded(file, (file.resolve(),), read)
+    _KNOWN[key] = tuple(read.items()), platform
+    return platform

@@ -19,39 +19,39 @@ _MOST = 3
 def fiction(model: type[RuntimeModel] | str, platform: Platform | str) -> str:
     """``a what-if: MPICH-GM on Ethernet, where it never ran``; empty for a pair that can have been. Raises the errors of the registry."""
     cls = registry.model(model) if isinstance(model, str) else model
-    room = registry.platform(platform) if isinstance(platform, str) else platform
-    lacking = lacks(cls.needs, room)
-    where = {"network": f"on {_network(room)}", "system": f"under {_systems(room)}"}
+    loaded = registry.platform(platform) if isinstance(platform, str) else platform
+    lacking = lacks(cls.needs, loaded)
+    where = {"network": f"on {_network(loaded)}", "system": f"under {_systems(loaded)}"}
     return f"a what-if: {cls.title} {' '.join(where[what] for what in lacking)}, where it never ran" if lacking else ""
 
 
-def check(cls: type[RuntimeModel], room: Platform) -> None:
+def check(cls: type[RuntimeModel], platform: Platform) -> None:
     """Raises UsageError, with the nearest platforms on which the model can run, if it cannot have run on this one."""
-    lacking = lacks(cls.needs, room)
+    lacking = lacks(cls.needs, platform)
     if lacking:
-        has = {"network": f"has {_network(room)}", "system": f"runs {_systems(room)}"}
-        near = nearby(cls, room)
+        has = {"network": f"has {_network(platform)}", "system": f"runs {_systems(platform)}"}
+        near = nearby(cls, platform)
         others = f"; it can run on {', '.join(near)}" if near else ""
-        raise UsageError(f"{cls.name} needs {cls.needs}, but '{room.name}' {' and '.join(has[what] for what in lacking)}{others}; "
+        raise UsageError(f"{cls.name} needs {cls.needs}, but '{platform.name}' {' and '.join(has[what] for what in lacking)}{others}; "
                          "--what-if-hardware simulates it all the same", code="impossible-hardware")  # fmt: skip
 
 
-def _network(room: Platform) -> str:
-    return TECHNOLOGIES.get(room.technology, room.technology)
+def _network(platform: Platform) -> str:
+    return TECHNOLOGIES.get(platform.technology, platform.technology)
 
 
-def _systems(room: Platform) -> str:
-    return " and ".join(dict.fromkeys(h.os for h in room.hosts[:_SOME]))
+def _systems(platform: Platform) -> str:
+    return " and ".join(dict.fromkeys(h.os for h in platform.hosts[:_SOME]))
 
 
 _SOME = 64
 """Hosts of a platform whose systems are named in a refusal."""
 
 
-def nearby(cls: type[RuntimeModel], room: Platform) -> list[str]:
-    """Platforms like ``room`` on which the model can run: its hosts on another network of the library, or its own."""
+def nearby(cls: type[RuntimeModel], platform: Platform) -> list[str]:
+    """Platforms like ``platform`` on which the model can run: its hosts on another network of the library, or its own."""
     found = []
-    for name in _like(cls, room):
+    for name in _like(cls, platform):
         try:
             made = registry.platform(name)
         except RetrompiError:  # a cable has two ends
@@ -63,13 +63,13 @@ def nearby(cls: type[RuntimeModel], room: Platform) -> list[str]:
     return found
 
 
-def _like(cls: type[RuntimeModel], room: Platform) -> Iterator[str]:
-    hosts, at, _ = room.name.rpartition("@")
+def _like(cls: type[RuntimeModel], platform: Platform) -> Iterator[str]:
+    hosts, at, _ = platform.name.rpartition("@")
     if at and cls.needs is not None:
         for name, net in machines.networks().items():
             if net.technology in cls.needs.networks:
                 yield f"{hosts}@{name}"
                 break
     for own in registry.own_platforms(cls):
-        yield composition.resized(own, len(room.hosts)) if len(room.hosts) != len(registry.platform(own).hosts) else own
+        yield composition.resized(own, len(platform.hosts)) if len(platform.hosts) != len(registry.platform(own).hosts) else own
         yield own

@@ -382,5 +382,5 @@ def resolve(
 ) -> tuple[Values, Platform]:
     """`retrompi.spec.model.resolve`, also by name."""
     cls = model(model_or_name) if isinstance(model_or_name, str) else model_or_name
-    room = platform(platform_or_name) if isinstance(platform_or_name, str) else platform_or_name
-    return of_model.resolve(cls, room, sets)
+    loaded = platform(platform_or_name) if isinstance(platform_or_name, str) else platform_or_name
+    return of_model.resolve(cls, loaded, sets)

@@ -33,10 +33,10 @@ def users_code(
         told = isinstance(error, passing) or (isinstance(error, RetrompiError) and error.exit_code == 2)
         if told or (of_package(folder) and not any_folder):
             raise
-        raise InputError(f"{problem}: {_said(error)}", *_line_in(error, folder), code=code) from error
+        raise InputError(f"{problem}: {_error_text(error)}", *_line_in(error, folder), code=code) from error
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # the class is the user's, and so is its text

@@ -63,7 +63,7 @@ class Copies:
         ids: dict[int, int] = {}
         with self._connect(write=True) as connection:
             once_at_a_time(connection)
-            known = _known(connection, [row["identity"] for row in part.runs])
+            known = _runs_by_identity(connection, [row["identity"] for row in part.runs])
             free = free_ids(connection, len(part.runs))
             new: Rows = []
             for row in part.runs:
@@ -74,7 +74,7 @@ class Copies:
                     mine = known[key] = _Mine(next(free), row["outcome"], row["time_s"])
                     new.append({**row, "id": mine.run_id})
                 elif (mine.outcome, mine.time_s) != (row["outcome"], row["time_s"]):
-                    ours, theirs = _told(mine.outcome, mine.time_s), _told(row["outcome"], row["time_s"])
+                    ours, theirs = _outcome_text(mine.outcome, mine.time_s), _outcome_text(row["outcome"], row["time_s"])
                     raise StoreError(f"run {row['id']} of {where} is run {mine.run_id} of {self.label}, which {ours} instead of {theirs}; "
                                      "one of the two stores is wrong", code="runs-differ")  # fmt: skip
                 ids[row["id"]] = mine.run_id
@@ -128,7 +128,7 @@ class _Mine:
     time_s: float | None
 
 
-def _known(connection: Connection, identities: Sequence[str]) -> dict[tuple[str, Any], _Mine]:
+def _runs_by_identity(connection: Connection, identities: Sequence[str]) -> dict[tuple[str, Any], _Mine]:
     found: dict[tuple[str, Any], _Mine] = {}
     for at in range(0, len(identities), 500):
         query = sa.select(RUN.c.id, RUN.c.identity, RUN.c.kind, RUN.c.created, RUN.c.outcome, RUN.c.time_s)
@@ -137,7 +137,7 @@ def _known(connection: Connection, identities: Sequence[str]) -> dict[tuple[str,
     return found
 
 
-def _told(outcome: str, time_s: float | None) -> str:
+def _outcome_text(outcome: str, time_s: float | None) -> str:
     return f"{outcome} in {time_s:g} s" if time_s is not None else outcome
 
 

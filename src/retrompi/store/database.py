@@ -463,7 +463,7 @@ class Store(Studies, Tags, Copies):
                 elif fresh:
                     _insert_runs(connection, new)  # it may be one of them
                     new = []
-                    _make_room(connection, run_id, row)
+                    _replace_run(connection, run_id, row)
                     written = [*((i, k) for i, k in written if i != run_id), (run_id, kept)]
                 ids.append(run_id)
             _insert_runs(connection, new)
@@ -629,7 +629,7 @@ def _newest(connection: Connection, identities: Sequence[str]) -> dict[str, int]
     return found
 
 
-def _make_room(connection: Connection, run_id: int, row: Mapping[str, Any]) -> None:
+def _replace_run(connection: Connection, run_id: int, row: Mapping[str, Any]) -> None:
     """Puts the row in the place of run ``run_id``, whose points, ranks and stages are deleted; a timeline, made on request only, stays."""
     before = connection.scalar(sa.select(RUN.c.facts).where(RUN.c.id == run_id)) or {}
     facts = {**{k: before[k] for k in ("timeline",) if k in before}, **json.loads(row["facts"])}

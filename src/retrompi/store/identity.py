@@ -161,6 +161,6 @@ def specification(question: Question | Resolved, kind: str = "") -> RunSpec:
 def _specification(asked: Resolved, kind: str) -> RunSpec:
     q = asked.question
     return RunSpec(
-        **asked.facts, kind=kind or q.workload.kind, platform=asked.room.name, trace=q.workload.label, scenario=q.asked.scenario,
+        **asked.facts, kind=kind or q.workload.kind, platform=asked.platform.name, trace=q.workload.label, scenario=q.asked.scenario,
         scenario_hash=q.asked.hash, code_version=code_version(), question=q.row(),
     )  # fmt: skip

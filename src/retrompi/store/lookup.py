@@ -152,7 +152,7 @@ def _ended(row: Mapping[str, Any]) -> Any:
 
 def _loop_rates(store: Store, asked: Resolved, fresh: bool) -> Found:
     """Rinf1 on the host of its one rank, which sends nothing: the model may be any existing runtime."""
-    machine = kernels.machine(asked.room, asked.placement[0])
+    machine = kernels.machine(asked.platform, asked.placement[0])
 
     def work() -> dict[str, Any]:
         result = simulate.run(asked)

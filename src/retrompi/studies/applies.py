@@ -77,18 +77,18 @@ class Applies:
         return self.known[structure]
 
     def _found(self, scenario: Scenario, program: Any) -> Idle:
-        values, room = resolve(scenario.model, scenario.platform, scenario.sets)
+        values, platform = resolve(scenario.model, scenario.platform, scenario.sets)
         cls = registry.model(scenario.model)
         if scenario.start:
-            layout = Layout(room, place(room, scenario.mode, scenario.start["ranks"]))
+            layout = Layout(platform, place(platform, scenario.mode, scenario.start["ranks"]))
             return _as_written(scenario.sets, unused_by_start(cls, values, layout))
         calls, ranks = self._program(scenario, program)
-        found = compile_runtime(cls, values, Layout(room, place(room, scenario.mode, ranks)), calls)
+        found = compile_runtime(cls, values, Layout(platform, place(platform, scenario.mode, ranks)), calls)
         others = []
         for job in scenario.jobs:  # their use of the platform counts
             spec = job.spec()
             theirs, _ = resolve(spec.model, scenario.platform, spec.alone())
-            layout = Layout(room, place(room, spec.mode, spec.trace.ranks))
+            layout = Layout(platform, place(platform, spec.mode, spec.trace.ranks))
             others.append(compile_runtime(registry.model(spec.model), theirs, layout, calls_of(spec.trace)))
         return _as_written(scenario.sets, unused(cls, values, found, calls, others))
 

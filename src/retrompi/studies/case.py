@@ -38,7 +38,7 @@ __all__ = [
     "WORDS",
     "Done",
     "Job",
-    "Room",
+    "ValueChecker",
     "about",
     "apply",
     "concerns",
@@ -221,16 +221,16 @@ def about(scenario: Scenario, key: str) -> About:
     """The description of a key, for callers that generate values. UsageError for an unknown key."""
     key = proper(key)
     if key.startswith("platform."):
-        room = registry.platform(scenario.platform).with_overrides(
+        platform = registry.platform(scenario.platform).with_overrides(
             {k.removeprefix("platform."): v for k, v in scenario.sets.items() if k.startswith("platform.")}
         )
         path = key.removeprefix("platform.")
-        path = path if not path.startswith("host.") else f"{room.hosts[0].name}.{path.removeprefix('host.')}"
+        path = path if not path.startswith("host.") else f"{platform.hosts[0].name}.{path.removeprefix('host.')}"
         words = {f"link.{word}" for word in LINK_WORDS}
         if path not in words:
-            quantity = room.quantity(room.paths(path)[0])
+            quantity = platform.quantity(platform.paths(path)[0])
             return About(quantity.unit, (), quantity.text, quantity.value)
-        return About("", (), str(getattr(room.link, path.rpartition(".")[2], "")), None)
+        return About("", (), str(getattr(platform.link, path.rpartition(".")[2], "")), None)
     if key.startswith("trace."):
         name = key.removeprefix("trace.")
         if key not in (known := trace_keys(scenario)):
@@ -248,9 +248,8 @@ def about(scenario: Scenario, key: str) -> About:
         if row is not None:
             return About("" if row["choices"] else units.canonical(row["unit"]), tuple(row["choices"] or ()), row["text"], row["value"])
     if key not in (*WORDS, *LISTS):
-        raise UsageError(
-            f"unknown key '{key}'{nearest(key, Room(scenario, [scenario.model], [scenario.platform]).keys(), 16)}", code="unknown-key"
-        )
+        valid = ValueChecker(scenario, [scenario.model], [scenario.platform]).keys()
+        raise UsageError(f"unknown key '{key}'{nearest(key, valid, 16)}", code="unknown-key")
     if key == "hosts":
         number = len(registry.platform(scenario.platform).hosts)
         return About("1", (), str(number), float(number))
@@ -279,7 +278,7 @@ def whole(key: str, model: str) -> bool:
 
 
 @dataclass
-class Room:
+class ValueChecker:
     """The models and platforms of a study's points; platforms have up to ``hosts`` hosts (0: unchanged).
 
     ``check`` rejects values that no point could have. ``changed``: some platform parameter is set or varies.
@@ -290,15 +289,15 @@ class Room:
     platforms: Sequence[str]
     hosts: int = 0
     changed: bool = False
-    _rooms: list[Platform] = field(default_factory=list)
+    _loaded: list[Platform] = field(default_factory=list)
 
-    def rooms(self) -> list[Platform]:
+    def loaded_platforms(self) -> list[Platform]:
         """The study's platforms, read once."""
-        if not self._rooms:
-            self._rooms = [registry.platform(p) for p in self.platforms]
+        if not self._loaded:
+            self._loaded = [registry.platform(p) for p in self.platforms]
             if self.hosts:
-                self._rooms = [registry.platform(resized(p, self.hosts)) for p in self.platforms] + self._rooms
-        return self._rooms
+                self._loaded = [registry.platform(resized(p, self.hosts)) for p in self.platforms] + self._loaded
+        return self._loaded
 
     def keys(self) -> list[str]:
         """Every valid key."""
@@ -318,22 +317,22 @@ class Room:
         if key == "platform":
             return registry.platform
         if key == "mode":
-            return lambda text: self._any(lambda room: room.placement(text))
+            return lambda text: self._any(lambda platform: platform.placement(text))
         if key == "network":
             return network_model.parse
         if key == "kills":
-            return lambda text: self._any(lambda room: _check_kills(text, room))
+            return lambda text: self._any(lambda platform: _check_kills(text, platform))
         if key == "traffic" and not self.changed:  # else checked for each point
-            return lambda text: self._any(lambda room: cross_traffic.traffic(SETTINGS[key].take(text, key), room, ()))
+            return lambda text: self._any(lambda platform: cross_traffic.traffic(SETTINGS[key].take(text, key), platform, ()))
         if key == "failures" and not self.changed:
-            return lambda text: self._any(lambda room: cross_traffic.failures(SETTINGS[key].take(text, key), room))
+            return lambda text: self._any(lambda platform: cross_traffic.failures(SETTINGS[key].take(text, key), platform))
         if key == "hosts" or key in SETTINGS or key.startswith("trace."):
             return lambda text: apply(self.scenario, {key: text})
         if key.startswith("platform."):
             path = key.removeprefix("platform.")
             if path in (f"link.{word}" for word in LINK_WORDS):  # depends on the kind and number of hosts: checked per point
                 return lambda text: topology.check_word(path.removeprefix("link."), text)
-            return lambda text: self._any(lambda room: room.with_overrides({path: text}))
+            return lambda text: self._any(lambda platform: platform.with_overrides({path: text}))
         owner = _owner(key)
         mine = [m for m in self.models if owner and owner in _names(m)]
         if not mine and not key.startswith(PREFIX):
@@ -343,9 +342,9 @@ class Room:
     def _any(self, work: Callable[[Platform], object]) -> None:
         """Runs ``work`` on the platforms until it succeeds on one; otherwise raises the error of the first."""
         first: RetrompiError | None = None
-        for room in self.rooms():
+        for platform in self.loaded_platforms():
             try:
-                work(room)
+                work(platform)
             except RetrompiError as error:
                 first = first or error
             else:
@@ -361,15 +360,15 @@ def _with(models: Iterable[str], key: str, text: str) -> None:
         model_values(registry.model(model), {key: text})
 
 
-def _check_kills(text: str, room: Platform) -> None:
-    hosts = [h.name for h in room.hosts]
+def _check_kills(text: str, platform: Platform) -> None:
+    hosts = [h.name for h in platform.hosts]
     for item in SETTINGS["kills"].take(text, "kills"):
         name, at, when = (part.strip() for part in item.rpartition("@"))
         if not at or not name:
             raise UsageError(f"kills: '{item}' is not PROCESS@TIME; example: rank 1@0.5s", code="bad-syntax")
         host = name.partition(" of job ")[0].partition(" on ")[2]
         if host and host not in hosts:  # whether the process exists depends on the runtime: checked per point
-            raise UsageError(f"platform '{room.name}' has no host '{host}'{nearest(host, hosts)}", code="unknown-host")
+            raise UsageError(f"platform '{platform.name}' has no host '{host}'{nearest(host, hosts)}", code="unknown-host")
         units.parse(when, "s")
 
 

@@ -209,12 +209,12 @@ class DrawnAsker:
         if new:
             before = self._done
 
-            def told(done: int, total: int, what: str) -> None:
+            def report_draw(done: int, total: int, what: str) -> None:
                 self._done = before + done
                 self.report(self._done, max(self.expected, before + total + 1), what)
 
-            made = [self._drawn(draw, point) for draw, point in new]
-            found = runs_of(self.store, made, executor=self.executor, fresh=self.fresh, report=told, part_of="draws")
+            made = [self._scenario_of_draw(draw, point) for draw, point in new]
+            found = runs_of(self.store, made, executor=self.executor, fresh=self.fresh, report=report_draw, part_of="draws")
             for name, ran in zip(new, found, strict=True):
                 self._known[name] = Reading(self._value(name, ran.run_id), ran.run_id, ran.outcome, ran.reason, ran.found)
         return [self._known[n] for n in names]
@@ -226,7 +226,7 @@ class DrawnAsker:
             self._made[point] = made, Resolved.of(made.question())
         return self._made[point]
 
-    def _drawn(self, draw: int, point: tuple[tuple[str, str], ...]) -> Scenario:
+    def _scenario_of_draw(self, draw: int, point: tuple[tuple[str, str], ...]) -> Scenario:
         made, asked = self._nominal(point)
         return replace(made, drawn=sets_of(asked, draw, self.spec))
 

@@ -298,11 +298,11 @@ def drawn(candidates: Candidates, found: Sequence[Row], ensembles: Mapping[tuple
     for r in found:
         mine = {name: interval(values[r.model, r.platform, name], spec.level) for name in columns if (r.model, r.platform, name) in values}
         new.append(replace(r, intervals=mine))
-    rooms = {p for _, p in ensembles}
+    platforms = {p for _, p in ensembles}
     statements, neighbours = [], []
     for metric in list(candidates.wanted) or [time]:
         name = "time_s" if metric.name == time.name else metric.name
-        of = {f"{m} on {p}" if len(rooms) > 1 else m: values[m, p, name] for m, p in ensembles}
+        of = {f"{m} on {p}" if len(platforms) > 1 else m: values[m, p, name] for m, p in ensembles}
         order = sorted(of, key=lambda k: _rank(interval(of[k], spec.level).median, metric.more_is_better))
         made = {(a, b): Statement(metric, a, b, ahead(of[a], of[b], metric.more_is_better)) for a, b in combinations(order, 2)}
         statements += list(made.values())

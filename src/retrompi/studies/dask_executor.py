@@ -262,7 +262,7 @@ class _Flow:
         try:
             while self._fill():
                 try:
-                    self._told(self._seen_ended.popleft() if self._seen_ended else self._ended.get(timeout=1.0))
+                    self._take_results(self._seen_ended.popleft() if self._seen_ended else self._ended.get(timeout=1.0))
                 except Empty:
                     self._watch()
                 if time.monotonic() - self._looked > LOOK_SECONDS:
@@ -285,8 +285,8 @@ class _Flow:
         if self._suspects and not any(task.losses for _, task, _ in self._under_way.values()):
             self._send(self._suspects.popleft())
         while len(self._under_way) < max(AHEAD * sum(self._threads.values()), 1):
-            room = max(self._window - sum(len(task.jobs) for _, task, _ in self._under_way.values()), 0)
-            batch = list(islice(self._jobs, min(self._batch(), room)))
+            free = max(self._window - sum(len(task.jobs) for _, task, _ in self._under_way.values()), 0)
+            batch = list(islice(self._jobs, min(self._batch(), free)))
             if not batch:
                 break
             self._send(_Task(batch))
@@ -307,7 +307,7 @@ class _Flow:
         self._under_way[future.key] = future, task, where
         future.add_done_callback(self._ended.put)
 
-    def _told(self, future: Future) -> None:
+    def _take_results(self, future: Future) -> None:
         """Takes the results of a finished task; unfinished jobs are queued again."""
         from distributed import KilledWorker
 

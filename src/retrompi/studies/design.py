@@ -395,7 +395,7 @@ def check(study: Study, limit: int = LIMIT) -> None:
     hosts = [int(n) for n in _telling(_values_of(study, "hosts")) if n.isdecimal()]
     varied = {*(a.key for a in study.axes), *study.fixed, *study.base.sets}
     changed = any(key.startswith("platform.") for key in varied)
-    room = case.Room(study.base, models, platforms, max(hosts, default=0), changed)
+    checker = case.ValueChecker(study.base, models, platforms, max(hosts, default=0), changed)
     if study.metric:
         from retrompi.studies import metrics
 
@@ -407,14 +407,14 @@ def check(study: Study, limit: int = LIMIT) -> None:
     first = ("model", "platform", "hosts")
     for axis in sorted(study.axes, key=lambda a: a.key not in first):
         try:
-            room.check(axis.key, axis.span.ends if axis.span is not None else _telling(axis.values))
+            checker.check(axis.key, axis.span.ends if axis.span is not None else _telling(axis.values))
         except RetrompiError as error:
             raise study.fail(_about(axis.key, str(error)), axis.key, code=error.code) from None
         if axis.key in study.fixed:
             raise study.fail(f"'{axis.key}' is set and varies; leave out one of them", axis.key, code="duplicate-name")
     for key, text in sorted(study.fixed.items(), key=lambda item: item[0] not in first):
         try:
-            room.check(key, [text])
+            checker.check(key, [text])
         except RetrompiError as error:
             raise study.fail(_about(key, str(error)), key, code=error.code) from None
     for key, line in study.applies.nowhere().items():

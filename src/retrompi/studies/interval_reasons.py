@@ -60,10 +60,10 @@ def unresolved(spec: Spec) -> list[Caution]:
 def reasons(drawn: Ensemble, readings: Sequence[Reading]) -> list[Caution]:
     """What is odd about the intervals of these numbers, one sentence each for all numbers alike: told for the first, with how many more."""
     found: list[Caution] = unresolved(drawn.spec)
-    outside = [r for r in readings if _known(r) and not interval(r.values, drawn.spec.level).holds(r.nominal)]
+    outside = [r for r in readings if _has_number(r) and not interval(r.values, drawn.spec.level).holds(r.nominal)]
     if outside:
         found.append(Caution("nominal-outside", _outside(drawn, outside[0]) + _more(outside)))
-    far = [r for r in readings if _known(r) and _far(interval(r.values, drawn.spec.level))]
+    far = [r for r in readings if _has_number(r) and _far(interval(r.values, drawn.spec.level))]
     if far:
         found.append(Caution("far-end", _end(drawn, far[0]) + _more(far)))
     return found
@@ -84,7 +84,7 @@ def of_view(v: View) -> list[Caution]:
     return found
 
 
-def _known(r: Reading) -> bool:
+def _has_number(r: Reading) -> bool:
     return any(v is not None and not math.isnan(v) for v in r.values)
 
 

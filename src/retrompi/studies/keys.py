@@ -41,9 +41,9 @@ def ranks_of(scenario: Scenario) -> int:
     return trace_of(scenario).ranks
 
 
-def hosts_of(scenario: Scenario, room: Platform) -> list[str]:
+def hosts_of(scenario: Scenario, platform: Platform) -> list[str]:
     """The hosts that run a rank, in the platform's order."""
-    return [room.hosts[i].name for i in sorted(set(place(room, scenario.mode, ranks_of(scenario))))]
+    return [platform.hosts[i].name for i in sorted(set(place(platform, scenario.mode, ranks_of(scenario))))]
 
 
 def number(scenario: Scenario, key: str) -> Key:
@@ -68,9 +68,9 @@ def number(scenario: Scenario, key: str) -> Key:
 def _alike(scenario: Scenario, name: str) -> None:
     from retrompi.spec.registry import resolve
 
-    _, room = resolve(scenario.model, scenario.platform, scenario.sets)
+    _, platform = resolve(scenario.model, scenario.platform, scenario.sets)
     short = name.rpartition(".")[2]
-    found = {h: room.quantity(f"{h}.{short}") for h in hosts_of(scenario, room)}
+    found = {h: platform.quantity(f"{h}.{short}") for h in hosts_of(scenario, platform)}
     if len({q.value for q in found.values()}) > 1:
         told = ", ".join(f"platform.{h}.{short} = {units.format_quantity(q.value, q.unit)}" for h, q in list(found.items())[:4])
         raise UsageError(f"'{name}' differs among the hosts; take one of them: {told}", code="not-a-number")

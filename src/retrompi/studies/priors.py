@@ -96,8 +96,8 @@ def priors_of(asked: Resolved) -> list[Prior]:
     cls, hosts = asked.model, placed_hosts(asked)
     numbers = {name: q for name, q in ranged_of(asked).items() if not q.source.startswith("code:") and q.low != q.high}
     drawn = {name for name in numbers if not _set_by_user(name, asked)}
-    of_room = [name.removeprefix("platform.") for name in drawn if name.startswith("platform.")]
-    origins = {f"platform.{name}": found for name, found in origin.of_platform(asked.platform, of_room).items()}
+    names = [name.removeprefix("platform.") for name in drawn if name.startswith("platform.")]
+    origins = {f"platform.{name}": found for name, found in origin.of_platform(asked.base_platform, names).items()}
     settings = asked.values.settings
     found: dict[str, Prior] = {}
     keys: dict[str, dict[str, float]] = {}
@@ -128,7 +128,7 @@ def sets_at(asked: Resolved, priors: Sequence[Prior], shares: Mapping[str, float
     for prior in priors:
         if prior.path in shares:
             sets |= prior.sets(shares[prior.path])
-    if not origin.composed(asked.platform):
+    if not origin.composed(asked.base_platform):
         return sets
     for key, text in list(sets.items()):
         owner, _, short = key.rpartition(".")
@@ -136,7 +136,7 @@ def sets_at(asked: Resolved, priors: Sequence[Prior], shares: Mapping[str, float
             continue
         for host in placed_hosts(asked) if owner == "platform.host" else [owner.removeprefix("platform.")]:
             drawn = sets.get(f"platform.{host}.bus_rate") or sets.get("platform.host.bus_rate")
-            bus = drawn or asked.room.quantities[f"{host}.bus_rate"].text
+            bus = drawn or asked.platform.quantities[f"{host}.bus_rate"].text
             if units.parse(bus, "B/s") < units.parse(text, "B/s"):
                 sets[f"platform.{host}.{short}"] = bus
     return sets
@@ -149,7 +149,7 @@ def runnable(asked: Resolved) -> Resolved:
 
 def _set_by_user(name: str, asked: Resolved) -> bool:
     if name.startswith("platform."):
-        return name.removeprefix("platform.") in asked.room.overridden
+        return name.removeprefix("platform.") in asked.platform.overridden
     return asked.values.settings[name.rpartition(".")[2]].overridden
 
 

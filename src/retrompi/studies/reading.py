@@ -36,7 +36,7 @@ class Reading:
     reason: str = ""
     found: bool = False
 
-    def told(self) -> str:
+    def outcome_text(self) -> str:
         """The outcome, in a few words."""
         return self.outcome if not self.reason else f"{self.outcome}: {self.reason}"
 
@@ -82,12 +82,12 @@ class Asker:
         if new:
             before = self._done
 
-            def told(done: int, total: int, what: str) -> None:
+            def report_point(done: int, total: int, what: str) -> None:
                 self._done = before + done
                 self.report(self._done, max(self.expected, before + total + 1), what)
 
             made = [self._shortest(case.apply(self.scenario, dict(n))) for n in new]
-            found = runs_of(self.store, made, executor=self.executor, fresh=self.fresh, report=told, part_of=self.part_of)
+            found = runs_of(self.store, made, executor=self.executor, fresh=self.fresh, report=report_point, part_of=self.part_of)
             self._known.update((n, self._read(r.run_id, r.outcome, r.reason, r.found)) for n, r in zip(new, found, strict=True))
         return [self._known[n] for n in names]
 

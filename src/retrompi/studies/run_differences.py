@@ -100,9 +100,9 @@ def diff(store: Store, first: int, second: int) -> Differences:
     unknown: list[str] = []
     parameters, only = _parameters(a, b)
     if a["platform_hash"] != b["platform_hash"]:
-        rooms = [_room(run, unknown) for run in (a, b)]
-        if rooms[0] is not None and rooms[1] is not None:
-            inputs += _platforms(rooms[0], rooms[1])
+        platforms = [_platform_of(run, unknown) for run in (a, b)]
+        if platforms[0] is not None and platforms[1] is not None:
+            inputs += _platforms(platforms[0], platforms[1])
     inputs += parameters
     left, right = a["overrides"], b["overrides"]
     inputs += [_row("override", k, left.get(k), right.get(k)) for k in {**left, **right} if left.get(k) != right.get(k)]
@@ -174,19 +174,19 @@ def _described(run: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _room(run: Mapping[str, Any], unknown: list[str]) -> Platform | None:
+def _platform_of(run: Mapping[str, Any], unknown: list[str]) -> Platform | None:
     """The platform as the run had it; None, with an entry in ``unknown``, if its file has changed."""
     try:
-        room = registry.platform(run["platform"])
+        platform = registry.platform(run["platform"])
         sets = {k.removeprefix("platform."): v for k, v in run["overrides"].items() if k.startswith("platform.")}
-        room = room.with_overrides(sets) if sets else room
+        platform = platform.with_overrides(sets) if sets else platform
     except RetrompiError:
         unknown.append(f"the platform {run['platform']} of run {run['id']} is not here")
         return None
-    if room.hash != run["platform_hash"]:
+    if platform.hash != run["platform_hash"]:
         unknown.append(f"the platform {run['platform']} here is not that of run {run['id']} (changed since, or another file)")
         return None
-    return room
+    return platform
 
 
 def _platforms(a: Platform, b: Platform) -> list[Row]:

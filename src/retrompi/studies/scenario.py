@@ -152,11 +152,11 @@ class Stated:
 
     def rates(self) -> set[float]:
         """The rates (flop/s) of its hosts."""
-        room = registry.platform(self.platform).with_overrides({k.removeprefix("platform."): v for k, v in self.sets})
-        return {h.flops for h in kinds(room.hosts)[0]}
+        platform = registry.platform(self.platform).with_overrides({k.removeprefix("platform."): v for k, v in self.sets})
+        return {h.flops for h in kinds(platform.hosts)[0]}
 
 
-def _asked() -> dict[str, Any]:
+def _what_if() -> dict[str, Any]:
     return {"what_if_hardware": True} if needs.asked() else {}
 
 
@@ -184,7 +184,7 @@ class Scenario:
     claims: tuple[str, ...] = ()
     expect: str = ""
     outcome: Outcome = Outcome.COMPLETED
-    settings: Mapping[str, Any] = field(default_factory=_asked)
+    settings: Mapping[str, Any] = field(default_factory=_what_if)
     sets: Mapping[str, str] = field(default_factory=dict)
     generator: str | None = None
     trace: Path | None = None
@@ -375,7 +375,7 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
         raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome", code="unknown-name")
     outcome = Outcome(outcome)
     # What the command says of the network, and that it accepts fictions, goes before the file.
-    settings |= {"network": network_model.chosen(settings.get("network", NATIVE)), **_asked()}
+    settings |= {"network": network_model.chosen(settings.get("network", NATIVE)), **_what_if()}
     sets = data.get("set", {})
     if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
         raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set", code="bad-value")
@@ -388,7 +388,7 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
         sets={k: str(v) for k, v in sets.items()},
         path=file,
         jobs=_jobs(data, file, fail),
-        given={**data, **({"network": settings["network"]} if settings["network"] != data.get("network", NATIVE) else {}), **_asked()},
+        given={**data, **({"network": settings["network"]} if settings["network"] != data.get("network", NATIVE) else {}), **_what_if()},
         **(_start(data, fail) if "start" in data else _trace(data.get("trace"), file, fail)),
     )
     return made if made.program.compute_s is None else replace(made, stated=Stated.of(made.platform, made.sets))

@@ -149,7 +149,8 @@ def _follow(scenario: Scenario, path: CriticalPath, key: Key) -> _Followed:
     if scenario.question().beside != Beside():
         raise NotItemised("other jobs, traffic or failures act on the run")
     owner = key.name.removeprefix("platform.").partition(".")[0]
-    if key.name.startswith("platform.") and owner not in ("host", "link") and len(hosts_of(scenario, _room(scenario))) > 1 and path.ties:
+    one_host = key.name.startswith("platform.") and owner not in ("host", "link")
+    if one_host and len(hosts_of(scenario, _platform_of(scenario))) > 1 and path.ties:
         raise NotItemised(f"of hosts that act at one instant ({path.ties} times) it changes one: who is first is then another matter")
     assert key.value is not None
     step = key.value * (_STEP if scenario.setting("fidelity") == "mechanism" else _STEP_OF_CURVES)
@@ -167,7 +168,7 @@ def _follow(scenario: Scenario, path: CriticalPath, key: Key) -> _Followed:
     return replace(line, by_unit={n: (up.get(n, 0.0) - down.get(n, 0.0)) / apart for n in up.keys() | down.keys()})
 
 
-def _room(scenario: Scenario) -> Platform:
+def _platform_of(scenario: Scenario) -> Platform:
     return resolve(scenario.model, scenario.platform, scenario.sets)[1]
 
 

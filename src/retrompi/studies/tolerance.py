@@ -128,7 +128,7 @@ def tolerance(
     Raises NoNumber when the base has no number, UsageError when it is zero.
     """
     if base.value is None:
-        raise NoNumber(f"the base itself has no number: {base.told()}")
+        raise NoNumber(f"the base itself has no number: {base.outcome_text()}")
     if base.value <= 0:
         raise UsageError("the metric is 0 at the base, so that no relative change is defined", code="bad-range")
     if not LEAST_TOLERANCE <= width < 1:

@@ -93,7 +93,7 @@ def one_at_a_time(evaluate: Evaluate, factors: Sequence[Factor]) -> OneAtATime:
     asked: list[Mapping[str, str]] = [{}, *({f.key: t} for f in factors for t in f.ends)]
     base, *rest = evaluate(asked)
     if base.value is None:
-        raise NoNumber(f"the base itself has no number: {base.told()}")
+        raise NoNumber(f"the base itself has no number: {base.outcome_text()}")
     bars = []
     for f in factors:
         own, rest = tuple(rest[: len(f.ends)]), rest[len(f.ends) :]
@@ -193,8 +193,8 @@ def sobol(
     ended = [(p, r) for p, r in zip(points, readings, strict=True) if r.value is None]
     if ended and incomplete == "refuse":
         where = ", ".join(f"{k}={v}" for k, v in ended[0][0].items())
-        raise NoNumber(f"{len(ended)} of {len(points)} runs have no number, the first at {where}: {ended[0][1].told()}; narrow the ranges, "
-                     "or take --incomplete drop")  # fmt: skip
+        raise NoNumber(f"{len(ended)} of {len(points)} runs have no number, the first at {where}: {ended[0][1].outcome_text()}; "
+                     "narrow the ranges, or take --incomplete drop")  # fmt: skip
     block = len(points) // samples
     groups = [readings[i * block : (i + 1) * block] for i in range(samples)]
     whole = [g for g in groups if all(r.value is not None for r in g)]

@@ -294,7 +294,7 @@ def log_computation(asked: Resolved, spec: Spec) -> NDArray[np.float64]:
     machine, by the name of its hosts, and so cancels in a ratio of two runs on one machine."""
     if not spec.discrepancy or not by_kernels(asked):
         return np.zeros(spec.draws)
-    machine = asked.room.name.partition("@")[0].partition("*")[0]
+    machine = asked.platform.name.partition("@")[0].partition("*")[0]
     return np.asarray(COMPUTATION_SCALE * _normal(spec.draws, 1, "discrepancy of computation", spec.seed, machine)[:, 0])
 
 

@@ -379,7 +379,7 @@ def compare(packed: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any
         if not found:
             continue
         first = found[0]
-        numbers.append(Difference(row["position"], *_told(first, row.get(first), other.get(first))))
+        numbers.append(Difference(row["position"], *_difference_text(first, row.get(first), other.get(first))))
         for key in _WHY:
             if row.get(key) != other.get(key):
                 why[key, str(row.get(key)), str(other.get(key))] = None
@@ -387,7 +387,7 @@ def compare(packed: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any
     return [*(Difference(None, *w) for w in why), *numbers]
 
 
-def _told(key: str, packed: Any, here: Any) -> tuple[str, str, str]:
+def _difference_text(key: str, packed: Any, here: Any) -> tuple[str, str, str]:
     """The first difference, in words; for lists, the first differing number of the first differing entry."""
     if key in ("points", "rank_times") and isinstance(packed, list) and isinstance(here, list):
         if len(packed) != len(here):

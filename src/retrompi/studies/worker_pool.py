@@ -99,8 +99,8 @@ class Pool:
         source = iter(jobs)
         more = True
         while True:
-            while more and (room := self._room(window)):
-                batch = deque(islice(source, room))
+            while more and (free := self._free(window)):
+                batch = deque(islice(source, free))
                 more = bool(batch)
                 if batch:
                     self._queue(batch)
@@ -115,7 +115,7 @@ class Pool:
             elif not more:
                 return
 
-    def _room(self, window: int) -> int:
+    def _free(self, window: int) -> int:
         """Number of jobs of the next batch; 0 if as many as wanted are in flight."""
         if not window:
             return self._batch() if len(self._open) < self.jobs * DEPTH else 0

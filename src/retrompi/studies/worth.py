@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["DISCREPANCY", "Measurement", "Worth", "deciding", "measurements", "told", "worth"]
+__all__ = ["DISCREPANCY", "Measurement", "Worth", "deciding", "measurements", "worth", "worth_lines"]
 
 DISCREPANCY = "discrepancy"
 """The name of the model's discrepancy among the parameters."""
@@ -148,7 +148,7 @@ def worth(drawn: Ensemble, metric: metrics.Metric, measured: Mapping[str, Values
     return Worth(made.number, parameters, made.measurements, left, by)
 
 
-def told(drawn: Ensemble, metric: metrics.Metric) -> list[str]:
+def worth_lines(drawn: Ensemble, metric: metrics.Metric) -> list[str]:
     """In a line: the parameters that matter most for ``metric``; none if the draws show none, or are too few."""
     try:
         found = worth(drawn, metric)

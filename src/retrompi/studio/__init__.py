@@ -1,9 +1,9 @@
 """The studio: a local application in the browser (Dash), started by ``retrompi studio``.
 
-        app.py      create_app(room): layout, navigation, state in the URL
+        app.py      create_app(resources): layout, navigation, state in the URL
         page.py     definition of a page; each file in pages/ is one, found by listing that folder
         state.py    controls <-> query string
-        room.py     resources shared by the pages: store, jobs
+        resources.py  shared by the pages: store, jobs
         limits.py   limits per studio and session
         jobs.py     work in separate processes: progress, cancelling, limits
         turns.py    which jobs begin, run and pause: fair between clients and sessions

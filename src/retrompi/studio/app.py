@@ -25,7 +25,7 @@ from retrompi.studio.state import MOST_CHARACTERS, Control, Query
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 __all__ = ["KEYS", "create_app", "page_content"]
 
@@ -72,7 +72,7 @@ class _Studio(Dash):
     """Dash with an index page that does not reveal the Python version, and that shows a page's first figure itself; its callbacks are
     called only with values that their inputs are declared to have (`retrompi.studio.inputs`)."""
 
-    room: Room
+    resources: Resources
 
     def callback(self, *args: Any, **options: Any) -> Any:
         register = super().callback(*args, **options)
@@ -94,7 +94,7 @@ class _Studio(Dash):
         kwargs["config"] = re.sub(r'"python_version":"[^"]*"', '"python_version":""', kwargs["config"])
         kwargs["scripts"] = _UNUSED.sub("", kwargs["scripts"])
         kwargs["metas"] += _words() + first.head()
-        shown, kwargs["scripts"] = first.body(request.path, request.query_string.decode("latin-1"), self.room, kwargs["scripts"])
+        shown, kwargs["scripts"] = first.body(request.path, request.query_string.decode("latin-1"), self.resources, kwargs["scripts"])
         kwargs["app_entry"] = shown + kwargs["app_entry"]
         page = str(super().interpolate_index(**kwargs))
         without = _("The studio draws its pages with JavaScript, which this browser has switched off.")
@@ -110,7 +110,7 @@ def _words() -> str:
     return f'<script type="application/json" id="studio-words">{data}</script>'
 
 
-def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
+def create_app(resources: Resources, guarded: guard.Guard | None = None) -> Dash:
     """The application, ready to be served: every page of `retrompi.studio.page` is registered.
 
     ``guarded`` defines who has access (None: only this machine, without a token). Its WSGI application is ``app.server``.
@@ -119,16 +119,16 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
         "retrompi.studio", assets_folder=str(Path(__file__).parent / "assets"), use_pages=False, suppress_callback_exceptions=True,
         title="retrompi studio", update_title="", serve_locally=True, compress=False, eager_loading=False, index_string=_INDEX,
         include_assets_files=True, assets_external_path="", external_scripts=[], external_stylesheets=[], url_base_pathname="/",
-        add_log_handler=False, on_error=_told, assets_ignore=first.IGNORED,
+        add_log_handler=False, on_error=_error_notice, assets_ignore=first.IGNORED,
         **{name: False for name in ("enable_mcp", "websocket_callbacks") if name in signature(Dash.__init__).parameters},
     )  # fmt: skip
-    app.room = room
+    app.resources = resources
     # Set explicitly, or environment variables (DASH_UI, DASH_PROPS_CHECK ...) could disable them.
     app.enable_dev_tools(
         debug=False, dev_tools_ui=False, dev_tools_props_check=False, dev_tools_serve_dev_bundles=False, dev_tools_hot_reload=False,
         dev_tools_prune_errors=False, dev_tools_disable_version_check=True,
     )  # fmt: skip
-    app.layout = lambda: _frame(room)
+    app.layout = lambda: _frame(resources)
     known = modules()
 
     @app.callback(
@@ -136,31 +136,31 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
     )  # fmt: skip
     def show(pathname: Any, search: Any) -> tuple[Component, str]:
         set_props("studio-notice", {"children": []})
-        return page_content(parts.text(pathname) or "/", parts.text(search, MOST_CHARACTERS), room)
+        return page_content(parts.text(pathname) or "/", parts.text(search, MOST_CHARACTERS), resources)
 
     app.clientside_callback(ClientsideFunction("retrompi", "look"), Output("studio-letters", "data"), Input("studio-address", "pathname"))
     app.clientside_callback(ClientsideFunction("retrompi", "arrive"), Output("studio-arrived", "data"), Input("studio-title", "data"),
                             State("studio-address", "pathname"))  # fmt: skip
     for module in known.values():
         _keep_address(app, module.PAGE)
-        module.register(app, room)
-    language.install(app.server, room)
+        module.register(app, resources)
+    language.install(app.server, resources)
     first.install(app)
-    charts.install(app.server, room)
+    charts.install(app.server, resources)
     guarded = guarded or guard.Guard()
     guarded.ways = (*guarded.ways, charts.WAY, stops.WAY)
-    guard.install(app, room, guarded)
+    guard.install(app, resources, guarded)
     return app
 
 
-def page_content(pathname: str, search: str, room: Room) -> tuple[Component, str]:
+def page_content(pathname: str, search: str, resources: Resources) -> tuple[Component, str]:
     """(content of a page, its title): the page's layout in the state given by the address; an error line for invalid addresses."""
     module = modules().get(pathname.rstrip("/") or "/")
     if module is None:
         return _nowhere(pathname), _("no such page")
     page: Page = module.PAGE
     try:
-        content = module.layout(Query(search), room)
+        content = module.layout(Query(search), resources)
     except RetrompiError as error:
         content = parts.notices([str(error)])
     head = html.Div(
@@ -199,7 +199,7 @@ def _keep_address(app: Dash, page: Page) -> None:
         )  # fmt: skip
 
 
-def _told(error: Exception) -> Any:
+def _error_notice(error: Exception) -> Any:
     """An error in a callback is shown as one line on the page; internal errors are also logged to the terminal."""
     if isinstance(error, RetrompiError):
         line = " ".join(str(error).split())
@@ -223,14 +223,14 @@ def _carried() -> dict[str, dict[str, Any]]:
     return found
 
 
-def _frame(room: Room) -> Component:
+def _frame(resources: Resources) -> Component:
     """The frame around every page. Created for each load, so that each tab has its own name."""
     nav = [
         html.Li(dcc.Link(_(page.title), href=page.path, title=_(page.help) + (f" ({i % 10})" if i <= 10 else ""),
                          id=f"studio-to-{page.name}", className="nav-link"))
         for i, page in enumerate(pages(), 1)
     ]
-    nav += [html.Li(html.A(title, href=path, className="nav-link")) for title, path in room.more(parts.session())]
+    nav += [html.Li(html.A(title, href=path, className="nav-link")) for title, path in resources.more(parts.session())]
     keys = [html.Div([html.Dt(html.Kbd(_(key))), html.Dd(_(text))]) for key, text in KEYS]
     return html.Div(
         [

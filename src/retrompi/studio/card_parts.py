@@ -242,12 +242,12 @@ def side_tables(sides: Sequence[Side], groups: Sequence[Group], keep: Sequence[N
         rows = []
         for s in mine:
             spans = [html.Div(span) for span in dict.fromkeys(c.span for c in s.stated if c.span)]
-            rows.append([named(s.key, s.help), *(Value(c.value if c else "") for c in s.cells), Value(spans), _said(s, groups)])
+            rows.append([named(s.key, s.help), *(Value(c.value if c else "") for c in s.cells), Value(spans), _sources(s, groups)])
         out.append(table(head, rows))
     return out
 
 
-def _said(s: Side, groups: Sequence[Group]) -> list[Part]:
+def _sources(s: Side, groups: Sequence[Group]) -> list[Part]:
     """The sources of a quantity, each once; with the hosts it applies to if they differ."""
     by: dict[tuple[str, str], list[str]] = {}
     for c, g in zip(s.cells, groups, strict=True):

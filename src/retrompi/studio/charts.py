@@ -13,7 +13,7 @@ from flask import Flask, Response, g
 from retrompi.studio.guard import Way
 
 if TYPE_CHECKING:
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 __all__ = ["WAY", "install", "keep"]
 
@@ -28,14 +28,14 @@ _POLICY = "; ".join(
 )  # fmt: skip
 
 
-def _kept(room: Room) -> dict[str, tuple[str, str]]:
-    kept: dict[str, tuple[str, str]] = room.extra.setdefault("charts", {})
+def _kept(resources: Resources) -> dict[str, tuple[str, str]]:
+    kept: dict[str, tuple[str, str]] = resources.extra.setdefault("charts", {})
     return kept
 
 
-def keep(room: Room, session: str, document: str) -> str:
+def keep(resources: Resources, session: str, document: str) -> str:
     """The address of a chart, for this session alone."""
-    kept = _kept(room)
+    kept = _kept(resources)
     name = secrets.token_urlsafe(16)
     kept[name] = session, document
     for oldest in list(kept)[:-MOST]:
@@ -43,12 +43,12 @@ def keep(room: Room, session: str, document: str) -> str:
     return f"{WAY.prefix}{name}"
 
 
-def install(server: Flask, room: Room) -> None:
+def install(server: Flask, resources: Resources) -> None:
     """Serves the charts that are kept."""
 
     @server.get(f"{WAY.prefix}<name>")
     def chart(name: str) -> Response:
-        session, document = _kept(room).get(name, ("", ""))
+        session, document = _kept(resources).get(name, ("", ""))
         if not document or session != g.session:
             return Response("this chart is gone; load its page again\n", status=404, mimetype="text/plain")
         answer = Response(document, mimetype="text/html")

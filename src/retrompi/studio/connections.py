@@ -1,7 +1,7 @@
 """The connections of the studio's server: a limit on their number that never keeps a new one waiting, and time limits for slow requests.
 
 waitress reads requests without occupying a thread, but stops accepting connections at its limit, until idle ones have timed out after a
-minute; and a client that sends a byte now and then is never idle. Here the oldest connection without a running request makes room for a
+minute; and a client that sends a byte now and then is never idle. Here the oldest connection without a running request gives way to a
 new one, of the address with the most connections, and a request must arrive as a whole within a given time.
 """
 
@@ -35,7 +35,7 @@ class Channel(HTTPChannel):
         """When it was accepted, or the last request arrived or was answered."""
         super().__init__(server, *args, **options)
         if len(server.active_channels) > MOST:
-            self._make_room(server)
+            self._close_oldest(server)
 
     def received(self, data: bytes) -> bool:
         """As of waitress; notes the beginning of a request."""
@@ -58,7 +58,7 @@ class Channel(HTTPChannel):
             return False
         return now - self.began > (BODY_S if self.request.headers_finished else HEADER_S)
 
-    def _make_room(self, server: Any) -> None:
+    def _close_oldest(self, server: Any) -> None:
         others = [c for c in server.active_channels.values() if c is not self and not c.requests]
         if others:
             most, _ = Counter(c.addr[0] for c in others).most_common(1)[0]

@@ -167,11 +167,11 @@ def _processes(out: Diagram, path: MessagePath, mine: Sequence[int], host: str, 
     if mirrored:
         ordered.reverse()
     w, h = _BOX
-    room = width - 16 - w
+    space = width - 16 - w
     for i, p in enumerate(ordered):
         place = 0.5 if len(ordered) == 1 else i / (len(ordered) - 1)
         short = process_name(path.processes[p].name, short=True)
-        _add(out, Box(f"process {p}", "process", short, "", host, x + 8 + place * room, _TOP - h / 2, w, h))
+        _add(out, Box(f"process {p}", "process", short, "", host, x + 8 + place * space, _TOP - h / 2, w, h))
 
 
 def _memories(out: Diagram, path: MessagePath, channels: Sequence[Channel], host: str, x: float, width: float, y: float) -> None:

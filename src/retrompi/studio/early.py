@@ -18,29 +18,29 @@ from retrompi.base.errors import RetrompiError
 from retrompi.spec import registry
 
 if TYPE_CHECKING:
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 __all__ = ["FILE", "answer", "document", "made", "questions"]
 
 FILE = Path(__file__).with_name("early.json")
 
 
-def questions(module: ModuleType, room: Room) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def questions(module: ModuleType, resources: Resources) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """(address, job) of what is answered in advance for a page: as it opens, and as links commonly ask for it (``EARLY`` of its module)."""
     from retrompi.studio.state import Query
 
     if hasattr(module, "first"):
         for search in getattr(module, "EARLY", ("",)):
-            job, _show, _shared = module.first(Query(search), room)
+            job, _show, _shared = module.first(Query(search), resources)
             yield module.PAGE.path + search, job
 
 
-def made(room: Room) -> Iterator[tuple[str, dict[str, Any]]]:
+def made(resources: Resources) -> Iterator[tuple[str, dict[str, Any]]]:
     """(address, answer by language) of every question of `questions`, simulated now; only English if no text is in the answer."""
     from retrompi.studio.page import modules
 
     for module in modules().values():
-        for address, (_title, function, arguments) in questions(module, room):
+        for address, (_title, function, arguments) in questions(module, resources):
             found: dict[str, Any] = {}
             function(lambda *_: None, *arguments)  # from now on every language finds the same in the store
             for language in translate.languages():

@@ -29,7 +29,7 @@ from retrompi.studio.state import MOST_CHARACTERS, Query
 if TYPE_CHECKING:
     from dash import Dash
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 __all__ = ["IGNORED", "body", "head", "install", "nowhere", "pending", "prepare"]
 
@@ -70,7 +70,7 @@ def head() -> str:
     return f'<script src="{_source(_EARLY)}"></script>'
 
 
-def body(path: str, search: str, room: Room, scripts: str = "") -> tuple[str, str]:
+def body(path: str, search: str, resources: Resources, scripts: str = "") -> tuple[str, str]:
     """(navigation, title and first figure of the page at ``path`` as HTML, the ``scripts`` of the page's end that it leaves there).
 
     The HTML is hidden by assets/studio.css once the page itself is there.
@@ -83,7 +83,7 @@ def body(path: str, search: str, room: Room, scripts: str = "") -> tuple[str, st
         f'<li><a class="nav-link" href="{escape(p)}"{" aria-current=page" if p == page.path else ""}>{escape(_(m.PAGE.title))}</a></li>'
         for p, m in modules().items()
     )
-    drawn, data, sketch = "", _figure(module, path, search, room), f'<script src="{_source(_SKETCH)}"></script>'
+    drawn, data, sketch = "", _figure(module, path, search, resources), f'<script src="{_source(_SKETCH)}"></script>'
     if data:
         name = escape(_("{page}: its first figure, being completed").format(page=_(page.title)))
         script = getattr(module, "FIRST_DRAWN_BY", None)
@@ -118,32 +118,32 @@ def nowhere(told: str) -> Response:
     return Response(_NOWHERE.format(head=head(), told=escape(told), links=links, **words), status=404, mimetype="text/html")
 
 
-def _figure(module: Any, path: str, search: str, room: Room) -> str:
+def _figure(module: Any, path: str, search: str, resources: Resources) -> str:
     """The page's first figure as JSON; "" for a page without one, or where it takes longer than `PATIENCE_S`."""
     begin = getattr(module, "first", None)
     # Another site's picture or frame would begin jobs here.
     if begin is None or len(search) > MOST_CHARACTERS or request.headers.get("Sec-Fetch-Dest", "document") != "document":
         return ""
-    kept: dict[tuple[str, str, str], str] = room.extra.setdefault("first", {})
+    kept: dict[tuple[str, str, str], str] = resources.extra.setdefault("first", {})
     key = (path, search, translate.language())
     if key in kept:
         return kept[key]
     with suppress(RetrompiError):  # the page itself says what is wrong
-        found = begin(Query(search), room)
+        found = begin(Query(search), resources)
         if found is None:
             return ""
         (title, function, arguments), show, shared = found
-        known = next((early.answer(a) for a, (_t, *job) in early.questions(module, room) if job == [function, arguments]), None)
+        known = next((early.answer(a) for a, (_t, *job) in early.questions(module, resources) if job == [function, arguments]), None)
         if known is not None:
             data = _written(show(known))
             if len(kept) < MOST_KEPT:
                 kept[key] = data
             return data
-        job = room.jobs.submit(g.session, title, function, *arguments, slot=f"first {path}", question=search,
+        job = resources.jobs.submit(g.session, title, function, *arguments, slot=f"first {path}", question=search,
                                client=str(g.get("client", "")))  # fmt: skip
-        state = room.jobs.wait(job, g.session, PATIENCE_S)
+        state = resources.jobs.wait(job, g.session, PATIENCE_S)
         if state.status != "done":
-            room.jobs.cancel(job, g.session)
+            resources.jobs.cancel(job, g.session)
             return ""
         data = _written(show(state.result))
         if shared and len(kept) < MOST_KEPT:
@@ -152,16 +152,16 @@ def _figure(module: Any, path: str, search: str, room: Room) -> str:
     return ""
 
 
-def prepare(room: Room, session: str = "first") -> None:
+def prepare(resources: Resources, session: str = "first") -> None:
     """Makes the figures of the pages as they open without a query, for the first visitor."""
     for path, module in modules().items():
         if hasattr(module, "first"):
             with suppress(RetrompiError):  # reported by the page
-                (title, function, arguments), show, _ = module.first(Query(), room)
-                job = room.jobs.submit(session, title, function, *arguments, slot=f"first {path}", question="", client=session)
-                state = room.jobs.wait(job, session, _PREPARING_S)
+                (title, function, arguments), show, _ = module.first(Query(), resources)
+                job = resources.jobs.submit(session, title, function, *arguments, slot=f"first {path}", question="", client=session)
+                state = resources.jobs.wait(job, session, _PREPARING_S)
                 if state.status == "done":
-                    kept = room.extra.setdefault("first", {})
+                    kept = resources.extra.setdefault("first", {})
                     for key in [k for k in kept if k[:2] == (path, "")]:
                         del kept[key]  # drawn from what is shipped
                     kept[path, "", translate.language()] = _written(show(state.result))

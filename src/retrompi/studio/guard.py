@@ -27,9 +27,9 @@ from retrompi.studio.page import modules
 if TYPE_CHECKING:
     from dash import Dash
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
-__all__ = ["Guard", "Way", "cookie", "install", "keep_session", "said"]
+__all__ = ["Guard", "Way", "cookie", "install", "keep_session", "line_response"]
 
 log = logging.getLogger("retrompi.studio")
 
@@ -142,10 +142,10 @@ class Guard:
         return _enter(self, request.form.get("token", "")[:500], "/")
 
 
-def install(app: Dash, room: Room, guarded: Guard) -> None:
+def install(app: Dash, resources: Resources, guarded: Guard) -> None:
     """Enforces the rules for every request of ``app``."""
     server: Flask = app.server
-    server.config["MAX_CONTENT_LENGTH"] = room.limits.body_B
+    server.config["MAX_CONTENT_LENGTH"] = resources.limits.body_B
     server.config["PROPAGATE_EXCEPTIONS"] = False
     server.debug = False
     known = dict.fromkeys(modules())
@@ -162,7 +162,7 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
             g.new_session = False  # who is refused gets no session
             return refused
         if g.new_session and request.path == _UPDATE:
-            return said(403, "open a page of the studio first (this browser sends no cookie)")
+            return line_response(403, "open a page of the studio first (this browser sends no cookie)")
         return None
 
     # Ours run before those that Dash installed with its app: refused requests must not reach Dash at all.
@@ -187,13 +187,13 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
     @server.errorhandler(Exception)
     def one_line(error: Exception) -> Response:
         if isinstance(error, HTTPException):
-            return said(error.code or 500, error.name.lower())
+            return line_response(error.code or 500, error.name.lower())
         if isinstance(error, RetrompiError):
-            return said(400, " ".join(str(error).split()))
+            return line_response(400, " ".join(str(error).split()))
         if request.path.startswith(_ASSETS):  # Dash's response for a file that it does not serve
-            return said(404, "no such file")
+            return line_response(404, "no such file")
         log.error("a request of the studio failed", exc_info=error)
-        return said(500, f"internal error; see the terminal of '{guarded.command}' for details")
+        return line_response(500, f"internal error; see the terminal of '{guarded.command}' for details")
 
 
 def keep_session(response: Response, session: str, lasts_s: int | None = None) -> None:
@@ -258,7 +258,7 @@ def cookie(what: str) -> str:
     return f"retrompi-{what}-{port}"
 
 
-def said(status: int, line: str) -> Response:
+def line_response(status: int, line: str) -> Response:
     """An answer of one line."""
     return Response(line + "\n", status=status, mimetype="text/plain")
 
@@ -266,20 +266,20 @@ def said(status: int, line: str) -> Response:
 def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response | None:
     """The response to a refused request; None if it is permitted."""
     if not guarded.host(request.headers.get("Host", "")):
-        return said(403, f"this studio is not known by that name; use the address that '{guarded.command}' printed")
+        return line_response(403, f"this studio is not known by that name; use the address that '{guarded.command}' printed")
     path = request.path
     way = guarded.way(path)
     if request.method == "POST":
         if path not in (_UPDATE, _LOGIN) and way is None:
-            return said(405, "nothing to post here")
+            return line_response(405, "nothing to post here")
         if not (way is not None and way.foreign) and not _same_origin():
-            return said(403, "a page of another origin may not post here")
+            return line_response(403, "a page of another origin may not post here")
         if path == _UPDATE and request.mimetype != "application/json":
-            return said(415, "a callback is JSON")
+            return line_response(415, "a callback is JSON")
     elif request.method not in ("GET", "HEAD"):
-        return said(405, "GET, HEAD and POST are understood here")
+        return line_response(405, "GET, HEAD and POST are understood here")
     elif path == _UPDATE:
-        return said(405, "a callback is posted")
+        return line_response(405, "a callback is posted")
     stray = way is not None and path not in known and request.url_rule is not None and request.url_rule.rule == _ANY_PAGE
     if way is not None and way.open and stray:
         return _nowhere(path, known)
@@ -290,7 +290,7 @@ def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response |
             return _enter(guarded, request.args["token"], path)
         if request.method != "POST" and (path in known or way is not None):
             return redirect(_LOGIN)  # type: ignore[return-value]
-        return said(401, f"open the address that '{guarded.command}' printed first")
+        return line_response(401, f"open the address that '{guarded.command}' printed first")
     if way is not None:
         return _nowhere(path, known) if stray else None
     if path in known:
@@ -305,7 +305,7 @@ def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response |
 
 def _nowhere(path: str, known: Mapping[str, None]) -> Response:
     line = f"there is no page '{_plain(path)}'{nearest(path[:60], known)}"
-    return nowhere(line) if "text/html" in request.headers.get("Accept", "") else said(404, line)
+    return nowhere(line) if "text/html" in request.headers.get("Accept", "") else line_response(404, line)
 
 
 def _plain(text: str) -> str:
@@ -327,9 +327,9 @@ def _clean(path: str) -> Response:
 def _enter(guarded: Guard, given: str, path: str) -> Response:
     admitted = guarded.admits(given, request.remote_addr or "")
     if admitted is None:
-        return said(429, "too many wrong tokens; wait a minute")
+        return line_response(429, "too many wrong tokens; wait a minute")
     if not admitted:
-        return said(403, "that is not this studio's token")
+        return line_response(403, "that is not this studio's token")
     answer = _clean(path)
     answer.set_cookie(cookie("token"), guarded.proof(), httponly=True, samesite="Lax", path="/")
     return answer
@@ -347,25 +347,25 @@ def _bad_callback(app: Dash) -> Response | None:
     try:
         body = json.loads(request.get_data(cache=True))
     except (ValueError, RecursionError):
-        return said(400, "this is not JSON")
+        return line_response(400, "this is not JSON")
     if not isinstance(body, dict) or not isinstance(body.get("output"), str):
-        return said(400, "not a callback: an object with an 'output' is expected")
+        return line_response(400, "not a callback: an object with an 'output' is expected")
     if body["output"] not in app.callback_map and not app._got_first_request["setup_server"]:
         app._setup_server()
     if body["output"] not in app.callback_map:
-        return said(404, "no page has such a callback")
+        return line_response(404, "no page has such a callback")
     declared = app.callback_map[body["output"]]
     for key in ("inputs", "state"):
         given = body.get(key, [])
         if not isinstance(given, list) or len(given) != len(declared[key]):
-            return said(400, f"this callback has other {key}")
+            return line_response(400, f"this callback has other {key}")
         if not all(_wanted(*pair) for pair in zip(given, declared[key], strict=True)):
-            return said(400, f"this callback has other {key}")
+            return line_response(400, f"this callback has other {key}")
     changed = body.get("changedPropIds", [])
     if not isinstance(changed, list) or not all(isinstance(c, str) and _is_input(c, declared["inputs"]) for c in changed):
-        return said(400, "changedPropIds is a list of this callback's inputs")
+        return line_response(400, "changedPropIds is a list of this callback's inputs")
     if not _named_outputs(body["output"], body.get("outputs")):
-        return said(400, "this callback has other outputs")
+        return line_response(400, "this callback has other outputs")
     return None
 
 

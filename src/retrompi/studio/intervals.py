@@ -46,15 +46,15 @@ def what_if(
     spec, at = Spec(level=LEVEL, draws=draws), list(DEFAULT_SIZES if sizes is None else sizes)
     wanted = [Question(model, platform, pingpong(at), mode, s) for s in ([], *([list(sets)] if sets else []))]
 
-    def said(done: int, total: int, what: str) -> None:
+    def report_draw(done: int, total: int, what: str) -> None:
         report(done, total, "draws")
 
     with opened(places) as (_, ours):
-        found = ensemble(ours, wanted, spec, said, workers=1)
+        found = ensemble(ours, wanted, spec, report_draw, workers=1)
     base, changed = found[0], found[1] if sets else None
     return {
-        "asked": [model, platform, mode, list(sets)], "level": LEVEL, "draws": draws, "base": _told(base, at),
-        "changed": None if changed is None else _told(changed, at), "ratio": {} if changed is None else _ratio(base, changed, at),
+        "asked": [model, platform, mode, list(sets)], "level": LEVEL, "draws": draws, "base": _intervals(base, at),
+        "changed": None if changed is None else _intervals(changed, at), "ratio": {} if changed is None else _ratio(base, changed, at),
     }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def _ends(found: Interval) -> list[float] | None:
     return [found.low, found.median, found.high] if isfinite(found.low) else None
 
 
-def _told(of: Ensemble, sizes: Sequence[int]) -> dict[str, Any]:
+def _intervals(of: Ensemble, sizes: Sequence[int]) -> dict[str, Any]:
     from retrompi.studies import metrics
     from retrompi.studies.uncertainty import interval
 

@@ -137,7 +137,7 @@ class Jobs:
             mine = sum(j.session == session for j in self._open.values())
             if mine >= limits.jobs_a_session:
                 raise UsageError(f"{mine} of your jobs are waiting or running; cancel one, or wait", code="jobs-refused")
-            if len(self._open) >= limits.jobs and not self._room_for(job):
+            if len(self._open) >= limits.jobs and not self._displace_for(job):
                 raise UsageError(f"{limits.jobs} jobs are waiting or running; try again later", code="jobs-refused")
             self._jobs[job.id] = self._open[job.id] = job
             self._order = None
@@ -245,7 +245,7 @@ class Jobs:
             self._order = {s.number: i for i, s in enumerate(self._turns.queue(shares))}
         return self._order.get(job.share.number, 0)
 
-    def _room_for(self, job: Job) -> bool:
+    def _displace_for(self, job: Job) -> bool:
         """Whether a waiting job of a client or a session with more jobs was given up for a new one, when there are too many in all."""
         for what in ("client", "session"):
             many = Counter(str(getattr(j.share, what)) for j in self._open.values())

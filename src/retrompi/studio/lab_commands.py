@@ -225,7 +225,7 @@ def _options(asked: Mapping[str, str], sets: Mapping[str, str], store: str | Non
     return out
 
 
-def _told(
+def _answer(
     lines: Sequence[str] = (), tables: Sequence[Told] = (), figures: Mapping[str, Any] | None = None, warnings: Iterable[Caution] = (),
 ) -> Told:  # fmt: skip
     """``warnings``: what the command would say beside the answer (`retrompi.sim.cautions`)."""
@@ -269,13 +269,13 @@ def _pingpong(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
     ended = [f"{curve.outcome}: {curve.detail}", *curve.diagnosis()] if curve.outcome != Outcome.COMPLETED else []
     figures = {}
     if len(curve.rows) > 2 and not model.startswith("/"):
-        figures = {what: _drawn(curve.rows, what) for what in ("time", "bandwidth")}
+        figures = {what: _curve_figure(curve.rows, what) for what in ("time", "bandwidth")}
     mine = model.startswith("/")  # fitted by the student, to a curve and not to machines
     warnings = [c for c in curve.warnings if not (mine and c.code == "outside-calibration")]
-    return _told(ended, [_table("", _head(), _curve_rows(curve.rows))], figures, warnings)
+    return _answer(ended, [_table("", _head(), _curve_rows(curve.rows))], figures, warnings)
 
 
-def _drawn(rows: Sequence[Mapping[str, Any]], series: str) -> Any:
+def _curve_figure(rows: Sequence[Mapping[str, Any]], series: str) -> Any:
     """A student's curve alone: what the papers found would answer predictions that come later."""
     import plotly.graph_objects as go
 
@@ -305,7 +305,7 @@ def _explain(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, sto
     rows = [[str(r["stage"]), str(r["process"]), format_time(r["seconds"]), f"{100 * r['seconds'] / total:.1f} %" if total else ""]
             for r in found.rows]  # fmt: skip
     line = _("{size}: {time} one way").format(size=format_bytes(found.size), time=_time(total * 1e6))
-    return _told([line], [_table("", [_("stage"), _("process"), _("time"), _("share")], rows)], {"stages": found.plot()},
+    return _answer([line], [_table("", [_("stage"), _("process"), _("time"), _("share")], rows)], {"stages": found.plot()},
                  found.warnings)  # fmt: skip
 
 
@@ -347,7 +347,7 @@ def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
     rows = [[str(r["rank"]), str(r["host"]), *(format_time(r[k]) if r[k] is not None else "" for k in ("time_s", "compute_s", "mpi_s"))]
             for r in done.rows[:64]]  # fmt: skip
     table = _table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], rows)
-    told = _told(lines, [table], warnings=done.warnings)
+    told = _answer(lines, [table], warnings=done.warnings)
     return told if done.found.timeline is None else {**told, "chart": timeline_page.alone(done.found.timeline)}
 
 
@@ -388,7 +388,7 @@ def _why(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: 
         tables.append(_table(_("How the time depends on"), [_("parameter"), _("value"), _("1 % more is"), _("5 % slower at")],
                              [_dependence(s) for s in found]))  # fmt: skip
     line = _("{time}: {count} delays one after another").format(time=format_time(path.took * PS), count=len(path))
-    return _told([line], tables, {"path": path_page.figures([(file, path)])["course"]}, traced.warnings)
+    return _answer([line], tables, {"path": path_page.figures([(file, path)])["course"]}, traced.warnings)
 
 
 def _dependence(found: Any) -> list[str]:
@@ -447,17 +447,17 @@ def _scenario(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
     lines = [f"{row['outcome']}{took}", *(found.diagnosis() if row["outcome"] != Outcome.COMPLETED else [])]
     rows = found.found.rows
     if rows and "size_B" in rows[0]:
-        figures = {what: _drawn(rows, what) for what in ("time", "bandwidth")} if len(rows) > 2 else {}
+        figures = {what: _curve_figure(rows, what) for what in ("time", "bandwidth")} if len(rows) > 2 else {}
         head = _head()
         if getattr(question.workload, "generator", "") != "pingpong":
             # Of a broadcast it is the time until the last rank has the vector, which is nobody's way.
             head[1] = _("time")
             if figures:
                 figures["time"].update_layout(yaxis_title_text=_("time"))
-        return _told(lines, [_table("", head, _curve_rows(rows))], figures, warnings)
+        return _answer(lines, [_table("", head, _curve_rows(rows))], figures, warnings)
     ranks = [[str(r["rank"]), str(r["host"]), *(format_time(r[k]) if r[k] is not None else "" for k in ("time_s", "compute_s", "mpi_s"))]
              for r in rows[:64]]  # fmt: skip
-    return _told(lines, [_table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], ranks)], warnings=warnings)
+    return _answer(lines, [_table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], ranks)], warnings=warnings)
 
 
 def _study(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
@@ -484,7 +484,7 @@ def _study(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store
     axes = list(view.rows[0]["values"]) if view.rows else []
     rows = [[*(str(r["values"].get(k, "")) for k in axes), _valued(r["value"], view.metric.unit)] for r in view.rows]
     figures = {"study": result.plot(metric)} if len(view.rows) > 2 else {}
-    return _told([result.title], [_table("", [*axes, str(view.metric.name)], rows)], figures, result.warnings)
+    return _answer([result.title], [_table("", [*axes, str(view.metric.name)], rows)], figures, result.warnings)
 
 
 def _valued(value: Any, unit: str) -> str:
@@ -497,7 +497,7 @@ def _fitted_here(model: str, place: Path) -> tuple[str, str]:
     """(model's folder, platform's file) of a fit that the text names: it is made anew, as the student's folder has none."""
     name = model.removeprefix("models/")
     made = _made_fit({"name": name, "file": "curve.csv"}, place)[0]
-    return str(made.folder), str(made.room or made.platform)
+    return str(made.folder), str(made.platform_file or made.platform)
 
 
 def _made_fit(asked: Mapping[str, str], place: Path) -> tuple[Any, Any]:
@@ -538,7 +538,7 @@ def _fit(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: 
     if steps:
         tables.append(_table(_("Thresholds"), [_("threshold"), _("lies in"), "..", _("step")], steps))
     tables.append(_table(_("Residuals"), [_("size"), _("measured"), _("fitted"), _("error"), _("seen by the fit")], rest))
-    return _told(lines, tables)
+    return _answer(lines, tables)
 
 
 def _trace(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
@@ -547,7 +547,7 @@ def _trace(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store
     calls = [[name, str(count)] for name, count in sorted(info["calls"].items())]
     sent = [[str(a), str(b), str(count), format_bytes(total)] for a, b, count, total in pairs[:400]]
     lines = [_("{ranks} ranks, {actions} actions").format(ranks=trace.ranks, actions=trace.actions)]
-    return _told(lines, [_table(_("Calls"), [_("call"), _("times")], calls),
+    return _answer(lines, [_table(_("Calls"), [_("call"), _("times")], calls),
                          _table(_("Messages"), [_("from"), _("to"), _("messages"), _("bytes")], sent)])  # fmt: skip
 
 

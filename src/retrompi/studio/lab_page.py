@@ -90,7 +90,7 @@ def at(task: Task, value: Any, wrong: str) -> dict[str, str]:
     return {entries.element(here): wrong} if wrong else {}
 
 
-def _said(status: str) -> str:
+def _status_text(status: str) -> str:
     return {
         "right": _("✓ right"), "sealed": _("✓ sealed"), "open": _("○ open, marked by your teacher"), "wrong": _("✗ wrong"),
         "unreadable": _("✗ cannot be read"), "missing": _("· to do"), "waiting": _("· waits for a prediction"),
@@ -179,7 +179,7 @@ def _left(all_: Sequence[Step], work: Work, results: Mapping[str, Mapping[str, A
                 continue
             go = html.Button(f"{i + 1}. {step.title or _('Begin')}: {task.title}", id={"type": "labs-go", "to": f"{i} {task.id}"},
                              type="button", className="quiet")  # fmt: skip
-            items.append(html.Li([go, html.Span(f" {_said(status)}", className="soft")]))
+            items.append(html.Li([go, html.Span(f" {_status_text(status)}", className="soft")]))
     if not items:
         return html.P(_("Nothing is left to do."), className="soft")
     return html.Div([html.P(_("Not done yet, as far as it was checked:")), html.Ul(items, className="lab-left")])
@@ -372,7 +372,7 @@ def compared(lab: Lab, task: Task, results: Mapping[str, Mapping[str, Any]]) -> 
 def result_parts(result: Mapping[str, Any], foretold: str = "") -> list[Component]:
     """The outcome of a task's check, beside its field; ``foretold``: how far the task's prediction was off."""
     says = result.get("compared") or result.get("says") or ""
-    head = f"{_said(result['status'])}; " + _("{points} of {of}").format(points=f"{result['points']:g}", of=f"{result['of']:g}")
+    head = f"{_status_text(result['status'])}; " + _("{points} of {of}").format(points=f"{result['points']:g}", of=f"{result['of']:g}")
     line = html.P([html.B(head), html.Span(f" {says}") if says else None], className=f"lab-result {result['status']}")
     return [line, html.P(foretold, className="lab-foretold")] if foretold else [line]
 

@@ -14,7 +14,7 @@ from retrompi.base.translate import _
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 __all__ = ["KEY", "install", "switch", "wanted"]
 
@@ -28,14 +28,14 @@ def _cookie() -> str:
     return f"retrompi-language-{urlsplit(f'//{request.host}').port or 80}"
 
 
-def wanted(room: Room) -> str:
+def wanted(resources: Resources) -> str:
     """The language of the current request."""
     asked = translate.among(request.args.get(KEY, "")[:40]) if request.args.get(KEY) else None
     if asked is not None:
         g.new_language = asked
         return asked
     kept = request.cookies.get(_cookie(), "")
-    member = getattr(room, "member", None)
+    member = getattr(resources, "member", None)
     person = member(g.session) if callable(member) and g.get("session") else None
     for tag in (kept, getattr(person, "language", None) or ""):
         if tag in translate.languages():
@@ -47,12 +47,12 @@ def wanted(room: Room) -> str:
     return translate.ENGLISH
 
 
-def install(server: Flask, room: Room) -> None:
+def install(server: Flask, resources: Resources) -> None:
     """Sets the language of every request that is answered; to be called before the guard, whose refusals come first."""
 
     @server.before_request
     def speak() -> None:
-        translate.use(wanted(room))
+        translate.use(wanted(resources))
 
     @server.teardown_request
     def forget(_error: BaseException | None) -> None:

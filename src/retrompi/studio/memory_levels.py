@@ -37,13 +37,14 @@ def copy_rate(host: Host, working_set: float) -> float:
     return 1 / ((1 - miss) / host.copy_l2 + miss / host.copy_mem)
 
 
-def figure(room: Platform) -> go.Figure:
+def figure(platform: Platform) -> go.Figure:
     """One line per kind of host of a platform; its steps are the caches."""
     kinds: dict[tuple[float, ...], list[Host]] = {}
-    for h in room.hosts:
+    for h in platform.hosts:
         kinds.setdefault((h.l1, h.l2, h.l2_ways, h.copy_l1, h.copy_l2, h.copy_mem), []).append(h)
     drawn = go.Figure()
-    sizes = sorted({2.0 ** (k / _A_DOUBLING) for k in range(_FIRST * _A_DOUBLING, _LAST * _A_DOUBLING + 1)} | {h.l1 for h in room.hosts})
+    steps = {2.0 ** (k / _A_DOUBLING) for k in range(_FIRST * _A_DOUBLING, _LAST * _A_DOUBLING + 1)}
+    sizes = sorted(steps | {h.l1 for h in platform.hosts})
     for i, hosts in enumerate(kinds.values()):
         first = hosts[0]
         name = first.name + (_(" and {n} more").format(n=len(hosts) - 1) if len(hosts) > 1 else "")
@@ -66,7 +67,7 @@ def figure(room: Platform) -> go.Figure:
         tickangle=0,
         **AXIS,
     )
-    top = max(copy_rate(h, sizes[0]) for h in room.hosts)
+    top = max(copy_rate(h, sizes[0]) for h in platform.hosts)
     step = 10.0 ** len(str(int(top / 1e6))) * 1e5 / 2
     ticks = [i * step for i in range(int(top / step) + 2)]
     drawn.update_yaxes(

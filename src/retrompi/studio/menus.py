@@ -60,7 +60,7 @@ def models() -> Options:
 
 def platforms(current: str = "") -> Options:
     """Every platform, two of every host of the library on Fast Ethernet, and the ``current`` composition, which an address may name."""
-    found = {name: room.title for name, room in registry.platforms().items()}
+    found = {name: platform.title for name, platform in registry.platforms().items()}
     found |= {_PAIR.format(name): _("Library: two of {title}").format(title=machine.title) for name, machine in machines.hosts().items()}
     if current and current not in found and is_platform(current):
         found[current] = registry.platform(current).title

@@ -65,8 +65,8 @@ def _one(one: Mapping[str, str], direction: int) -> dict[str, Any]:
     )
     beyond = calibration(one["model"], one["platform"], sizes=[size], ranks=2, sets=sets)
     asked = Resolved.of(Question(one["model"], one["platform"], Message(size), one["mode"], sets))
-    room = registry.platform(one["platform"])
-    shown: dict[str, Any] = {"title": title, "platform": room.title, "parameters": parameters(one, sets)}
+    platform = registry.platform(one["platform"])
+    shown: dict[str, Any] = {"title": title, "platform": platform.title, "parameters": parameters(one, sets)}
     shown |= split([*of_question(asked), *beyond])
     try:
         told = simulate.message_path(asked)
@@ -77,7 +77,7 @@ def _one(one: Mapping[str, str], direction: int) -> dict[str, Any]:
         **shown,
         "way": direction,
         "legs": [way.took for way in told.directions],
-        "scene": scene.scene(told, direction, title=title, wire=_("the wire ({kind})").format(kind=room.link.kind)),
+        "scene": scene.scene(told, direction, title=title, wire=_("the wire ({kind})").format(kind=platform.link.kind)),
         "bars": scene.bars(chain),
         "hops": [
             {"begin": h.begin, "took": h.took, "where": h.where, "stage": h.stage, "what": h.what, "times": h.times}
@@ -90,12 +90,12 @@ def parameters(one: Mapping[str, str], sets: list[str]) -> list[dict[str, Any]]:
     """The parameters that affect this path, with their sources, overridden ones first: another value changes the channel specifications."""
     cls = registry.model(one["model"])
     base = registry.platform(one["platform"])
-    values, room = resolve(cls, base, sets)
-    placement = place(room, one["mode"], 2)
+    values, platform = resolve(cls, base, sets)
+    placement = place(platform, one["mode"], 2)
 
     def rows_of(changed: list[str]) -> dict[str, Any] | None:
         try:
-            return compile_runtime(cls, resolve(cls, base, [*sets, *changed])[0], Layout(room, placement), PINGPONG).rows
+            return compile_runtime(cls, resolve(cls, base, [*sets, *changed])[0], Layout(platform, placement), PINGPONG).rows
         except RetrompiError:
             return None
 

@@ -32,8 +32,8 @@ __all__ = [
     "fitting",
     "groups",
     "model_numbers",
+    "platform_numbers",
     "range_text",
-    "room_numbers",
     "sides",
     "starts",
     "written",
@@ -118,7 +118,7 @@ def area_of(path: str) -> str:
     return quantities(Host)[key].area
 
 
-def room_numbers(dossier: Mapping[str, Any]) -> list[Number]:
+def platform_numbers(dossier: Mapping[str, Any]) -> list[Number]:
     """The quantities of a platform's card (`retrompi.render.dossier.platform_dossier`), followed by the costs of its loops."""
     found = [_number(r, str(r["path"]), area_of(str(r["path"]))) for r in dossier["quantities"]]
     return found + [_number(r, str(r["path"]), "loops") for r in dossier["kernels"]]
@@ -159,11 +159,11 @@ class Group:
         return self.names[0] if not more else _("{names} and {more} more like it").format(names=self.names[0], more=more)
 
 
-def groups(room: Platform, some: Sequence[Number]) -> list[Group]:
+def groups(platform: Platform, some: Sequence[Number]) -> list[Group]:
     """The hosts of a platform, identical ones grouped; ``some`` are the platform's numbers."""
     found = {n.name: n for n in some}
     alike: dict[tuple[object, ...], list[str]] = {}
-    for h in room.hosts:
+    for h in platform.hosts:
         own = (found.get(f"{h.name}.{key}") for key in quantities(Host))
         key = (h.os, h.byte_order, *((n.value, n.kind, n.source) if n else None for n in own))
         alike.setdefault(key, []).append(h.name)
@@ -190,10 +190,10 @@ class Side:
         return len({c and (c.value, c.kind, c.source) for c in self.cells}) == 1
 
 
-def sides(room: Platform, some: Sequence[Number]) -> list[Side]:
+def sides(platform: Platform, some: Sequence[Number]) -> list[Side]:
     """The quantities of the hosts, each key once with its value on every group of hosts; ``some`` are the platform's numbers."""
     found = {n.name: n for n in some}
-    firsts = [g.names[0] for g in groups(room, some)]
+    firsts = [g.names[0] for g in groups(platform, some)]
     out = []
     for key, declared in quantities(Host).items():
         cells = tuple(found.get(f"{name}.{key}") for name in firsts)

@@ -24,7 +24,8 @@ class Page:
 
     ``inputs`` are checks of the other values that its callbacks take, by ``id.property`` (see `retrompi.studio.inputs`).
 
-    Its module also has ``layout(query: Query, room: Room) -> Component`` and ``register(app: Dash, room: Room) -> None``.
+    Its module also has ``layout(query: Query, resources: Resources) -> Component`` and
+    ``register(app: Dash, resources: Resources) -> None``.
     """
 
     path: str

@@ -87,10 +87,10 @@ def check_names(model: str | None = None, platform: str | None = None) -> None:
 def modes(platform: str) -> list[str]:
     """Placements of a PingPong's two ranks: shared, distributed, a named placement, or two of the hosts (if there are few)."""
     check_names(platform=platform)
-    room = registry.platform(platform)
-    names = [h.name for h in room.hosts]
+    loaded = registry.platform(platform)
+    names = [h.name for h in loaded.hosts]
     pairs = [f"{a},{b}" for a in names for b in names] if len(names) <= 3 else []
-    return ["shared", *(["distributed"] if len(names) > 1 else []), *room.placements, *(pairs if len(names) > 1 else [])]
+    return ["shared", *(["distributed"] if len(names) > 1 else []), *loaded.placements, *(pairs if len(names) > 1 else [])]
 
 
 def readable(text: str) -> str:
@@ -184,18 +184,18 @@ def _slots(model: str, platform: str, mode: str, spoken: str) -> tuple[Slot, ...
     """In the language of the context, which is ``spoken``."""
     check_names(model, platform)
     cls = registry.model(model)
-    values, room = resolve(cls, registry.platform(platform))
-    placement: Placement = place(room, room.placement(mode), 2)
-    used = compile_runtime(cls, values, Layout(room, placement), PINGPONG).used
+    values, loaded = resolve(cls, registry.platform(platform))
+    placement: Placement = place(loaded, loaded.placement(mode), 2)
+    used = compile_runtime(cls, values, Layout(loaded, placement), PINGPONG).used
     base = cls.name.partition(":")[0]
     out = []
     for row in values.describe():
         if f"{base}.{row['name']}" in used:
             kind = "whole" if row["unit"] == "count" else ""
             out.append(_slot(f"{cls.name}.{row['name']}", row["name"], _("Runtime: {title}").format(title=cls.title), row, kind))
-    hosts = list(dict.fromkeys(room.hosts[i].name for i in placement))
-    out += [s for host in hosts for s in _of_room(room, host, _("Machine: {host}").format(host=host))]
-    out += _of_room(room, "link", _("Network"))
+    hosts = list(dict.fromkeys(loaded.hosts[i].name for i in placement))
+    out += [s for host in hosts for s in _of_part(loaded, host, _("Machine: {host}").format(host=host))]
+    out += _of_part(loaded, "link", _("Network"))
     return tuple(s for s in out if not s.name.startswith("platform.") or s.name in used)
 
 
@@ -227,8 +227,8 @@ def _of_every(key: str, mine: list[Slot]) -> Slot:
     return replace(first, name=name, group=group, base=_(_OWN), source=told)
 
 
-def _of_room(room: Platform, part: str, group: str) -> list[Slot]:
-    rows = [r for r in room.describe() if r["path"].startswith(f"{part}.")]
+def _of_part(platform: Platform, part: str, group: str) -> list[Slot]:
+    rows = [r for r in platform.describe() if r["path"].startswith(f"{part}.")]
     return [_slot(f"platform.{path}", path.partition(".")[2], group, r, declaration(path).kind) for r in rows for path in [r["path"]]]
 
 

@@ -20,7 +20,7 @@ from retrompi.studio.job import JobState, Then
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 __all__ = ["bench", "cautions", "client", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "graph", "group",
            "job_bar", "job_line", "menu", "notices", "outputs", "overrides_field", "register_graph", "register_job", "session",
@@ -279,7 +279,7 @@ def job_bar(page: str) -> Component:
 
 def register_job(
     app: Dash,
-    room: Room,
+    resources: Resources,
     page: str,
     inputs: Sequence[Any],
     begin: Callable[..., Begun | None],
@@ -330,7 +330,7 @@ def register_job(
         changed = not by or bool(by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs})
         # Dash drops the response to a request when another request was sent after it, including those of ticks and views: so every response
         # reports on the newest job. Its job may be about to start in another thread: then it waits for it.
-        job = None if changed else room.jobs.newest(owner(), slot, question, PATIENCE_S)
+        job = None if changed else resources.jobs.newest(owner(), slot, question, PATIENCE_S)
         if job is None:
             set_props("studio-notice", {"children": []})
             if by and by <= {f"{page}-tick.n_intervals", f"{page}-cancel.n_clicks"}:  # neither starts a job
@@ -338,7 +338,7 @@ def register_job(
             try:
                 wanted = begin(*values[:asked])
             except entries.WrongEntries as error:
-                room.jobs.leave(owner(), slot)
+                resources.jobs.leave(owner(), slot)
                 entries.tell(page, error.lines)
                 line = _("Please correct what is marked; until then you see the last result.")
                 return *same, no_update, line, "0", True, True, 0
@@ -347,24 +347,24 @@ def register_job(
                 title, function, args, *then = wanted
                 after = then[0] if then else None
                 try:
-                    job = room.jobs.submit(owner(), title, function, *args, slot=slot, question=question, client=client(), payer=session(),
-                                           then=after, stays=after is not None)  # fmt: skip
+                    job = resources.jobs.submit(owner(), title, function, *args, slot=slot, question=question, client=client(),
+                                                payer=session(), then=after, stays=after is not None)  # fmt: skip
                 except RetrompiError:
                     if after is not None:
                         after(JobState("", title, "cancelled"))
                     raise
                 patience = PATIENCE_S
             elif resumes:
-                job = room.jobs.take_up(owner(), page, slot, question)
+                job = resources.jobs.take_up(owner(), page, slot, question)
             else:
-                room.jobs.leave(owner(), slot)
+                resources.jobs.leave(owner(), slot)
             if job is None:
                 return *same, None, "", "0", True, True, 0
         elif changed_by(f"{page}-cancel"):
-            room.jobs.cancel(job, owner())
+            resources.jobs.cancel(job, owner())
         elif not changed_by(f"{page}-tick"):
             patience = PATIENCE_S
-        state = room.jobs.wait(job, owner(), patience)
+        state = resources.jobs.wait(job, owner(), patience)
         if not state.ended:
             part = f"{state.done / state.total:.3f}" if state.total else "0"
             # One tick after each response: if ticks overtook slow responses, Dash would drop all of them.

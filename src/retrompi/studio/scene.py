@@ -205,14 +205,14 @@ def _of_network_packet(
             steps.append(Step(w.start, w.end, picture.line(start, stop), start, stop))
         else:
             steps.append(Step(w.asked, w.end, kernel_of(w.where)))
-    known = all(_known(picture, s) for s in steps)
+    known = all(_is_shown(picture, s) for s in steps)
     if not known:
         return None
     size = f", {format_bytes(packet.bytes)}" if packet.bytes else ""
     return Token(kind, _(_LABELS.get(kind, kind)) + size, packet.bytes, against, _clip(it, steps))
 
 
-def _known(picture: Diagram, step: Step) -> bool:
+def _is_shown(picture: Diagram, step: Step) -> bool:
     return step.at in (picture.lines if step.start else picture.boxes)
 
 

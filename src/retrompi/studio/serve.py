@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studio.guard import Guard
 from retrompi.studio.limits import Limits
-from retrompi.studio.room import Room
+from retrompi.studio.resources import Resources
 
 __all__ = ["LEAST_TOKEN", "Studio", "is_loopback", "reachable"]
 
@@ -75,7 +75,7 @@ def _bound(host: str, port: int) -> socket.socket:
     return ours
 
 
-def _remember(room: Room) -> None:
+def _remember(resources: Resources) -> None:
     """Preloads the data of the first page with sliders, and the pages' first figures, while the server is idle."""
     from retrompi.spec import registry
     from retrompi.studio import first
@@ -83,7 +83,7 @@ def _remember(room: Room) -> None:
 
     with suppress(RetrompiError):  # reported by the page
         registry.models(), registry.platforms(), slots(registry.FIRST_MODEL, registry.FIRST_PLATFORM, "shared")
-        first.prepare(room)
+        first.prepare(resources)
 
 
 class Studio:
@@ -119,12 +119,12 @@ class Studio:
             from retrompi.studio.jobs import Jobs
 
             limits = limits or Limits()
-            self.room = Room(Jobs(limits), store, limits)
+            self.resources = Resources(Jobs(limits), store, limits)
             self.furnish()
             own = {socket.gethostname().lower(), socket.getfqdn().lower()} if not is_loopback(host) else set()
             own.add(str(urlsplit(self.address).netloc.rpartition(":")[0]).lower())  # 127.0.0.2, or the name given by --host
             guarded = self.guard(frozenset({n.lower() for n in names} | own))
-            self.app = create_app(self.room, guarded)
+            self.app = create_app(self.resources, guarded)
             self.add_routes(guarded)
             self._server = self._waitress()
         except BaseException:
@@ -132,7 +132,7 @@ class Studio:
             raise
 
     def furnish(self) -> None:
-        """For a studio with more in its room than that of one user."""
+        """For a studio with resources beyond those of one user."""
 
     def guard(self, names: frozenset[str]) -> Guard:
         """Who has access, at a machine of these names."""
@@ -160,16 +160,16 @@ class Studio:
         logging.getLogger("waitress").setLevel(logging.ERROR)  # clients that hang up and full queues are not worth a message
         made = create_server(
             self.app.server, sockets=[self._socket], threads=self.threads, connection_limit=2 * MOST, backlog=512, channel_timeout=60,
-            cleanup_interval=5, max_request_body_size=self.room.limits.body_B, max_request_header_size=_HEADER_B, expose_tracebacks=False,
-            ident=None, clear_untrusted_proxy_headers=True, asyncore_use_poll=True, **self.proxy,
+            cleanup_interval=5, max_request_body_size=self.resources.limits.body_B, max_request_header_size=_HEADER_B,
+            expose_tracebacks=False, ident=None, clear_untrusted_proxy_headers=True, asyncore_use_poll=True, **self.proxy,
         )  # fmt: skip
         tend(made)
         return made
 
     def run(self, ready: Callable[[], None] | None = None) -> None:
         """Serves until it is interrupted or `close`d by another thread."""
-        self.room.jobs.warm()
-        later = threading.Timer(1.5, _remember, [self.room])
+        self.resources.jobs.warm()
+        later = threading.Timer(1.5, _remember, [self.resources])
         later.daemon = True
         later.start()
         if ready is not None:
@@ -179,9 +179,9 @@ class Studio:
 
     def close(self) -> None:
         """Ends the jobs and the server."""
-        room = getattr(self, "room", None)
-        if room is not None:
-            room.close()
+        resources = getattr(self, "resources", None)
+        if resources is not None:
+            resources.close()
         if self._server is not None:
             with suppress(OSError):
                 self._server.close()

@@ -32,12 +32,14 @@ def read_as(s: Statement) -> str:
         return ""
     knee = any(c.get("kind") == "knee" for c in s.how)
 
-    def told(value: float) -> str:
+    def amount_text(value: float) -> str:
         return _amount(value, "B" if knee else v.unit)
 
     if v.high is None or v.low is None:
-        return _("at least {low}").format(low=told(v.low)) if v.low is not None else _("at most {x}").format(x=told(v.high or 0))
-    return told(v.low) if v.low == v.high else f"{told(v.low)} – {told(v.high)}"
+        if v.low is not None:
+            return _("at least {low}").format(low=amount_text(v.low))
+        return _("at most {x}").format(x=amount_text(v.high or 0))
+    return amount_text(v.low) if v.low == v.high else f"{amount_text(v.low)} – {amount_text(v.high)}"
 
 
 def _amount(value: float | str, unit: str) -> str:

@@ -13,12 +13,12 @@ from flask import Flask, Response, g, request
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.spec.outcome import Outcome
 from retrompi.studio import entries, inputs, runs
-from retrompi.studio.guard import Way, said
+from retrompi.studio.guard import Way, line_response
 
 if TYPE_CHECKING:
     from retrompi.studio.job import Report
     from retrompi.studio.parts import Begun
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 __all__ = ["WAY", "install", "simulate"]
 
@@ -57,13 +57,13 @@ def simulate(report: Report, places: runs.Places, model: str, platform: str, mod
     return found
 
 
-def install(server: Flask, room: Room, begin: Callable[[Any], Begun]) -> None:
+def install(server: Flask, resources: Resources, begin: Callable[[Any], Begun]) -> None:
     """Answers what the page posts: ``begin`` makes the job of it, or raises UsageError."""
 
     @server.post(WAY.prefix)
     def stops() -> Response:
         if g.new_session:
-            return said(403, "open a page of the studio first (this browser sends no cookie)")
+            return line_response(403, "open a page of the studio first (this browser sends no cookie)")
         try:
             asked = json.loads(request.get_data()) if (request.content_length or 0) <= _MOST_B else None
         except (ValueError, RecursionError):
@@ -75,10 +75,10 @@ def install(server: Flask, room: Room, begin: Callable[[Any], Begun]) -> None:
             title, function, arguments, *_then = begin(asked)
         except entries.WrongEntries:  # told beside the entries
             return _answer({})
-        job = room.jobs.submit(g.session, title, function, *arguments, slot=_SLOT, client=str(g.get("client", "")))
-        state = room.jobs.wait(job, g.session, _PATIENCE_S)
+        job = resources.jobs.submit(g.session, title, function, *arguments, slot=_SLOT, client=str(g.get("client", "")))
+        state = resources.jobs.wait(job, g.session, _PATIENCE_S)
         if not state.ended:
-            room.jobs.cancel(job, g.session)
+            resources.jobs.cancel(job, g.session)
         return _answer(state.result if state.status == "done" else {})
 
 

@@ -64,11 +64,11 @@ def _failures(found: Shown) -> list[Part]:
 
 
 def _definition(definition: Mapping[str, Any]) -> list[Part]:
-    def told(values: Any) -> str:
+    def values_text(values: Any) -> str:
         return values if isinstance(values, str) else ", ".join(map(str, values))
 
-    pairs = [(k, told(v)) for k, v in definition.get("vary", {}).items()]
-    pairs += [(_("{k} (together)").format(k=k), told(v)) for group in definition.get("zip", ()) for k, v in group.items()]
+    pairs = [(k, values_text(v)) for k, v in definition.get("vary", {}).items()]
+    pairs += [(_("{k} (together)").format(k=k), values_text(v)) for group in definition.get("zip", ()) for k, v in group.items()]
     pairs += [(_("{k} (fixed)").format(k=k), str(v)) for k, v in definition.get("set", {}).items()]
     shown = {k: v for k, v in definition.items() if k != "folder"}
     text = json.dumps(shown, indent=1, ensure_ascii=False)

@@ -15,7 +15,7 @@ from retrompi.studio import menus
 __all__ = ["in_a_legend", "mode", "modes", "of_curve", "of_run", "platform", "runtime"]
 
 _LINE = 40
-"""The most characters of a legend's line: as many as a phone has room for."""
+"""The most characters of a legend's line: as many as a phone has space for."""
 _LINES = 3
 
 
@@ -54,9 +54,9 @@ def of_curve(curve: Mapping[str, Any], several_modes: bool = True) -> str:
     return ", ".join([runtime(curve["model"]), *([mode(curve["mode"])] if several_modes else [])])
 
 
-def of_run(model: str, changed: str, where: str, room: str) -> str:
-    """A run on its own: its runtime with what was ``changed``, its mode ``where``, its platform ``room``; the longest last."""
-    return ", ".join([runtime(model), *([changed] if changed else []), mode(where), platform(room)])
+def of_run(model: str, changed: str, where: str, on: str) -> str:
+    """A run on its own: its runtime with what was ``changed``, its mode ``where``, its platform ``on``; the longest last."""
+    return ", ".join([runtime(model), *([changed] if changed else []), mode(where), platform(on)])
 
 
 def in_a_legend(text: str) -> str:

@@ -32,9 +32,9 @@ from retrompi.studio.child import taken_B
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.measure.curves import Measured
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
-__all__ = ["MOST_UNPACKED", "Upload", "Uploads", "confined", "curves", "label_of", "of_room", "trace"]
+__all__ = ["MOST_UNPACKED", "Upload", "Uploads", "confined", "curves", "label_of", "trace", "uploads_of"]
 
 MOST_UNPACKED = 128 << 20
 """Bytes of an uploaded trace, unpacked: read in a few seconds."""
@@ -67,11 +67,11 @@ def label_of(name: Any) -> str:
     return (shown[:57] + "…" if len(shown) > 58 else shown) or "upload"
 
 
-def of_room(room: Room) -> Uploads:
+def uploads_of(resources: Resources) -> Uploads:
     """The uploads of a studio, shared by its pages; created on first use, while the pages are registered."""
-    if room.uploads is None:
-        room.uploads = Uploads(room.folder, room.limits.upload_B)
-    found: Uploads = room.uploads
+    if resources.uploads is None:
+        resources.uploads = Uploads(resources.folder, resources.limits.upload_B)
+    found: Uploads = resources.uploads
     return found
 
 

@@ -275,7 +275,7 @@ class _Zipped:
             raise TraceError(f"the archive holds {what}", name)
         self.folder = inside[0]
 
-    def _opened(self, path: str) -> BinaryIO:
+    def _open_member(self, path: str) -> BinaryIO:
         try:
             return io.BytesIO(self.zip.read(self.files[path]))  # zipfile rejects data longer than the declared size
         except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError) as e:
@@ -283,7 +283,7 @@ class _Zipped:
 
     def load(self, name: str) -> _File | None:
         path = _join(self.folder, name)
-        return _File(lambda: self._opened(path), f"{self.name}:{path}", self.budget, bounded=True) if path in self.files else None
+        return _File(lambda: self._open_member(path), f"{self.name}:{path}", self.budget, bounded=True) if path in self.files else None
 
     def names(self) -> list[str]:
         prefix = "" if self.folder == "." else self.folder + "/"
@@ -483,19 +483,19 @@ class _Archive:
         self.name = file.name
         self.budget = file.budget
         self.names: dict[str, tarfile.TarInfo] = {}
-        room = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  it stays open as long as the archive is used
-        weakref.finalize(self, room.close)
+        spool = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  it stays open as long as the archive is used
+        weakref.finalize(self, spool.close)
         try:
             for piece in file:
-                room.write(piece)
-            size = room.tell()
-            room.seek(0)
+                spool.write(piece)
+            size = spool.tell()
+            spool.seek(0)
         except OSError as e:
             raise TraceError(
                 f"cannot be unpacked into {tempfile.gettempdir()}: {e.strerror or e}", file.name, code="unreadable-file"
             ) from None
         try:
-            self.tar = tarfile.open(fileobj=room, mode="r:")  # noqa: SIM115
+            self.tar = tarfile.open(fileobj=spool, mode="r:")  # noqa: SIM115
             for member in self.tar:
                 if not member.isfile():
                     continue
@@ -509,9 +509,9 @@ class _Archive:
 
     def file(self, path: str) -> _File:
         """A member by its path."""
-        return _File(lambda: self._opened(path), f"{self.name}:{path}", self.budget)
+        return _File(lambda: self._open_member(path), f"{self.name}:{path}", self.budget)
 
-    def _opened(self, path: str) -> BinaryIO:
+    def _open_member(self, path: str) -> BinaryIO:
         try:
             stream = self.tar.extractfile(self.names[path])
         except (tarfile.TarError, KeyError, OSError) as e:

@@ -176,7 +176,7 @@ class Tracker:
     def _tell(requests: Sequence[Request], attributes: dict[str, str]) -> None:
         """Sets the source and tag of wildcard receives from the line that starts or completes them, if recorded."""
         for name in ("from", "mtag"):
-            told = _told(attributes.get(name), requests)
+            told = _values_of_requests(attributes.get(name), requests)
             for r in requests:
                 if r.end is None or r.req not in told:
                     continue
@@ -230,7 +230,7 @@ def _list(text: str | None) -> list[int] | None:
     return [] if text == "none" else [int(x) for x in text.split(",")]
 
 
-def _told(text: str | None, requests: Sequence[Request]) -> dict[int, int]:
+def _values_of_requests(text: str | None, requests: Sequence[Request]) -> dict[int, int]:
     """Request -> value, from ``R`` for a single request or ``A:R,B:R``."""
     if text is None or not requests:
         return {}

@@ -282,7 +282,7 @@ class _Rank:
             del self.open[handle]
             self.requests.release(req)
 
-    def told(self, call: Call, handle: int, status: Status | None) -> tuple[int | None, int | None]:
+    def status_match(self, call: Call, handle: int, status: Status | None) -> tuple[int | None, int | None]:
         _, _, _, comm, wild = self.open[handle]
         if not wild:
             return None, None
@@ -291,7 +291,7 @@ class _Rank:
             self.lost(call, "the source that matched MPI_ANY_SOURCE is not recorded (no statuses): any will do", "approximated")
         return found
 
-    def known(self, call: Call, handle: int) -> bool:
+    def knows(self, call: Call, handle: int) -> bool:
         if handle in self.open:
             return True
         if handle != REQUEST_NULL:
@@ -301,13 +301,13 @@ class _Rank:
     def on_wait(self, call: Call) -> None:
         a = call.args
         handle = a["request"]
-        if not self.known(call, handle):
+        if not self.knows(call, handle):
             self.losses.no_use(f"MPI_{call.name} of MPI_REQUEST_NULL")
             return
         req, _, key, _, _ = self.open[handle]
         flag = a.get("flag")
         action = "wait" if flag is None else "test"
-        at, mtag = self.told(call, handle, a["status"][0] if a["status"] else None) if flag != 0 else (None, None)
+        at, mtag = self.status_match(call, handle, a["status"][0] if a["status"] else None) if flag != 0 else (None, None)
         flag = None if flag is None else int(bool(flag))
         self.out.add(action, *key, req=req, flag=flag, source=at, mtag=mtag)
         if flag != 0:
@@ -331,7 +331,7 @@ class _Rank:
         if any(i >= len(handles) for i in done):
             raise self.fail(call, f"index {max(done)} of {len(handles)} requests")
         done = [i for i in done if i >= 0]  # MPI_UNDEFINED: none was active
-        meant = [i for i, h in enumerate(handles) if self.known(call, h)]
+        meant = [i for i, h in enumerate(handles) if self.knows(call, h)]
         if not meant:
             self.losses.no_use(f"MPI_{call.name} of nothing")
             return
@@ -344,7 +344,7 @@ class _Rank:
                 if i not in set(finished):
                     continue
                 index = at if call.name in ("Waitsome", "Testsome", "Waitany", "Testany") else i
-                source, mtag = self.told(call, handles[i], statuses[index] if index < len(statuses) else None)
+                source, mtag = self.status_match(call, handles[i], statuses[index] if index < len(statuses) else None)
                 if source is not None:
                     told.append((self.open[handles[i]][0], source, mtag))
         self.out.add(
@@ -358,13 +358,13 @@ class _Rank:
 
     def on_start(self, call: Call) -> None:
         handle = call.args["request"]
-        if self.known(call, handle):
+        if self.knows(call, handle):
             req, _, key, _, _ = self.open[handle]
             self.out.add("start", *key, req=req)
 
     def on_request_free(self, call: Call) -> None:
         handle = call.args["request"]
-        if not self.known(call, handle):
+        if not self.knows(call, handle):
             return
         req, persistent, key, _, _ = self.open.pop(handle)
         if persistent:

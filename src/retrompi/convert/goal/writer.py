@@ -91,7 +91,7 @@ class _Tags:
 
 
 def _gap(taken: set[int], length: int, first: int) -> int:
-    """The first of ``length`` numbers in a row, none of them a tag that is taken: from ``first`` on if there is room."""
+    """The first of ``length`` numbers in a row, none of them a tag that is taken: from ``first`` on if enough follow."""
     ordered = sorted(taken)
     for start in (first, 0, *(tag + 1 for tag in ordered)):
         at = bisect_left(ordered, start)

@@ -126,11 +126,11 @@ def _muted() -> Iterator[Callable[[], str]]:
         try:
             os.dup2(sink.fileno(), 2)
 
-            def said() -> str:
+            def output_text() -> str:
                 sink.seek(0)
                 return sink.read(20_000).decode("utf-8", "replace")
 
-            yield said
+            yield output_text
         finally:
             # A reader that could not be opened or closed complains once more when it is deleted.
             sys.unraisablehook = lambda _: None

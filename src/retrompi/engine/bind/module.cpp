@@ -157,7 +157,7 @@ HopSpec hop(const py::handle& o) {
   r.end();
   std::visit(
       [](auto& medium) {
-        if constexpr (requires { medium.space_wait; }) medium.space_wait.what = WaitFor::Room;
+        if constexpr (requires { medium.space_wait; }) medium.space_wait.what = WaitFor::Space;
       },
       h);
   return h;

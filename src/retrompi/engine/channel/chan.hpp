@@ -42,8 +42,8 @@ class Chan {
   /// What a sender may have to wait for, if anything.
   [[nodiscard]] virtual std::optional<Resource> resource() const { return std::nullopt; }
   /// Whether the sender is waiting for space on this channel.
-  [[nodiscard]] bool full() const { return busy && from.thread.waits_for(WaitFor::Room) && no_room(); }
-  [[nodiscard]] virtual bool no_room() const { return false; }
+  [[nodiscard]] bool full() const { return busy && from.thread.waits_for(WaitFor::Space) && out_of_space(); }
+  [[nodiscard]] virtual bool out_of_space() const { return false; }
   [[nodiscard]] std::string process_name() const { return from.thread.name() + " > " + to.thread.name(); }
   /// Its future, in words.
   virtual void state(State& s) { s.refuse(); }

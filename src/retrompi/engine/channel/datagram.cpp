@@ -39,7 +39,7 @@ class DatagramChan final : public ChanOf<DatagramSpec>, DatagramParts {
  public:
   using ChanOf::ChanOf;
 
-  [[nodiscard]] bool no_room() const override { return static_cast<int32_t>(out_.size()) >= spec.window; }
+  [[nodiscard]] bool out_of_space() const override { return static_cast<int32_t>(out_.size()) >= spec.window; }
   [[nodiscard]] std::optional<Resource> resource() const override {
     Resource r{.name = "the datagrams on their way from " + from.thread.name() + " to " + to.thread.name(),
                .total = spec.window,

@@ -9,7 +9,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
  public:
   DmaChan(World& w, const DmaSpec& s, Proc& a, Proc& b) : ChanOf(w, s, a, b), free_slots_(s.slots) {}
 
-  [[nodiscard]] bool no_room() const override { return spec.slots > 0 && free_slots_ <= 0; }
+  [[nodiscard]] bool out_of_space() const override { return spec.slots > 0 && free_slots_ <= 0; }
   [[nodiscard]] std::optional<Resource> resource() const override {
     if (spec.slots <= 0) return std::nullopt;
     Resource r{.name = "the places for unasked messages from " + from.thread.name() + " in the memory of " + to.thread.name(),

@@ -23,9 +23,9 @@ class ReceiveSpace {
   /// The window (B) to be advertised while `unread` bytes are in the buffer; `last`: the one advertised before.
   [[nodiscard]] int64_t window(int64_t unread, int64_t last) const {
     if (frame_ == 0) return buffer_ - unread;
-    const int64_t room = usable(buffer_ - (unread + mss_ - 1) / mss_ * frame_);
-    if (room < mss_) return 0;
-    const int64_t most = std::min(room, limit());
+    const int64_t space = usable(buffer_ - (unread + mss_ - 1) / mss_ * frame_);
+    if (space < mss_) return 0;
+    const int64_t most = std::min(space, limit());
     return last <= most - mss_ || last > most ? whole(most) : last;
   }
 

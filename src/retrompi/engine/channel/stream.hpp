@@ -34,7 +34,7 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User, pro
     reverse_ = &other;
     tcp_.pair_with(other.tcp_);
   }
-  [[nodiscard]] bool no_room() const override { return credits_.exhausted() || tcp_.room() <= 0; }
+  [[nodiscard]] bool out_of_space() const override { return credits_.exhausted() || tcp_.space() <= 0; }
   [[nodiscard]] std::optional<Resource> resource() const override;
   Task push(Packet p) final {
     if (open_) return send(p);
@@ -86,7 +86,7 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User, pro
     offered_ = true;
     to.arrive({this, kData, 0}, true, true);
   }
-  enum : uint8_t { kData, kRoom, kSent };  // tokens: for the reader, for a writer that may continue, for a writer whose operation is complete
+  enum : uint8_t { kData, kSpace, kSent };  // tokens: for the reader, for a writer that may continue, for a writer whose operation is complete
 
  private:
   [[nodiscard]] Thread::Await library_call(Proc& p, Charge system) const {

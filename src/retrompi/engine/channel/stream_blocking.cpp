@@ -6,7 +6,7 @@ namespace retrompi {
 namespace {
 
 struct BlockingParts {
-  bool waiting_ = false;  // for room in the send buffer
+  bool waiting_ = false;  // for space in the send buffer
 };
 
 class BlockingStream final : public StreamChan, BlockingParts {
@@ -69,9 +69,9 @@ class BlockingStream final : public StreamChan, BlockingParts {
     const bool split = spec.header_write && p.bytes > spec.header_write_above && p.first;
     piece = split ? header_of(p) : left;
     while (left > 0) {
-      if (!(tcp_.room() > 0)) co_await wait_for_room();
+      if (!(tcp_.space() > 0)) co_await wait_for_space();
       if (piece == 0) piece = left;
-      const int64_t n = std::min(piece, tcp_.room());
+      const int64_t n = std::min(piece, tcp_.space());
       piece -= n;
       left -= n;
       co_await socket_call(from);
@@ -89,7 +89,7 @@ class BlockingStream final : public StreamChan, BlockingParts {
     }
   }
   void on_readable() override { offer(); }
-  Task wait_for_room() {
+  Task wait_for_space() {
     const SiteOf here([this](State& s) { s.put(static_cast<const void*>(this)); });
     co_await Task::At{here};
     waiting_ = true;

@@ -80,7 +80,7 @@ class QueuedStream : public StreamChan, protected QueuedParts {
 };
 
 struct NonblockingParts {
-  bool writing_ = false, told_room_ = false;
+  bool writing_ = false, announced_space_ = false;
 };
 
 class NonblockingStream final : public QueuedStream, NonblockingParts {
@@ -88,8 +88,8 @@ class NonblockingStream final : public QueuedStream, NonblockingParts {
   using QueuedStream::QueuedStream;
 
   Task pull(Token t) override {
-    if (t.kind == kRoom) {
-      told_room_ = false;
+    if (t.kind == kSpace) {
+      announced_space_ = false;
       return write_some();
     }
     return read_some();
@@ -97,9 +97,9 @@ class NonblockingStream final : public QueuedStream, NonblockingParts {
 
   void state(State& s) override {
     put_queued(s);
-    const auto& [writing_, told_room_] = static_cast<const NonblockingParts&>(*this);
+    const auto& [writing_, announced_space_] = static_cast<const NonblockingParts&>(*this);
     s.put(writing_);
-    s.put(told_room_);
+    s.put(announced_space_);
   }
 
  private:
@@ -107,8 +107,8 @@ class NonblockingStream final : public QueuedStream, NonblockingParts {
   Task write_some() {
     if (writing_) co_return;
     writing_ = true;
-    while (tcp_.written() < queued_ && tcp_.room() > 0) {
-      const int64_t n = std::min(unsent_.front().end - tcp_.written(), tcp_.room());
+    while (tcp_.written() < queued_ && tcp_.space() > 0) {
+      const int64_t n = std::min(unsent_.front().end - tcp_.written(), tcp_.space());
       co_await socket_call(from);
       co_await from.thread.run(copy_cost(unsent_.front().p, n, true));
       tcp_.write(n);
@@ -131,9 +131,9 @@ class NonblockingStream final : public QueuedStream, NonblockingParts {
   }
   void on_readable() override { offer(); }
   void on_acknowledged(bool) override {
-    if (tcp_.written() >= queued_ || tcp_.room() <= 0 || told_room_) return;
-    told_room_ = true;
-    from.arrive({this, kRoom, 0}, true, true);
+    if (tcp_.written() >= queued_ || tcp_.space() <= 0 || announced_space_) return;
+    announced_space_ = true;
+    from.arrive({this, kSpace, 0}, true, true);
   }
 };
 
@@ -163,7 +163,7 @@ class AsynchronousStream final : public QueuedStream, AsynchronousParts {
  private:
   /// What fits is copied into the socket's buffer now; the rest is copied from the user's buffer as space becomes free.
   Task submit(Packet p) override {
-    const int64_t fits = std::clamp<int64_t>(tcp_.room(), 0, length(p));
+    const int64_t fits = std::clamp<int64_t>(tcp_.space(), 0, length(p));
     co_await bare_socket_call(from);
     co_await from.thread.run(copy_cost(p, fits, true));
     tcp_.write(queued_ - tcp_.written());
@@ -247,8 +247,8 @@ class SignalledStream final : public QueuedStream, SignalledParts {
   Task submit(Packet) override {
     if (writing_) co_return;
     writing_ = true;
-    while (tcp_.written() < queued_ && tcp_.room() > 0) {
-      int64_t left = std::min(unsent_.front().end - tcp_.written(), tcp_.room());
+    while (tcp_.written() < queued_ && tcp_.space() > 0) {
+      int64_t left = std::min(unsent_.front().end - tcp_.written(), tcp_.space());
       co_await socket_call(from);
       while (left > 0) {  // the system sends each segment as soon as it has copied it
         const int64_t n = std::min(left, tcp_.mss());
@@ -266,19 +266,19 @@ class SignalledStream final : public QueuedStream, SignalledParts {
     return p.host.time(spec.signal) + static_cast<Ps>(calls * static_cast<double>(p.host.spec.syscall));
   }
   void on_acknowledged(bool) override {
-    if (writing_ || tcp_.written() >= queued_ || 3 * tcp_.room() < tcp_.sndbuf() || from.thread.dead()) return;
+    if (writing_ || tcp_.written() >= queued_ || 3 * tcp_.space() < tcp_.sndbuf() || from.thread.dead()) return;
     writing_ = true;
     from.host.kernel(interruption(from, spec.calls_out), Stage::Syscall, callback<&SignalledStream::on_may_write>(*this, uint64_t(0)));
   }
   void on_may_write(uint64_t) {
-    const int64_t n = std::min({unsent_.front().end - tcp_.written(), tcp_.room(), tcp_.mss()});
+    const int64_t n = std::min({unsent_.front().end - tcp_.written(), tcp_.space(), tcp_.mss()});
     from.host.kernel(copy_cost(unsent_.front().p, n, true), callback<&SignalledStream::on_copied_in>(*this, static_cast<uint64_t>(n)));
   }
   void on_copied_in(uint64_t n) {
     tcp_.write(static_cast<int64_t>(n));
     const bool ended = tcp_.written() == unsent_.front().end;
     if (ended) finish_sent(tcp_.written());
-    if (tcp_.written() < queued_ && tcp_.room() > 0) return on_may_write(0);
+    if (tcp_.written() < queued_ && tcp_.space() > 0) return on_may_write(0);
     writing_ = false;
     if (ended) from.thread.signal();
   }

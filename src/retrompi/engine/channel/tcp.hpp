@@ -37,11 +37,11 @@ class TcpConnection {
 
   // ---- the sender's socket
   /// Free space in the send buffer, in bytes; an asynchronous write may leave it below 0.
-  [[nodiscard]] int64_t room() const { return sndbuf_ - (written_ - snd_una_); }
+  [[nodiscard]] int64_t space() const { return sndbuf_ - (written_ - snd_una_); }
   /// Whether the send buffer counts memory; then a writer that has filled it goes on only when a third is free (code: Linux 2.4, net/tcp.h:
   /// tcp_min_write_space).
   [[nodiscard]] bool counts_memory() const { return space_.counts_memory(); }
-  [[nodiscard]] bool writable() const { return room() > 0 && (!counts_memory() || 2 * room() >= written_ - snd_una_); }
+  [[nodiscard]] bool writable() const { return space() > 0 && (!counts_memory() || 2 * space() >= written_ - snd_una_); }
   [[nodiscard]] int64_t sndbuf() const { return sndbuf_; }
   [[nodiscard]] int64_t mss() const { return mss_; }
   [[nodiscard]] int64_t written() const { return written_; }

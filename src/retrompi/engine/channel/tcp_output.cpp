@@ -5,7 +5,7 @@ namespace retrompi {
 
 namespace {
 constexpr int64_t kTcpHeader = 20;      // the IP header is in the link's frame overhead
-constexpr int64_t kSendOverhead = 400;  // room for headers and the kernel's descriptor of a segment (code: Linux 2.4, MAX_TCP_HEADER)
+constexpr int64_t kSendOverhead = 400;  // space for headers and the kernel's descriptor of a segment (code: Linux 2.4, MAX_TCP_HEADER)
 
 /// What a send buffer holds, in bytes of data: where it counts memory, segments are added until it is full.
 int64_t send_space(int64_t buffer, int64_t mss, bool memory) {
@@ -101,7 +101,7 @@ void TcpConnection::on_ack(uint32_t id) {
 
 void TcpConnection::acknowledged(const Ack& a) {
   assert(a.ack <= snd_max_);  // only data that was sent is acknowledged
-  const bool was_full = room() <= 0;
+  const bool was_full = space() <= 0;
   if (world_.anatomy.critical.on) {
     una_before_ = snd_una_;
     limit_before_ = std::min(snd_edge_, snd_una_ + congestion_.cwnd());

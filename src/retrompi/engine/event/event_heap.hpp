@@ -18,7 +18,7 @@ class EventHeap {
   /// All of them, the first in front.
   [[nodiscard]] const std::vector<E>& items() const { return v_; }
   void push(const E& e) {
-    // Millions of events are not copied into twice the room for one more.
+    // Millions of events are not copied into twice the space for one more.
     if (v_.size() == v_.capacity() && v_.size() >= kMany) v_.reserve(v_.size() + v_.size() / 4);
     v_.emplace_back();
     sift_up(v_.size() - 1, e);

@@ -43,7 +43,7 @@ class Fifo {
     return items_[begin_];
   }
   void push_back(const T& t) {
-    if (end_ == capacity_) make_room();
+    if (end_ == capacity_) make_space();
     items_[end_++] = t;
   }
   void push_front(const T& t) {
@@ -67,7 +67,7 @@ class Fifo {
 
  private:
   static constexpr uint32_t kFirst = sizeof(T) >= 32 ? 1 : 32 / sizeof(T);
-  [[gnu::noinline]] void make_room() {
+  [[gnu::noinline]] void make_space() {
     if (begin_ > capacity_ / 2) {  // moves each element once before as many have been taken out
       std::move(begin(), end(), items_.get());
     } else {

@@ -48,7 +48,7 @@ struct Link {
   double rate = 0;  // bytes per picosecond
   std::vector<uint32_t> bundles;
   bool changed = false;         // since shares were last solved
-  double room = 0, weight = 0;  // while shares are found
+  double spare = 0, weight = 0;  // while shares are found
   bool stale = false;           // `weight` includes bundles fixed since
   uint64_t seen = 0;
 };

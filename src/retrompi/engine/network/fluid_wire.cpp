@@ -241,7 +241,7 @@ class FluidWire final : public RoutedWire {
     Link& k = links_[l];
     if (k.seen == stamp_) return;
     k.seen = stamp_;
-    k.room = k.rate;
+    k.spare = k.rate;
     k.weight = 0;
     k.stale = false;
     lines_.push_back(l);
@@ -264,7 +264,7 @@ class FluidWire final : public RoutedWire {
       for (const uint32_t l : bundles_[group_[i]].links) reach(l);
     scarce_.clear();
     for (uint32_t i = 0; i < lines_.size(); ++i)
-      if (const Link& k = links_[lines_[i]]; k.weight > 0) scarce_.push_back({k.room / k.weight, i});
+      if (const Link& k = links_[lines_[i]]; k.weight > 0) scarce_.push_back({k.spare / k.weight, i});
     std::make_heap(scarce_.begin(), scarce_.end());
     while (!scarce_.empty()) {
       Scarce& top = scarce_.front();
@@ -276,7 +276,7 @@ class FluidWire final : public RoutedWire {
         for (const uint32_t o : k.bundles)
           if (const Bundle& b = bundles_[o]; !b.fixed) k.weight += b.weight * static_cast<double>(b.parts.size());
       }
-      const Scarce now{k.weight > 0 ? k.room / k.weight : 0, top.line};
+      const Scarce now{k.weight > 0 ? k.spare / k.weight : 0, top.line};
       std::pop_heap(scarce_.begin(), scarce_.end());
       scarce_.pop_back();
       if (!(k.weight > 0)) continue;
@@ -292,7 +292,7 @@ class FluidWire final : public RoutedWire {
         b.share = now.level * b.weight;
         const double taken = static_cast<double>(b.parts.size()) * b.share;
         for (const uint32_t l : b.links) {
-          links_[l].room = std::max(0.0, links_[l].room - taken);
+          links_[l].spare = std::max(0.0, links_[l].spare - taken);
           links_[l].stale = true;
         }
       }

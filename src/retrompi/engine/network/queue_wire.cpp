@@ -160,7 +160,7 @@ class QueueWire final : public RoutedWire, QueueParts {
       while (at > port.first && port.line[at - 1].comes_after(p.head, f.order)) --at;
       const Ps start = std::max(p.head, at > port.first ? port.line[at - 1].end : port.free);
       if (start > p.head && hop > 0 && f.bytes + waiting(port, at, p.head) > buffer_) {
-        if (p.head > loop_.now) return await(slot);  // by then there may be room
+        if (p.head > loop_.now) return await(slot);  // by then there may be space
         ++dropped_;
         return lose(slot);
       }

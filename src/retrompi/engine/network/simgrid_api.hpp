@@ -36,7 +36,7 @@ inline constexpr std::array kNetworkModels{"CM02", "IB", "LV08", "SMPI"};
 using MakeHost = std::function<sg::Host*(sg::NetZone*, unsigned long)>;
 
 #if SIMGRID_VERSION >= 40100
-inline sg::NetZone* room(sg::Engine& engine) { return engine.get_netzone_root(); }
+inline sg::NetZone* root_zone(sg::Engine& engine) { return engine.get_netzone_root(); }
 inline sg::Host* add_host(sg::NetZone* zone, const std::string& name) { return zone->add_host(name, 1e9); }
 inline sg::Link* add_link(sg::NetZone* zone, const std::string& name, double bandwidth) { return zone->add_link(name, bandwidth); }
 inline void add_route(sg::NetZone* zone, const sg::Host* a, const sg::Host* b, const std::vector<sg::LinkInRoute>& over) {
@@ -49,17 +49,17 @@ sg::ActorPtr add_actor(sg::Host* host, const std::string& name, F code) {
 inline sg::NetZone* with_hosts(sg::NetZone* zone, const MakeHost& make) {
   return zone->set_host_cb([make](sg::NetZone* z, const std::vector<unsigned long>&, unsigned long id) { return make(z, id); });
 }
-inline sg::NetZone* add_torus(sg::NetZone* room, const std::string& name, const std::vector<unsigned long>& shape, const MakeHost& make,
+inline sg::NetZone* add_torus(sg::NetZone* root, const std::string& name, const std::vector<unsigned long>& shape, const MakeHost& make,
                               double bandwidth, double latency) {
-  return with_hosts(room->add_netzone_torus(name, shape, bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX), make);
+  return with_hosts(root->add_netzone_torus(name, shape, bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX), make);
 }
-inline sg::NetZone* add_fat_tree(sg::NetZone* room, const std::string& name, const std::vector<unsigned>& down, const std::vector<unsigned>& up,
+inline sg::NetZone* add_fat_tree(sg::NetZone* root, const std::string& name, const std::vector<unsigned>& down, const std::vector<unsigned>& up,
                                  const std::vector<unsigned>& count, const MakeHost& make, double bandwidth, double latency) {
   const auto levels = static_cast<unsigned>(down.size());
-  return with_hosts(room->add_netzone_fatTree(name, levels, down, up, count, bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX), make);
+  return with_hosts(root->add_netzone_fatTree(name, levels, down, up, count, bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX), make);
 }
 #else
-inline sg::NetZone* room(sg::Engine&) { return sg::create_full_zone("room"); }
+inline sg::NetZone* root_zone(sg::Engine&) { return sg::create_full_zone("room"); }
 inline sg::Host* add_host(sg::NetZone* zone, const std::string& name) { return zone->create_host(name, 1e9); }
 inline sg::Link* add_link(sg::NetZone* zone, const std::string& name, double bandwidth) { return zone->create_link(name, bandwidth); }
 inline void add_route(sg::NetZone* zone, const sg::Host* a, const sg::Host* b, const std::vector<sg::LinkInRoute>& over) {
@@ -74,14 +74,14 @@ inline sg::ClusterCallbacks with_hosts(const MakeHost& make) {
     return std::make_pair(make(zone, id)->get_netpoint(), static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));
   });
 }
-inline sg::NetZone* add_torus(sg::NetZone* room, const std::string& name, const std::vector<unsigned long>& shape, const MakeHost& make,
+inline sg::NetZone* add_torus(sg::NetZone* root, const std::string& name, const std::vector<unsigned long>& shape, const MakeHost& make,
                               double bandwidth, double latency) {
-  return sg::create_torus_zone(name, room, shape, with_hosts(make), bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX);
+  return sg::create_torus_zone(name, root, shape, with_hosts(make), bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX);
 }
-inline sg::NetZone* add_fat_tree(sg::NetZone* room, const std::string& name, const std::vector<unsigned>& down, const std::vector<unsigned>& up,
+inline sg::NetZone* add_fat_tree(sg::NetZone* root, const std::string& name, const std::vector<unsigned>& down, const std::vector<unsigned>& up,
                                  const std::vector<unsigned>& count, const MakeHost& make, double bandwidth, double latency) {
   const sg::FatTreeParams tree(static_cast<unsigned>(down.size()), down, up, count);
-  return sg::create_fatTree_zone(name, room, tree, with_hosts(make), bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX);
+  return sg::create_fatTree_zone(name, root, tree, with_hosts(make), bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX);
 }
 #endif
 

@@ -121,7 +121,7 @@ void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& li
 /// Cable, hub, switch and sites: a route for every pair of cards.
 void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSpec& link) {
   const size_t n = positions.size();
-  auto* zone = api::room(*impl_->engine);
+  auto* zone = api::root_zone(*impl_->engine);
   for (size_t i = 0; i < n; ++i) impl_->hosts.push_back(api::add_host(zone, "h" + std::to_string(i)));
   auto make = [&](const std::string& id, double bandwidth, double latency) {
     auto* l = api::add_link(zone, id, bandwidth)->set_latency(before_ ? 0 : latency);
@@ -164,7 +164,7 @@ void SimgridWire::build_grid(const std::vector<size_t>& positions, const LinkSpe
   size_t places = 1;
   for (size_t i = 0; i < dimensions; ++i) places *= link.shape[i];
   std::vector<std::vector<sg::Host*>> all(link.rails, std::vector<sg::Host*>(places));
-  auto* room = api::room(*impl_->engine);
+  auto* root = api::root_zone(*impl_->engine);
   for (size_t rail = 0; rail < link.rails; ++rail) {
     const std::string name = "rail" + std::to_string(rail);
     const api::MakeHost make = [&all, rail](sg::NetZone* zone, unsigned long id) {
@@ -172,17 +172,17 @@ void SimgridWire::build_grid(const std::vector<size_t>& positions, const LinkSpe
     };
     sg::NetZone* zone = nullptr;
     if (link.kind == "torus") {
-      zone = api::add_torus(room, name, link.shape, make, link.bandwidth, link.latency);
+      zone = api::add_torus(root, name, link.shape, make, link.bandwidth, link.latency);
     } else {
       const auto part = [&](size_t i) {
         const auto at = link.shape.begin() + static_cast<std::ptrdiff_t>(i * dimensions);
         return std::vector<unsigned int>(at, at + static_cast<std::ptrdiff_t>(dimensions));
       };
-      zone = api::add_fat_tree(room, name, part(0), part(1), part(2), make, link.bandwidth, before_ ? 0 : link.latency);
+      zone = api::add_fat_tree(root, name, part(0), part(1), part(2), make, link.bandwidth, before_ ? 0 : link.latency);
     }
     zone->seal();
   }
-  room->seal();
+  root->seal();
   for (size_t card = 0; card < positions.size(); ++card) impl_->hosts.push_back(all[card % link.rails][positions[card]]);
 }
 

@@ -40,7 +40,7 @@ inline const char* stage_name(Stage s) {
 }
 
 /// What a waiting process is waiting for.
-enum class WaitFor : uint8_t { Work, Message, Send, Room, Lock, Count };
+enum class WaitFor : uint8_t { Work, Message, Send, Space, Lock, Count };
 inline const char* wait_name(WaitFor w) {
   static constexpr const char* names[] = {"nothing to do", "a message", "a send", "room", "a lock"};
   return names[static_cast<int>(w)];

@@ -43,7 +43,7 @@ uint64_t TraceMemory::limit() { return g_limit; }
 void TraceMemory::set_limit(uint64_t bytes) { g_limit = bytes; }
 uint64_t TraceMemory::held() { return g_held; }
 uint64_t TraceMemory::spilled() { return g_spilled; }
-bool TraceMemory::has_room(uint64_t bytes) { return g_held + bytes <= g_limit; }
+bool TraceMemory::has_space(uint64_t bytes) { return g_held + bytes <= g_limit; }
 void TraceMemory::hold(uint64_t bytes) { g_held += bytes; }
 void TraceMemory::release(uint64_t bytes) { g_held -= bytes; }
 

@@ -32,7 +32,7 @@ std::mutex g_blocks_lock;  // of the dictionaries and of the latest blocks
 class ActionList::Packed {
  public:
   Packed(std::string bytes, size_t count) : size(static_cast<uint32_t>(bytes.size())), count(static_cast<uint16_t>(count)) {
-    if (TraceMemory::has_room(bytes.size())) {
+    if (TraceMemory::has_space(bytes.size())) {
       held_ = std::move(bytes);
       TraceMemory::hold(held_.size());
     } else {

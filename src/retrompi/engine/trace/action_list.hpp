@@ -145,7 +145,7 @@ struct TraceMemory {
   static void set_limit(uint64_t bytes);
   static uint64_t held();     // in memory
   static uint64_t spilled();  // in the file
-  static bool has_room(uint64_t bytes);
+  static bool has_space(uint64_t bytes);
   static void hold(uint64_t bytes);
   static void release(uint64_t bytes);
 };

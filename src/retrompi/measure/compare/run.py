@@ -106,8 +106,8 @@ def _seen(executions: Sequence[Execution]) -> Seen:
         return NOTHING_SEEN
     remote = None
     if simulated.platform:
-        room = registry.platform(simulated.platform)
-        where = place(room, _mode(simulated.mode), simulated.ranks)
+        platform = registry.platform(simulated.platform)
+        where = place(platform, _mode(simulated.mode), simulated.ranks)
         remote = len(set(where)) > 1 if simulated.ranks == 2 else None
     return seen_by(simulated.model, remote=remote)
 

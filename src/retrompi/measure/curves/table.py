@@ -178,7 +178,7 @@ def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str
 
 def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> list[Measured]:
     """One series. Raises InputError with the line for a missing declaration or an invalid number, UsageError for an invalid declaration."""
-    told, rows = _told(lines)
+    told, rows = _declarations(lines)
     if not rows:
         raise InputError("no rows in this file", path, code="no-results")
     first = rows[0]
@@ -244,7 +244,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
     return [Measured(what, tuple(known), provenance, ranks)]
 
 
-def _told(lines: Sequence[Line]) -> tuple[dict[str, str], list[Line]]:
+def _declarations(lines: Sequence[Line]) -> tuple[dict[str, str], list[Line]]:
     """Declarations in comments (``# unit: us``), and the lines that are not comments."""
     told: dict[str, str] = {}
     rows = []

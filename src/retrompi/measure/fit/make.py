@@ -57,7 +57,7 @@ class Made:
     name: str
     folder: Path
     platform: str
-    room: Path | None
+    platform_file: Path | None
     curves: Mapping[str, Curve] = field(default_factory=dict)
 
 
@@ -188,10 +188,10 @@ def make(
         raise UsageError(
             f"{target} holds something that 'retrompi fit' has not written; choose another --name or folder", code="exists-already"
         )
-    room_file = None
+    platform_file = None
     where = platform or f"{name}-room"
     if platform is None:
-        room_file = (target.parent / f"{where}.toml") if folder is not None else paths.user_platforms_dir() / f"{where}.toml"
+        platform_file = (target.parent / f"{where}.toml") if folder is not None else paths.user_platforms_dir() / f"{where}.toml"
         if folder is None:
             check_name(where, "platform")
         shared = any(c.kind != "remote" for c in curves)
@@ -207,13 +207,13 @@ def make(
             years=_years(curves),
             known={"cores": cores},
             by=by,
-        ).write(room_file)
+        ).write(platform_file)
         on = f"{where}:h1"
     else:
-        room = registry.platform(platform)
-        where = room.name
-        named = room.path is None or registry.origin(room.path) in ("retrompi", "user")
-        on = f"{where if named else os.path.relpath(str(room.path), target)}:{room.hosts[0].name}"
+        loaded = registry.platform(platform)
+        where = loaded.name
+        named = loaded.path is None or registry.origin(loaded.path) in ("retrompi", "user")
+        on = f"{where if named else os.path.relpath(str(loaded.path), target)}:{loaded.hosts[0].name}"
     first = curves[0].measured.provenance
     tool = f"{first.tool} {first.version}".strip()
     ModelFiles(
@@ -241,7 +241,7 @@ def make(
         by=by,
         note=_note(curves),
     ).write(target)
-    return Made(name, target, where, room_file, {c.kind: c for c in curves})
+    return Made(name, target, where, platform_file, {c.kind: c for c in curves})
 
 
 def _words(c: Curve) -> str:

@@ -182,15 +182,15 @@ def execute(store: Store, request: Request) -> Execution:
 
 def home_rate(platform: str) -> Rate | None:
     """The rate at which the calibrated platform of this machine computes, where a recorded second stays a second; None for any other."""
-    room = registry.platform(platform)
-    if room.name != THIS_MACHINE:
+    loaded = registry.platform(platform)
+    if loaded.name != THIS_MACHINE:
         return None
-    return Rate(room.hosts[0].flops, "that of the platform, which is this machine")
+    return Rate(loaded.hosts[0].flops, "that of the platform, which is this machine")
 
 
 def _replayed(store: Store, request: Request, done: Execution, asked: Resolved) -> Execution:
     def about(result: Result) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-        told = _told(done, result)
+        told = _execution(done, result)
         # The marks are the sections in another form, the profile is the calls.
         facts = {k: v for k, v in executions.facts(told).items() if k != "cautions"}  # the result's own are kept
         return {**facts, "detail": told.detail, "marks": [], "profile": {}}, executions.points(told)
@@ -206,7 +206,7 @@ def _replayed(store: Store, request: Request, done: Execution, asked: Resolved) 
     )  # fmt: skip
 
 
-def _told(done: Execution, result: Result) -> Execution:
+def _execution(done: Execution, result: Result) -> Execution:
     """A replay's result as an execution."""
     detail = result.detail.replace(f"{done.trace}/", "")
     if not result.profile:  # it failed to start

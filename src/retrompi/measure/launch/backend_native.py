@@ -174,7 +174,7 @@ class _Watch:
         """Between two runs: sample the demand of other processes for cores."""
         self._queue.append(machine_load.waiting())
 
-    def told(self, done: Execution, runs: Sequence[_Once]) -> Noise:
+    def noise(self, done: Execution, runs: Sequence[_Once]) -> Noise:
         """The noise over the completed runs."""
         stolen = machine_load.elsewhere(self._before, machine_load.Counters.now())
         self._probes += machine_load.probe()
@@ -205,7 +205,7 @@ def execute(store: Store, request: Request) -> Execution:
         times, done.parts = profile.sections(once.profiles)
         for label, samples in times.items():
             done.sections.setdefault(label, []).extend(samples)
-    done.noise = watch.told(done, runs)
+    done.noise = watch.noise(done, runs)
     done.notes = [*_placed(done, runs), *_noisy(done.noise), *gate.notes()]
     if not rested:
         done.notes.append(f"the machine did not come to rest within {request.wait_quiet_s:g} s")

@@ -242,7 +242,7 @@ def _tell(done: Execution, ended: mpi_job.Ended, told: Online, profiles: list[pr
         done.outcome, done.detail = Outcome.TIMEOUT, f"not finished after {request.limit_s or 0:g} s of simulated time"
     elif told.outcome and told.outcome != Outcome.COMPLETED:
         waits = "; ".join(f"rank {rank} in {call} waits for {what}" for rank, call, what in told.waits[:4])
-        done.outcome, done.detail = Outcome(told.outcome), told.reason + (f": {waits}" if waits else mpi_job.said(ended))
+        done.outcome, done.detail = Outcome(told.outcome), told.reason + (f": {waits}" if waits else mpi_job.first_error_line(ended))
         done.exit_code = told.code
     else:
         done.outcome, done.detail = mpi_job.ending(ended)

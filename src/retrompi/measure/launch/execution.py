@@ -202,14 +202,14 @@ def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, s
     if request.model is None:
         raise UsageError("a model is needed: --model NAME (see 'retrompi models list')", code="missing-option")
     platform = request.platform or registry.own_platform(request.model)
-    room = registry.platform(platform)
+    loaded = registry.platform(platform)
     mode = request.mode or NATURAL
     model = registry.model(request.model)
     if not needs.asked():
-        possible.check(model, room)
-    found = room.placement(mode)
+        possible.check(model, loaded)
+    found = loaded.placement(mode)
     done = Execution(
-        backend, Path(request.program).name, list(request.arguments), request.ranks, model=model.name, platform=room.name,
+        backend, Path(request.program).name, list(request.arguments), request.ranks, model=model.name, platform=loaded.name,
         mode=found if isinstance(found, str) else mode,
         fidelity=fidelity,
     )  # fmt: skip

@@ -22,7 +22,7 @@ from retrompi.base.signals import terminated_is_interrupted
 from retrompi.measure.launch.execution import BackendError
 from retrompi.spec.outcome import Outcome
 
-__all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "said", "told_signal", "whole_cores"]
+__all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "first_error_line", "run", "told_signal", "whole_cores"]
 
 MOST_OUTPUT = 1 << 20
 """Bytes of a program's output that are kept, at most."""
@@ -179,7 +179,7 @@ def ending(ended: Ended, aborted: bool = False) -> tuple[Outcome, str]:
     if ended.timed_out:
         return Outcome.TIMEOUT, ""
     if aborted:
-        return Outcome.ABORTED, f"MPI_Abort, exit code {ended.code}{said(ended)}"
+        return Outcome.ABORTED, f"MPI_Abort, exit code {ended.code}{first_error_line(ended)}"
     killed = told_signal(ended)
     if ended.code != 0 and killed is not None:
         try:
@@ -187,10 +187,10 @@ def ending(ended: Ended, aborted: bool = False) -> tuple[Outcome, str]:
         except ValueError:
             name = f"signal {killed}"
         return Outcome.KILLED, f"a rank was ended by {name}"
-    return (Outcome.FAILED, f"exit code {ended.code}{said(ended)}") if ended.code != 0 else (Outcome.COMPLETED, "")
+    return (Outcome.FAILED, f"exit code {ended.code}{first_error_line(ended)}") if ended.code != 0 else (Outcome.COMPLETED, "")
 
 
-def said(ended: Ended) -> str:
+def first_error_line(ended: Ended) -> str:
     """": " and the first line on stderr that is a sentence, for the program's output precedes its launcher's; "" when there is none."""
     lines = [line for line in ended.errors.splitlines() if not line.startswith("retrompi smpi:")]
     if lines and lines[0].startswith("Traceback"):  # Python prints the error on the last line

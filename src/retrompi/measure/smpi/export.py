@@ -291,7 +291,7 @@ def export(question: Question | Resolved, ranks: int, store: Any = None) -> Expo
     rows = simulate.compile_question(asked, replace(ANYTHING, start_up=False)).rows
     if asked.apart:
         raise UsageError(f"{q.model} on {q.platform}: {asked.apart}")
-    lowered, notes = fidelity.lowered(rows, "curve", asked.room, asked.placement, lambda pair: samples.of(asked, pair))
+    lowered, notes = fidelity.lowered(rows, "curve", asked.platform, asked.placement, lambda pair: samples.of(asked, pair))
     puts: dict[str, list[tuple[int, int, int]]] = {}
     if lowered["bcast"]["algorithm"] == "put_tree" or any(c[1] == "put_tree" for c in lowered["collectives"]):
         puts = _puts(asked, DEFAULT_SIZES)

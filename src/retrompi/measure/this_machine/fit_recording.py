@@ -167,8 +167,8 @@ def summary(found: Found) -> dict[str, Any]:
             "first_use_s": {k: x.sample.connect * PS for k, x in found.kinds.items()}}  # fmt: skip
 
 
-def write(found: Found, folder: Path, room: Path) -> None:
-    """Writes the model into ``folder`` (whose name is the model's) and the platform into the file ``room``, with its fit beside it."""
+def write(found: Found, folder: Path, platform_file: Path) -> None:
+    """Writes the model into ``folder`` (whose name is the model's) and the platform into ``platform_file``, with its fit beside it."""
     facts = found.recording.facts
     family = facts["family"]
     eager = {}
@@ -183,7 +183,7 @@ def write(found: Found, folder: Path, room: Path) -> None:
         version=facts["mpi"].partition(" ")[2] or facts["mpi"],
         years="2020s",
         summary=f"{facts['mpi']} ({facts['device'] or _WORDS.get(family, family)}) as measured between two ranks of {facts['cpu']}",
-        platform=room.stem,
+        platform=platform_file.stem,
         source=FIT,
         eager=eager,
         test=(found.costs.get("test", 1e-7), f"{FIT}: MPI_Test of a request that stays open"),
@@ -203,7 +203,7 @@ def write(found: Found, folder: Path, room: Path) -> None:
         by=BY,
         note="" if family == "mpich" else "collectives: MPICH 1's, since nothing of this library was read",
     ).write(folder)  # fmt: skip
-    _write_room(found, room)
+    _write_platform(found, platform_file)
 
 
 def _rate(levels: Sequence[Mapping[str, Any]], low: float, high: float) -> float | None:
@@ -223,7 +223,7 @@ def _flops(facts: Mapping[str, Any]) -> tuple[str, str]:
     return "1000 Mflop/s", "assumed: this calibration timed no loops; 'retrompi calibrate this-machine' does"
 
 
-def _write_room(found: Found, file: Path) -> None:
+def _write_platform(found: Found, file: Path) -> None:
     facts = found.recording.facts
     by_level = {c["level"]: c for c in facts.get("caches", [])}
     known: dict[str, tuple[str, str]] = {

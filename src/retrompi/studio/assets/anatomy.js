@@ -14,7 +14,7 @@ window.dash_clientside = window.dash_clientside || {};
     ack: lazy("waits for timer"),
   };
   const WAITS = {
-    "a message": lazy("awaits message"), "nothing to do": lazy("idle"), "a send": lazy("awaits its send"), room: lazy("awaits room"),
+    "a message": lazy("awaits message"), "nothing to do": lazy("idle"), "a send": lazy("awaits its send"), "room": lazy("awaits room"),
     "a lock": lazy("awaits lock"), other: lazy("waits"),
   };
   let player = null;
@@ -27,10 +27,10 @@ window.dash_clientside = window.dash_clientside || {};
     return e;
   }
   /* A text is drawn no wider than its box: its letters are pressed together rather than cut. */
-  function fit(text, room) {
+  function fit(text, width) {
     text.removeAttribute("textLength");
-    if (text.getComputedTextLength() <= room) return;
-    text.setAttribute("textLength", room.toFixed(1));
+    if (text.getComputedTextLength() <= width) return;
+    text.setAttribute("textLength", width.toFixed(1));
     text.setAttribute("lengthAdjust", "spacingAndGlyphs");
   }
   function tag(name, attributes, parent, text) {
@@ -114,7 +114,7 @@ window.dash_clientside = window.dash_clientside || {};
         if (box.kind === "process") {
           entry.lamp = el("rect", { class: "lamp", x: box.x + 3, y: box.y + 3, width: 10, height: box.h - 6, rx: 3, fill: "none" }, g);
           el("text", { x: middle + 5, y: box.y + 20, "text-anchor": "middle", "font-weight": 600, "font-size": font(16) }, g, box.label);
-          entry.room = box.w - 28;
+          entry.width = box.w - 28;
           entry.state = el("text", { class: "sub", x: middle + 5, y: box.y + 41, "text-anchor": "middle", "font-size": font(13) }, g, "");
         } else {
           fit(el("text", { x: middle, y: box.y + (box.note ? 18 : box.h / 2 + 5), "text-anchor": "middle", "font-size": font(14) }, g, box.label), box.w - 10);
@@ -165,7 +165,7 @@ window.dash_clientside = window.dash_clientside || {};
         const state = !piece ? "" : piece[2] === "wait" ? _(WAITS[piece[3]] || WAITS.other) : _(STATES[piece[2]] || piece[2]);
         if (place.state.textContent === state) continue;
         place.state.textContent = state;
-        fit(place.state, place.room);
+        fit(place.state, place.width);
       }
       const link = at(d.strip, Math.min(t, d.total - 1));
       const here = t < d.total && link ? link[3] : "";

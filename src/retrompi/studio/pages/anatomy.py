@@ -18,7 +18,7 @@ from retrompi.studio.state import Control, Parse, Query, choice, read, text
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 _MODES = ("shared", "distributed")
 _MARKS = {0: "0", 5: "16", 9: "256", 13: "4K", 17: "64K", 21: "1M", 25: "16M"}
@@ -85,19 +85,19 @@ def _message(prefix: str, legend: str, values: Mapping[str, Any], key: str) -> C
     return html.Fieldset([html.Legend(legend), fields], className="message-controls")
 
 
-def _told(choices: Mapping[str, str]) -> dict[str, str]:
+def _in_language(choices: Mapping[str, str]) -> dict[str, str]:
     """Choices in the language of the reader."""
     return {value: _(label) for value, label in choices.items()}
 
 
-def layout(query: Query, room: Room) -> Component:
+def layout(query: Query, resources: Resources) -> Component:
     """The controls of one or two messages, the player, the bars, the tables."""
     values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls, "b-"))
     two = values["view"] == "two"
     asked = [
         parts.controls(
-            parts.group(_("Show"), dcc.RadioItems(_told(_VIEWS), values["view"], id="anatomy-view", inline=True)),
-            parts.group(_("Direction"), dcc.RadioItems(_told(_WAYS), values["way"], id="anatomy-way", inline=True)),
+            parts.group(_("Show"), dcc.RadioItems(_in_language(_VIEWS), values["view"], id="anatomy-view", inline=True)),
+            parts.group(_("Direction"), dcc.RadioItems(_in_language(_WAYS), values["way"], id="anatomy-way", inline=True)),
         ),
         html.Div(_message("anatomy", _("Message A"), values, "")),
         html.Div(_message("anatomy-b", _("Message B"), values, "b-"), id="anatomy-second", style={} if two else {"display": "none"}),
@@ -157,7 +157,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     return out
 
 
-def _said(shown: list[dict[str, Any]]) -> Component:
+def _sentences(shown: list[dict[str, Any]]) -> Component:
     """A sentence for each message, and which of its properties lie outside the model's calibrated range."""
     from retrompi.studio.words import time_of
 
@@ -217,7 +217,7 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
     return html.Div(blocks, className="pair")
 
 
-def _asked(values: Mapping[str, Any]) -> tuple[str, list[dict[str, str]]]:
+def _messages(values: Mapping[str, Any]) -> tuple[str, list[dict[str, str]]]:
     """(title of the job, the messages) that the controls ask for. Raises UsageError."""
     messages = [{k: str(values[f"{key}{k}"]) for k in _KEYS} for key in ("", "b-")][: 2 if values["view"] == "two" else 1]
     for prefix, m in zip(("anatomy", "anatomy-b"), messages, strict=False):
@@ -233,14 +233,14 @@ EARLY = ("", "?view=two")
 FIRST_DRAWN_BY = "anatomy.js"
 
 
-def first(query: Query, room: Room) -> Any:
+def first(query: Query, resources: Resources) -> Any:
     """(the question as a job, its scenes, whether they are the same for everybody) of a link, for `retrompi.studio.first`."""
     values, _lines = read(PAGE.controls, menus.followed(query, PAGE.controls, "b-"))
-    told, messages = _asked(values)
+    told, messages = _messages(values)
     return (told, scenes, (messages, values["way"])), lambda found: [m["scene"] for m in found], True
 
 
-def register(app: Dash, room: Room) -> None:
+def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks: everything follows the controls."""
     ids = [f"{prefix}-{k}" for prefix in ("anatomy", "anatomy-b") for k in _KEYS]
 
@@ -249,17 +249,18 @@ def register(app: Dash, room: Room) -> None:
         here = {"anatomy-view": view, "anatomy-way": way, **dict(zip(ids, given, strict=True))}
         if view != "two":  # what is not shown is not asked: an entry there may be wrong
             here |= {i: _SECOND[k] for i, k in zip(ids[len(_KEYS) :], _KEYS, strict=True)}
-        told, messages = _asked(entries.checked(PAGE.controls, here))
+        told, messages = _messages(entries.checked(PAGE.controls, here))
         return told, travel, (messages, way)
 
     def blame(error: str, _view: str, _way: str, *given: str) -> dict[str, str]:
         return entries.blamed(error, {i: v for i, v in zip(ids, given, strict=True) if i.endswith("-set")})
 
     def show(shown: Any) -> Any:
-        return [m["scene"] for m in shown if "scene" in m], figure(shown), _said(shown), _tables(shown)
+        return [m["scene"] for m in shown if "scene" in m], figure(shown), _sentences(shown), _tables(shown)
 
     parts.register_job(
-        app, room, "anatomy", [Input("anatomy-view", "value"), Input("anatomy-way", "value"), *(Input(i, "value") for i in ids)], begin,
+        app, resources, "anatomy",
+        [Input("anatomy-view", "value"), Input("anatomy-way", "value"), *(Input(i, "value") for i in ids)], begin,
         parts.outputs("anatomy-scenes.data", "anatomy-stages.figure", "anatomy-said.children", "anatomy-tables.children"), show,
         blame=blame,
     )  # fmt: skip

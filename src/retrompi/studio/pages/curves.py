@@ -19,13 +19,13 @@ from retrompi.studio.parameters import check_names, modes
 from retrompi.studio.runs import UPLOAD
 from retrompi.studio.state import Control, Query, choice, read, text
 from retrompi.studio.statements import GROUPS
-from retrompi.studio.uploads import of_room
+from retrompi.studio.uploads import uploads_of
 from retrompi.studio.words import OUTCOME_WORDS
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 OWN = "own"
 MOST_SIZES = 64
@@ -73,12 +73,11 @@ def _mode_options(platform: str, chosen: list[str]) -> list[dict[str, str]]:
     return titles.modes([*known, *(m for m in chosen if m not in known)])
 
 
-def _choices(room: Room, session: str) -> list[dict[str, str]]:
+def _choices(resources: Resources, session: str) -> list[dict[str, str]]:
     """The dropdown options for overlays: the session's uploads first."""
-    own = [
-        {"value": f"{UPLOAD}{u.id}", "label": _("your upload: {label}").format(label=u.label)} for u in of_room(room).of(session, "curve")
-    ]
-    return [*own, *runs.overlay_choices(room.store)]
+    uploads = uploads_of(resources).of(session, "curve")
+    own = [{"value": f"{UPLOAD}{u.id}", "label": _("your upload: {label}").format(label=u.label)} for u in uploads]
+    return [*own, *runs.overlay_choices(resources.store)]
 
 
 def _there(chosen: list[str], options: list[dict[str, str]]) -> list[str]:
@@ -87,16 +86,16 @@ def _there(chosen: list[str], options: list[dict[str, str]]) -> list[str]:
     return [name for name in chosen if not name.startswith(UPLOAD) or name in known]
 
 
-def layout(query: Query, room: Room) -> Component:
+def layout(query: Query, resources: Resources) -> Component:
     """The controls as given by the query; the figure, the statements and the numbers below."""
     values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls))
     platforms = [{"value": OWN, "label": _("each runtime's own (on which it was calibrated)")}, *menus.platforms(values["platform"])]
-    stored = _choices(room, parts.session())
+    stored = _choices(resources, parts.session())
     if len(there := _there(values["run"], stored)) < len(values["run"]):
         wrong.append(_("a measured curve of this link was uploaded in another browser session, or has been removed; upload it again"))
         values["run"] = there
     known = {o["value"] for o in stored}
-    stored += [{"value": name, "label": runs.overlay_name(room.store, name)} for name in values["run"] if name not in known]
+    stored += [{"value": name, "label": runs.overlay_name(resources.store, name)} for name in values["run"] if name not in known]
     asked = [
         parts.controls(
             parts.menu(_("Runtimes"), "curves-models", menus.models(), values["model"], multi=True, clearable=True),
@@ -115,7 +114,7 @@ def layout(query: Query, room: Room) -> Component:
                     parts.menu(_("Overlay stored runs and measured curves"), "curves-overlays", stored, values["run"], multi=True,
                                clearable=True, placeholder=_("none") if stored else _("none in the store")),
                 ),
-                *parts.upload_row("curves", _("Upload a measured curve"), room.limits.upload_B,
+                *parts.upload_row("curves", _("Upload a measured curve"), resources.limits.upload_B,
                                   _("a CSV table (a size and a time or bandwidth per row), or output of NetPIPE, OSU, IMB, "
                                     "mpptest or mpi4py")),
             ], open=bool(values["run"] or values["sizes"]), className="more"),
@@ -134,18 +133,18 @@ def layout(query: Query, room: Room) -> Component:
     return html.Div([parts.notices(wrong), parts.bench(asked, shown)])
 
 
-def first(query: Query, room: Room) -> Any:
+def first(query: Query, resources: Resources) -> Any:
     """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.first`."""
     from retrompi.studio import drawing
 
     values, _ = read(PAGE.controls, menus.followed(query, PAGE.controls))
     if values["run"]:
         return None
-    wanted = _question(room, values["model"], values["platform"], values["mode"], [], values["sizes"])
+    wanted = _question(resources, values["model"], values["platform"], values["mode"], [], values["sizes"])
     return wanted, lambda answer: drawing.curves_figure(answer, values["series"], values["y"], bool(values["published"])), True
 
 
-def _question(room: Room, models: Any, platform: Any, chosen: Any, overlays: Any, sizes: Any) -> Any:
+def _question(resources: Resources, models: Any, platform: Any, chosen: Any, overlays: Any, sizes: Any) -> Any:
     """The controls' values as a job. Raises UsageError."""
     models, chosen, overlays = parts.texts(models), parts.texts(chosen), parts.texts(overlays)
     platform, sizes = parts.text(platform), parts.text(sizes)
@@ -166,25 +165,25 @@ def _question(room: Room, models: Any, platform: Any, chosen: Any, overlays: Any
     for name in overlays:
         if name.startswith(UPLOAD):
             try:
-                path, upload = of_room(room).find(parts.session(), name.removeprefix(UPLOAD))
+                path, upload = uploads_of(resources).find(parts.session(), name.removeprefix(UPLOAD))
             except UsageError as error:
                 gone.append(str(error))
             else:
                 files[name] = (str(path), upload.label)
     there = [name for name in overlays if name in files or not name.startswith(UPLOAD)]
     title = ngettext("{n} curve", "{n} curves", len(wanted)).format(n=len(wanted))
-    return title, runs.curves, (room.places, wanted, asked, there, files, gone)
+    return title, runs.curves, (resources.places, wanted, asked, there, files, gone)
 
 
 def _where(model: str, platform: str) -> str:
     return registry.own_platform(model) if platform == OWN else platform
 
 
-def register(app: Dash, room: Room) -> None:
+def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks: the figure follows the controls; curves are simulated in the background."""
     from retrompi.studio import drawing
 
-    kept = of_room(room)
+    kept = uploads_of(resources)
 
     @app.callback(
         *parts.outputs("curves-overlays.options", "curves-overlays.value", "curves-upload-said.children", "curves-upload.contents"),
@@ -200,7 +199,7 @@ def register(app: Dash, room: Room) -> None:
         except UsageError as error:
             return no_update, no_update, parts.notices([str(error)]), None
         said = parts.uploaded_line(upload.label, upload.bytes)
-        options = _choices(room, parts.session())
+        options = _choices(resources, parts.session())
         return options, [*_there(before, options), f"{UPLOAD}{upload.id}"], said, None
 
     @app.callback(
@@ -212,7 +211,7 @@ def register(app: Dash, room: Room) -> None:
     parts.register_graph(app, "curves-figure")
 
     def begin(*asked: Any) -> Any:
-        return _question(room, *asked)
+        return _question(resources, *asked)
 
     def show(answer: dict[str, Any], series: str, y: str, published: list[str]) -> Any:
         lines = list(answer["problems"])
@@ -233,7 +232,7 @@ def register(app: Dash, room: Room) -> None:
         return figure, told, _statements(answer) if published else None, _numbers(answer, series)
 
     parts.register_job(
-        app, room, "curves",
+        app, resources, "curves",
         [Input(f"curves-{name}", "value") for name in ("models", "platform", "modes", "overlays", "sizes")],
         begin,
         parts.outputs("curves-figure.figure", "curves-problems.children", "curves-statements.children", "curves-numbers.children"),
@@ -245,7 +244,7 @@ def register(app: Dash, room: Room) -> None:
         Output("curves-download", "data"), Input("curves-csv", "n_clicks"), State("curves-job", "data"), prevent_initial_call=True
     )
     def download(_clicks: int, job: Any) -> Any:
-        answer = room.jobs.state(parts.text(job), parts.session()).result
+        answer = resources.jobs.state(parts.text(job), parts.session()).result
         if answer is None:
             raise UsageError("there are no results yet")
         rows = [

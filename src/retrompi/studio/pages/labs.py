@@ -14,7 +14,7 @@ from retrompi.base.errors import RetrompiError
 from retrompi.base.translate import _, lazy
 from retrompi.labs.student import normal_id
 from retrompi.studio import entries, inputs, lab_jobs, lab_page, parts
-from retrompi.studio.lab_room import Desk
+from retrompi.studio.lab_session import Desk
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, facts
 from retrompi.studio.state import Control, Query, number, read, text
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dash.development.base_component import Component
 
     from retrompi.labs.lab import Lab
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 MOST_ID = 120
 MOST_STEPS = 60
@@ -121,13 +121,13 @@ def _shown(desk: Desk, name: str, student: str, step: int) -> list[Part]:
     ]  # fmt: skip
 
 
-def layout(query: Query, room: Room) -> Component:
+def layout(query: Query, resources: Resources) -> Component:
     """The labs, or a step of one."""
     values, lines = read(PAGE.controls, query)
-    desk = Desk(room)
+    desk = Desk(resources)
     offered = [{"label": f"{found.key} {found.title}", "value": found.name} for found in desk.offered()]
     known = [{"label": _("all labs"), "value": ""}, *offered]
-    member = room.member(parts.session())
+    member = resources.member(parts.session())
     hidden = {"style": {"display": "none"}} if member is not None else {}
     return html.Div(
         [
@@ -165,9 +165,9 @@ def _answers_of(values: Any, ids: Any, places: Any, place_ids: Any) -> dict[str,
     return out
 
 
-def register(app: Dash, room: Room) -> None:
+def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks."""
-    desk = Desk(room)
+    desk = Desk(resources)
     entries.register(app, "labs-run")
     entries.register(app, {"type": lab_page.WRONG, "task": MATCH})
     entries.register(app, {"type": lab_page.FILE_WRONG, "name": MATCH})
@@ -210,7 +210,7 @@ def register(app: Dash, room: Room) -> None:
         to = str(ctx.triggered_id["to"]).partition(" ")[0]
         return int(to) + 1 if to.isdecimal() and int(to) < MOST_STEPS else no_update
 
-    def told(name: Any, student: Any, value: Any) -> tuple[str, dict[str, str]]:
+    def keep_answer(name: Any, student: Any, value: Any) -> tuple[str, dict[str, str]]:
         """Keeps the answer of the task that has changed: (the line beside it, what is wrong at its field)."""
         task = str(ctx.triggered_id["task"])
         said = desk.save(name, student, task, value)
@@ -229,7 +229,7 @@ def register(app: Dash, room: Room) -> None:
         Input({"type": "labs-typed", "task": MATCH}, "data"), *_WHERE, prevent_initial_call=True,
     )  # fmt: skip
     def saved(value: Any, name: Any, student: Any) -> Any:
-        return told(name, student, value or "") if ctx.triggered_id else (no_update, no_update)
+        return keep_answer(name, student, value or "") if ctx.triggered_id else (no_update, no_update)
 
     @app.callback(
         Output({"type": "labs-saved", "task": MATCH}, "children", allow_duplicate=True),
@@ -237,7 +237,7 @@ def register(app: Dash, room: Room) -> None:
         Input({"type": "labs-place", "task": MATCH, "place": ALL}, "value"), *_WHERE, prevent_initial_call=True,
     )  # fmt: skip
     def ordered(values: Any, name: Any, student: Any) -> Any:
-        return told(name, student, [v for v in values if v]) if ctx.triggered_id else (no_update, no_update)
+        return keep_answer(name, student, [v for v in values if v]) if ctx.triggered_id else (no_update, no_update)
 
     @app.callback(
         Output({"type": "labs-file-said", "name": MATCH}, "children"), Output({"type": lab_page.FILE_WRONG, "name": MATCH}, "data"),
@@ -330,7 +330,7 @@ def register(app: Dash, room: Room) -> None:
                     if content:
                         desk.put(name, student, str(i["name"]), str(content).encode())
                 job = desk.run(name, student, key, {str(i["name"]): str(v or "") for i, v in zip(ids, values, strict=True)})
-            state = room.jobs.wait(parts.text(job), parts.session(), parts.PATIENCE_S)
+            state = resources.jobs.wait(parts.text(job), parts.session(), parts.PATIENCE_S)
             if not state.ended:
                 return no_update, parts.job_line(state), job, (ticks if isinstance(ticks, int) else 0) + 1
             if state.status != "done":
@@ -388,7 +388,7 @@ def register(app: Dash, room: Room) -> None:
         return told["checks"]
 
     parts.register_job(  # its output is always there: a page that is opened finds the check that runs
-        app, room, "labs", [Input("labs-question", "data")], begin, parts.outputs("labs-checked.data"), graded,
+        app, resources, "labs", [Input("labs-question", "data")], begin, parts.outputs("labs-checked.data"), graded,
         views=[Input("labs-question", "data"), *_WHERE, State("labs-step", "data")], resumes=True, owner=desk.owner,
     )  # fmt: skip
 
@@ -406,10 +406,10 @@ def register(app: Dash, room: Room) -> None:
             return None
         found = desk.lab(question["lab"])
         done = desk.work(found, question["student"])
-        return _("report"), lab_jobs.report_page, (done, room.places[1], desk.known.get(lab_jobs.key_of(found, done.state.student)))
+        return _("report"), lab_jobs.report_page, (done, resources.places[1], desk.known.get(lab_jobs.key_of(found, done.state.student)))
 
     parts.register_job(
-        app, room, "labs-paper", [Input("labs-paper-question", "data")], paper, parts.outputs("labs-download.data"),
+        app, resources, "labs-paper", [Input("labs-paper-question", "data")], paper, parts.outputs("labs-download.data"),
         lambda result: {"content": result["page"], "filename": "report.html", "type": "text/html"}, prevent_initial_call=True,
     )  # fmt: skip
 

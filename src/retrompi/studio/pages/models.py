@@ -18,7 +18,7 @@ from retrompi.studio.state import Control, Query, choice, read, text
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 PAGE = Page(
     path="/models",
@@ -34,17 +34,17 @@ PAGE = Page(
 )
 
 
-def _verdicts(room: Room) -> list[dict[str, Any]]:
+def _verdicts(resources: Resources) -> list[dict[str, Any]]:
     try:
-        return room.open_store().verdicts()
+        return resources.open_store().verdicts()
     except RetrompiError:
         return []
 
 
-def _dossier(model: str, room: Room) -> dict[str, Any]:
+def _dossier(model: str, resources: Resources) -> dict[str, Any]:
     from retrompi.render.dossier import model_dossier
 
-    return model_dossier(model, (), _verdicts(room))
+    return model_dossier(model, (), _verdicts(resources))
 
 
 def _head(card: dict[str, Any]) -> list[Part]:
@@ -77,13 +77,13 @@ def _table(card: dict[str, Any], source: str, words: str) -> list[Part]:
 
 def _rest(card: dict[str, Any], platform: str) -> list[Part]:
     cls = registry.model(card["name"])
-    room = platform or registry.own_platform(card["name"])
+    start_platform = platform or registry.own_platform(card["name"])
     differ = numbers.differences(cls)
     return [
         html.H2(_("Variants and rival hypotheses"), id="variants"),
         *(card_parts.variants(differ, cls.name.partition(":")[0]) if differ else [html.P(_("None."), className="soft")]),
         html.H2(_("How a job is started"), id="start"),
-        *card_parts.start(numbers.starts(card["name"], room), room),
+        *card_parts.start(numbers.starts(card["name"], start_platform), start_platform),
         html.H2(_("Collectives"), id="collectives"),
         html.P(_("The first matching row is used."), className="soft"),
         html.Details([html.Summary(_("{n} rows").format(n=len(card["collectives"]))), card_parts.collectives(card["collectives"])]),
@@ -96,18 +96,18 @@ def _rest(card: dict[str, Any], platform: str) -> list[Part]:
     ]
 
 
-def layout(query: Query, room: Room) -> Component:
+def layout(query: Query, resources: Resources) -> Component:
     """The card of one model, with filters on its numbers."""
     values, lines = read(PAGE.controls, query)
     lines += [_("'{name}' is left out: {name2}").format(name=name, name2=type(error).__name__) for name, error in registry.broken().items()]
-    card = _dossier(values["model"], room)
-    rooms = [{"label": _("its own"), "value": ""}, *menus.platforms(values["platform"])]
+    card = _dossier(values["model"], resources)
+    choices = [{"label": _("its own"), "value": ""}, *menus.platforms(values["platform"])]
     return html.Div(
         [
             html.Div(parts.notices(lines)),
             parts.controls(
                 parts.menu(_("Model"), "models-model", menus.models(), values["model"], wide=True),
-                parts.menu(_("Platform of the start"), "models-platform", rooms, values["platform"]),
+                parts.menu(_("Platform of the start"), "models-platform", choices, values["platform"]),
             ),
             html.Div(_head(card), id="models-head"),
             html.H2(_("Numbers"), id="numbers"),
@@ -118,7 +118,7 @@ def layout(query: Query, room: Room) -> Component:
     )
 
 
-def register(app: Dash, room: Room) -> None:
+def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks for the model and the filters."""
 
     @app.callback(
@@ -128,7 +128,7 @@ def register(app: Dash, room: Room) -> None:
     def other(model: str, platform: str | None) -> Any:
         if model not in registry.model_names() or (platform and not menus.is_platform(platform)):
             return no_update, no_update
-        card = _dossier(model, room)
+        card = _dossier(model, resources)
         return _head(card), _rest(card, platform or "")
 
     @app.callback(
@@ -138,4 +138,4 @@ def register(app: Dash, room: Room) -> None:
     def filtered(model: str, source: str | None, words: str | None) -> Any:
         if model not in registry.model_names():
             return no_update
-        return _table(_dossier(model, room), str(source or ""), str(words or "")[:80])
+        return _table(_dossier(model, resources), str(source or ""), str(words or "")[:80])

@@ -18,7 +18,7 @@ from retrompi.studio.state import Control, Query, choice, read, text
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 PAGE = Page(
     path="/platforms",
@@ -63,9 +63,9 @@ def _levels(platform: str) -> list[Part]:
 
 
 def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
-    room = registry.platform(card["name"])
-    every = numbers.room_numbers(card)
-    groups = numbers.groups(room, every)
+    platform = registry.platform(card["name"])
+    every = numbers.platform_numbers(card)
+    groups = numbers.groups(platform, every)
     # A platform of eight identical hosts shows each number once.
     told = {g.names[0] for g in groups} | {"link"}
     distinct = [n for n in every if n.name.rpartition(".")[0] in told]
@@ -80,7 +80,7 @@ def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
     return [
         card_parts.kinds(numbers.by_kind(distinct), source),
         html.P(left, className="soft"),
-        *card_parts.side_tables(numbers.sides(room, every), groups, some),
+        *card_parts.side_tables(numbers.sides(platform, every), groups, some),
         *card_parts.wire([n for n in some if n.area == "wire"], card["link"], [n for n in some if n.area == "loops"]),
     ]
 
@@ -88,12 +88,12 @@ def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
 def _card(platform: str) -> tuple[dict[str, Any], list[numbers.Group]]:
     from retrompi.render.dossier import platform_dossier
 
-    room = registry.platform(platform)
-    card = platform_dossier(room)
-    return card, numbers.groups(room, numbers.room_numbers(card))
+    loaded = registry.platform(platform)
+    card = platform_dossier(loaded)
+    return card, numbers.groups(loaded, numbers.platform_numbers(card))
 
 
-def layout(query: Query, room: Room) -> Component:
+def layout(query: Query, resources: Resources) -> Component:
     """The card of one platform, with filters on its numbers."""
     values, lines = read(PAGE.controls, query)
     chosen = values["platform"]
@@ -111,7 +111,7 @@ def layout(query: Query, room: Room) -> Component:
     )
 
 
-def register(app: Dash, room: Room) -> None:
+def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks for the platform and the filters."""
 
     @app.callback(

@@ -22,13 +22,13 @@ from retrompi.studio.page import Page
 from retrompi.studio.performance import perform
 from retrompi.studio.programs import MADE, chosen, shipped
 from retrompi.studio.state import Control, Query, choice, number, read, text
-from retrompi.studio.uploads import of_room
+from retrompi.studio.uploads import uploads_of
 from retrompi.studio.words import OUTCOME_WORDS, seconds
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 _MODES = ("natural", "shared", "distributed", "block", "cyclic")
 MOST_RANKS = 64
@@ -65,17 +65,18 @@ PAGE = Page(
 )
 
 
-def options(room: Room, session: str) -> list[dict[str, str]]:
+def options(resources: Resources, session: str) -> list[dict[str, str]]:
     """The dropdown options for replay: the session's uploads first."""
-    own = [{"value": f"upload:{u.id}", "label": _("your upload: {label}").format(label=u.label)} for u in room.uploads.of(session, "trace")]
+    uploads = resources.uploads.of(session, "trace")
+    own = [{"value": f"upload:{u.id}", "label": _("your upload: {label}").format(label=u.label)} for u in uploads]
     made = [{"value": name, "label": _("made: {label}").format(label=_(m.label))} for name, m in MADE.items()]
     return [*own, *made, *({"value": name, "label": _("recorded: {name}").format(name=name)} for name in shipped())]
 
 
-def layout(query: Query, room: Room) -> Component:
+def layout(query: Query, resources: Resources) -> Component:
     """The controls, the upload, and the result of the replay."""
     values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls))
-    known = options(room, parts.session())
+    known = options(resources, parts.session())
     if values["trace"] not in {o["value"] for o in known}:
         wrong.append(_("the trace of this link was uploaded in another browser session, or has been removed; upload it again"))
         values["trace"] = "made:broadcast"
@@ -120,7 +121,7 @@ def layout(query: Query, room: Room) -> Component:
                 html.Div([ranks, size], id="replay-made", style=made),
                 parts.overrides_field("replay-set", values["set"]),
             ),
-            *parts.upload_row("replay", _("Upload a trace"), room.limits.upload_B,
+            *parts.upload_row("replay", _("Upload a trace"), resources.limits.upload_B,
                               _("one file for all ranks, or an archive (tar, zip) with one file per rank; plain, gzip or zstd"),
                               _(": pack it with zstd or gzip")),
     ]  # fmt: skip
@@ -207,9 +208,9 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
     return html.Div(out)
 
 
-def register(app: Dash, room: Room) -> None:
+def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks: everything follows the controls; an upload is selected as soon as it is complete."""
-    of_room(room)
+    uploads_of(resources)
     parts.register_graph(app, "replay-bytes", "replay-messages")
     homes.register(app, "replay")
 
@@ -221,11 +222,11 @@ def register(app: Dash, room: Room) -> None:
         if contents is None:
             return no_update, no_update, no_update, no_update
         try:
-            upload = room.uploads.add(parts.session(), filename, contents)
+            upload = resources.uploads.add(parts.session(), filename, contents)
         except UsageError as error:
             return no_update, no_update, parts.notices([str(error)]), None
         said = parts.uploaded_line(upload.label, upload.bytes)
-        return options(room, parts.session()), f"upload:{upload.id}", said, None
+        return options(resources, parts.session()), f"upload:{upload.id}", said, None
 
     @app.callback(Output("replay-made", "style"), Input("replay-trace", "value"))
     def made(name: str | None) -> dict[str, str]:
@@ -240,7 +241,7 @@ def register(app: Dash, room: Room) -> None:
         path = label = ""
         if asked["trace"].startswith("upload:"):
             with entries.entered("replay-trace"):
-                found, upload = room.uploads.find(parts.session(), asked["trace"].removeprefix("upload:"))
+                found, upload = resources.uploads.find(parts.session(), asked["trace"].removeprefix("upload:"))
             path, label = str(found), upload.label
         asked["size"] = _bytes(asked["size"])
         name = asked["trace"]
@@ -250,7 +251,7 @@ def register(app: Dash, room: Room) -> None:
 
     def show(r: Any) -> Any:
         figures = r.get("figures", {})
-        chart = charts.keep(room, parts.session(), r["chart"]) if "chart" in r else ""
+        chart = charts.keep(resources, parts.session(), r["chart"]) if "chart" in r else ""
         drawn, matrix = ({} if has else {"display": "none"} for has in (chart, "bytes" in figures))
         return (_facts(r), drawn, chart, matrix, figures.get("bytes", pending()), figures.get("messages", pending()), _rank_tables(r))
 
@@ -262,7 +263,7 @@ def register(app: Dash, room: Room) -> None:
         return line, {"display": "none"}, no_update, no_update, no_update, no_update, ""
 
     parts.register_job(
-        app, room, "replay", [Input(c.id, c.property) for c in PAGE.controls], begin,
+        app, resources, "replay", [Input(c.id, c.property) for c in PAGE.controls], begin,
         parts.outputs("replay-said.children", "replay-figures.style", "replay-timeline.src", "replay-matrix.style",
                       "replay-bytes.figure", "replay-messages.figure", "replay-tables.children"),
         show, failed=failed, blame=blame,

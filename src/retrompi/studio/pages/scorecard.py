@@ -24,7 +24,7 @@ from retrompi.studio.statements import read as stored
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 A_PAGE = 40
 """Statements on one page of the list."""
@@ -46,10 +46,10 @@ PAGE = Page(
 )
 
 
-def _known(room: Room) -> tuple[list[Statement], str]:
+def _statements(resources: Resources) -> tuple[list[Statement], str]:
     """(every statement, a problem with the store or "")."""
     try:
-        return stored(room.open_store()), ""
+        return stored(resources.open_store()), ""
     except RetrompiError:
         return stored(), _("There is no store yet; judging creates one.")
 
@@ -142,10 +142,10 @@ def _overview(everything: Sequence[Statement]) -> list[Part]:
     return [*_by(everything), statement_cards.matrix(matrix(everything))]
 
 
-def layout(query: Query, room: Room) -> Component:
+def layout(query: Query, resources: Resources) -> Component:
     """Counts, the verdict matrix, filters, and the matching statements."""
     values, lines = read(PAGE.controls, query)
-    everything, trouble = _known(room)
+    everything, trouble = _statements(resources)
     want = _choice([values[c.key] for c in FILTERS])
     found = chosen(everything, want)
     at, first, last = _at(found, int(values["page"]))
@@ -197,7 +197,7 @@ def layout(query: Query, room: Room) -> Component:
     )
 
 
-def register(app: Dash, room: Room) -> None:
+def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks for filters, the pages of the list, and judging in the background."""
 
     @app.callback(
@@ -217,7 +217,7 @@ def register(app: Dash, room: Room) -> None:
     )
     def shown(*values: Any) -> Any:
         filters, at = values[: len(FILTERS)], values[-1]
-        everything, _when = _known(room)
+        everything, _when = _statements(resources)
         found = chosen(everything, _choice(filters))
         step = parts.changed_by("scorecard-next") - parts.changed_by("scorecard-previous")
         wanted = (at if isinstance(at, int) else 1) + step if step else at if parts.changed_by("scorecard-judged") else 1
@@ -231,11 +231,11 @@ def register(app: Dash, room: Room) -> None:
             raise UsageError(f"no paper '{str(paper)[:60]}'{nearest(str(paper)[:60], papers())}", code="unknown-paper")
         keys = [paper] if paper else []
         told = _("judging {paper}").format(paper=keys[0] if keys else _("all papers"))
-        return told, judging.run, (room.store, keys)
+        return told, judging.run, (resources.store, keys)
 
     parts.register_job(
         app,
-        room,
+        resources,
         "scorecard",
         [Input("scorecard-judge", "n_clicks")],
         begin,

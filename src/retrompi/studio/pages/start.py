@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 PAGE = Page(
     path="/", title=lazy("Start"), order=0, help=lazy("Historical MPI runtimes as processes, channels and an operating system."),
@@ -40,7 +40,7 @@ def _first(told: Mapping[str, Any]) -> tuple[int, int, int]:
     return packet, quantum, min(range(len(rates) - 1), key=lambda i: float(rates[i + 1] / rates[i]))
 
 
-def layout(query: Query, room: Room) -> Component:
+def layout(query: Query, resources: Resources) -> Component:
     """The story, three doors, and a card for every page."""
     cards = [
         html.Li([html.H2(dcc.Link(_(page.title), href=page.path)), html.P(_(page.help))], className="card")
@@ -111,9 +111,9 @@ def _doors() -> Component:
     return html.Nav([html.H2(_("Three ways on")), html.Ul(items, className="cards")], **{"aria-label": _("Three ways on")})
 
 
-def first(query: Query, room: Room) -> Any:
+def first(query: Query, resources: Resources) -> Any:
     """(the story as a job, its figure, whether it is the same for everybody) for `retrompi.studio.first`."""
-    return (_("the story"), story.told, (room.places,)), _begun, True
+    return (_("the story"), story.told, (resources.places,)), _begun, True
 
 
 def _begun(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _axes(told: Mapping[str, Any]) -> dict[str, Any]:
     return dict(json.loads(made.to_json())["layout"])
 
 
-def register(app: Dash, room: Room) -> None:
+def register(app: Dash, resources: Resources) -> None:
     """What is dragged is drawn by assets/story.js; a message that is played is simulated."""
     app.clientside_callback(
         ClientsideFunction("retrompi_story", "begin"), Output("start-drawn", "data"), Output("start-whatif", "href"),
@@ -163,10 +163,11 @@ def register(app: Dash, room: Room) -> None:
         return _("one message of {size}").format(size=size), scenes, ([asked], "there")
 
     parts.register_job(
-        app, room, "start-message", [Input("start-play", "n_clicks")], message, parts.outputs("start-scenes.data"),
+        app, resources, "start-message", [Input("start-play", "n_clicks")], message, parts.outputs("start-scenes.data"),
         lambda found: [m["scene"] for m in found if "scene" in m], states=[State("start-drawn", "data")], prevent_initial_call=True,
     )  # fmt: skip
     parts.register_job(
-        app, room, "start", [Input("start-ask", "data")], lambda ask: (_("the story"), story.told, (room.places,)) if ask else None,
+        app, resources, "start", [Input("start-ask", "data")],
+        lambda ask: (_("the story"), story.told, (resources.places,)) if ask else None,
         parts.outputs("start-shown.children"), _story,
     )  # fmt: skip

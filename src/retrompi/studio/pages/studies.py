@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dash.development.base_component import Component
 
     from retrompi.studies.design import Study
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 _FORM = ("scenario", "key", "values", "key2", "values2")
 CHOSEN = Control("studies-study", "value", "study", "", text(120))
@@ -47,9 +47,9 @@ PAGE = Page(
 )
 
 
-def _listed(room: Room) -> list[studying.Listed]:
+def _listed(resources: Resources) -> list[studying.Listed]:
     try:
-        return studying.listed(room.open_store())
+        return studying.listed(resources.open_store())
     except RetrompiError:  # no store exists yet; a run creates it
         return studying.listed(None)
 
@@ -67,15 +67,17 @@ def _scenarios() -> list[dict[str, str]]:
     return [{"value": name, "label": f"{scenario.title or name} ({name})"} for name, scenario in catalogue.scenarios().items()]
 
 
-def _view(room: Room, which: str, metric: str, x: str, by: Sequence[str], panel: Sequence[str]) -> tuple[list[Part], tuple[str, ...]]:
+def _view(
+    resources: Resources, which: str, metric: str, x: str, by: Sequence[str], panel: Sequence[str]
+) -> tuple[list[Part], tuple[str, ...]]:
     """(the display of a study, its axes)."""
     if not which:
         return [], ()
-    known = next((s for s in _listed(room) if which in (s.key, s.name)), None)
+    known = next((s for s in _listed(resources) if which in (s.key, s.name)), None)
     if known is not None and not known.done:
         return study_parts.unrun(known), ()
     try:
-        found = studying.shown(room.open_store(), which, metric, x, by, panel)
+        found = studying.shown(resources.open_store(), which, metric, x, by, panel)
     except RetrompiError as error:
         return [parts.notices([str(error)])], () if known is None else known.axes
     return study_parts.shown(found), found.axes
@@ -89,7 +91,7 @@ _OF_KEY = ("unknown-parameter", "unknown-key", "bad-usage", "nothing-varies")
 """Codes of errors that are the key's; all others are those of its values."""
 
 
-def _asked(values: Sequence[Any]) -> Study:
+def _study_of(values: Sequence[Any]) -> Study:
     """The study that the form describes. Raises WrongEntries."""
     scenario, *told = (str(v or "") for v in values)
     pairs = [(told[0], told[1]), (told[2], told[3])]
@@ -114,7 +116,7 @@ def _form_line(values: Sequence[Any]) -> tuple[list[Part], dict[str, str]]:
         advice = _("Give a key and its values: a list (a,b,c), a range by a factor (8KiB..32KiB:x2) or by steps (1..9:+2).")
         return [html.Span(advice, className="soft")], {}
     try:
-        study = _asked(values)
+        study = _study_of(values)
     except entries.WrongEntries as error:
         return [], error.lines
     from retrompi.studies.design import count
@@ -122,16 +124,16 @@ def _form_line(values: Sequence[Any]) -> tuple[list[Part], dict[str, str]]:
     return [html.Span(_("{count} points").format(count=count(study)))], {}
 
 
-def layout(query: Query, room: Room) -> Component:
+def layout(query: Query, resources: Resources) -> Component:
     """The list, the chosen study, and the form of a new one."""
     values, lines = read(PAGE.controls, query)
-    some = _listed(room)
+    some = _listed(resources)
     which = values["study"]
     if which and not any(which in (s.key, s.name) for s in some):
         lines.append(_("no study '{which}' in this store").format(which=which[:60]))
         which = ""
     try:
-        content, axes = _view(room, which, values["metric"], values["x"], values["by"], values["panel"])
+        content, axes = _view(resources, which, values["metric"], values["x"], values["by"], values["panel"])
     except RetrompiError as error:
         content, axes = [parts.notices([str(error)])], ()
     lines += [_("this study does not vary '{v}'").format(v=v[:60]) for k in ("by", "panel") for v in values[k] if v not in axes]
@@ -191,7 +193,7 @@ def layout(query: Query, room: Room) -> Component:
     )
 
 
-def register(app: Dash, room: Room) -> None:
+def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks for choosing, showing and running studies."""
     entries.register(app, "studies-form")
 
@@ -201,7 +203,7 @@ def register(app: Dash, room: Room) -> None:
         prevent_initial_call=True,
     )  # fmt: skip
     def chosen(ran: Any, clicks: list[int | None], now: str | None) -> Any:
-        some = _listed(room)
+        some = _listed(resources)
         if parts.changed_by("studies-ran"):
             number = str(ran.get("study", "")) if isinstance(ran, dict) else ""
             # A predefined study has a number once it was run.
@@ -221,7 +223,7 @@ def register(app: Dash, room: Room) -> None:
     def view(which: str | None, _ran: Any, metric: Any, x: Any, by: Any, panel: Any) -> Any:
         if parts.changed_by("studies-study"):
             metric, x, by, panel = "", "", [], []
-        content, axes = _view(room, str(which or ""), str(metric or "")[:60], str(x or ""), _texts(by), _texts(panel))
+        content, axes = _view(resources, str(which or ""), str(metric or "")[:60], str(x or ""), _texts(by), _texts(panel))
         return content, _axes(axes), _axes(axes, False), _axes(axes, False), metric, x or None, by, panel
 
     @app.callback(Output("studies-form", "children"), *(Input(c.id, c.property) for c in FORM), prevent_initial_call=True)
@@ -235,19 +237,19 @@ def register(app: Dash, room: Room) -> None:
         from retrompi.studies import design
 
         if parts.changed_by("studies-vary") and vary:
-            study = _asked(form)
+            study = _study_of(form)
         elif parts.changed_by("studies-run") and run:
             if not which:
                 with entries.entered("studies-study"):
                     raise UsageError(_("choose a study first"), code="missing-option")
-            study = studying.found(room.open_store(), which)
+            study = studying.found(resources.open_store(), which)
             design.check(study, studying.MOST_POINTS)
         else:
             return None
-        return _("study {name}").format(name=study.name), studying.run, (room.store, study.definition())
+        return _("study {name}").format(name=study.name), studying.run, (resources.store, study.definition())
 
     parts.register_job(
-        app, room, "studies", [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")], begin,
+        app, resources, "studies", [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")], begin,
         parts.outputs("studies-ran.data"), lambda result: result,
         states=[State("studies-study", "value"), *(State(c.id, c.property) for c in FORM)], resumes=True,
         failed=lambda state: {"failed": state.id},

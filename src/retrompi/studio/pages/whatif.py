@@ -26,7 +26,7 @@ from retrompi.studio.words import OUTCOME_WORDS
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.resources import Resources
 
 MOST_SETS = 40
 _WAIT_TO_KEEP = 8.0
@@ -60,7 +60,7 @@ PAGE = Page(
 )
 
 
-def layout(query: Query, room: Room) -> Component:
+def layout(query: Query, resources: Resources) -> Component:
     """The sliders as given by the query beside the figure, which stays in view; on a phone the figure comes first."""
     values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls))
     model, platform, mode = values["model"], values["platform"], values["mode"]
@@ -116,7 +116,7 @@ def layout(query: Query, room: Room) -> Component:
         [
             html.Div(parts.notices([*wrong, *refused]), id="whatif-wrong"),
             parts.bench(asked, shown),
-            dcc.Store(id="whatif-slots", data=_told(model, platform, mode, known)),
+            dcc.Store(id="whatif-slots", data=_slider_data(model, platform, mode, known)),
             dcc.Store(id="whatif-sets", data=sets),
             dcc.Store(id="whatif-question"),
             dcc.Store(id="whatif-drawn"),
@@ -124,7 +124,7 @@ def layout(query: Query, room: Room) -> Component:
     )
 
 
-def first(query: Query, room: Room) -> Any:
+def first(query: Query, resources: Resources) -> Any:
     """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.first`."""
     from retrompi.studio import drawing
 
@@ -133,11 +133,11 @@ def first(query: Query, room: Room) -> Any:
         return None
     model, platform, mode = values["model"], values["platform"], values["mode"]
     sets, _notes = _meant(model, platform, slots_for(model, platform, mode, values["set"]), values["set"])
-    asked = _asked({"model": model, "platform": platform, "mode": mode, "sets": sets})
+    asked = _question_parts({"model": model, "platform": platform, "mode": mode, "sets": sets})
     wanted = (
         _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
         runs.what_if,
-        (room.places, *asked),
+        (resources.places, *asked),
     )
     return wanted, lambda answer: drawing.what_if_figure(answer, values["series"], values["y"]), True
 
@@ -171,7 +171,7 @@ def _left_out(name: str, value: str) -> str:
     return _("set={name}={value} in this link was left out: the curves below are without it").format(name=name, value=value)
 
 
-def _told(model: str, platform: str, mode: str, known: tuple[Slot, ...]) -> dict[str, Any]:
+def _slider_data(model: str, platform: str, mode: str, known: tuple[Slot, ...]) -> dict[str, Any]:
     """Data for assets/whatif.js: the positions of every slider, and the units."""
     return {
         "model": model, "platform": platform, "mode": mode, "units": {u: dict(units.UNITS[u]) for u in {units.canonical(s.unit) for s in
@@ -228,7 +228,7 @@ def _command(model: str, platform: str, mode: str, known: tuple[Slot, ...], sets
     return command_line(model, platform, mode, overrides(known, sets))
 
 
-def register(app: Dash, room: Room) -> None:
+def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks: sliders and entries update each other in the browser; their values are simulated in the background."""
     from retrompi.studio import drawing
 
@@ -271,48 +271,48 @@ def register(app: Dash, room: Room) -> None:
         kept = {k: v for k, v in before.items() if k in names}
         told = parts.notices(wrong) if wrong else None
         question = {"model": model, "platform": platform, "mode": mode, "sets": kept}
-        return (_groups(known, kept), _told(model, platform, mode, known), titles.modes(offered), mode, menus.platforms(platform), platform,
-                homes.apart("whatif", model, platform).children, told, kept, question)  # fmt: skip
+        return (_groups(known, kept), _slider_data(model, platform, mode, known), titles.modes(offered), mode,
+                menus.platforms(platform), platform, homes.apart("whatif", model, platform).children, told, kept, question)  # fmt: skip
 
     parts.register_graph(app, "whatif-figure")
 
     def begin(question: Any) -> Any:
         if not question:
             return None
-        model, platform, mode, sets = _asked(question)
+        model, platform, mode, sets = _question_parts(question)
         return (
             _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
             runs.what_if,
-            (room.places, model, platform, mode, sets),
+            (resources.places, model, platform, mode, sets),
         )
 
-    def drawn(job: Any) -> dict[str, Any] | None:
+    def draws_result(job: Any) -> dict[str, Any] | None:
         """The result of a job of draws; None before it ends, or when it is gone."""
         with suppress(UsageError):
-            found: dict[str, Any] | None = room.jobs.state(parts.text(job), parts.session()).result
+            found: dict[str, Any] | None = resources.jobs.state(parts.text(job), parts.session()).result
             return found
         return None
 
     def show(answer: dict[str, Any], series: str, y: str, switch: Any, job: Any, _drawn: Any) -> Any:
-        answer = intervals.beside(answer, drawn(job) if switch and job else None)
+        answer = intervals.beside(answer, draws_result(job) if switch and job else None)
         base = answer["base"]
         command = command_line(base["model"], base["platform"], base["mode"], (answer["changed"] or base)["sets"])
         return drawing.what_if_figure(answer, series, y), _outcome(answer), _numbers(answer, series), command
 
     parts.register_job(
-        app, room, "whatif", [Input("whatif-question", "data")], begin,
+        app, resources, "whatif", [Input("whatif-question", "data")], begin,
         parts.outputs("whatif-figure.figure", "whatif-outcome.children", "whatif-numbers.children", "whatif-command.children"),
         show, views=[Input("whatif-series", "value"), Input("whatif-y", "value"), Input("whatif-interval", "value"),
                      Input("whatif-draws-job", "data"), Input("whatif-drawn", "data")],
     )  # fmt: skip
 
     def begin_stops(touched: Any) -> Any:
-        model, platform, mode, _sets = _asked(touched)
+        model, platform, mode, _sets = _question_parts(touched)
         wanted = _stops(model, platform, mode, touched)
         title = _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode)
-        return title, stops.simulate, (room.places, model, platform, mode, wanted)
+        return title, stops.simulate, (resources.places, model, platform, mode, wanted)
 
-    stops.install(app.server, room, begin_stops)
+    stops.install(app.server, resources, begin_stops)
     app.clientside_callback(ClientsideFunction("retrompi_whatif", "shown"), Input("whatif-figure", "figure"),
                             Input("whatif-cancel", "hidden"), State("whatif-series", "value"))  # fmt: skip
 
@@ -320,17 +320,17 @@ def register(app: Dash, room: Room) -> None:
         if not question or not switch:
             return None
         try:
-            model, platform, mode, sets = _asked(question)
+            model, platform, mode, sets = _question_parts(question)
         except entries.WrongEntries:  # the job of the curve tells it
             return None
         return (
             _("draws of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
             intervals.what_if,
-            (room.places, model, platform, mode, sets),
+            (resources.places, model, platform, mode, sets),
         )
 
     parts.register_job(
-        app, room, "whatif-draws", [Input("whatif-question", "data"), Input("whatif-interval", "value")], begin_draws,
+        app, resources, "whatif-draws", [Input("whatif-question", "data"), Input("whatif-interval", "value")], begin_draws,
         parts.outputs("whatif-drawn.data"), lambda told: secrets.token_urlsafe(6),
     )  # fmt: skip
 
@@ -341,9 +341,9 @@ def register(app: Dash, room: Room) -> None:
     def keep(_clicks: int | None, question: Any) -> str:
         if not question:
             return ""
-        job = room.jobs.submit(parts.session(), _("keeping a run"), runs.keep, room.places, *_asked(question),
+        job = resources.jobs.submit(parts.session(), _("keeping a run"), runs.keep, resources.places, *_question_parts(question),
                                client=parts.client())  # fmt: skip
-        state = room.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
+        state = resources.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
         if state.status != "done":
             return state.error or _("it is being simulated for the store; 'retrompi runs list' will show it")
         return _("run {run} of the store").format(run=state.result["run"]) + (_(" (it was there already)") if state.result["there"] else "")
@@ -358,7 +358,7 @@ def _named(sets: Any) -> dict[str, str]:
     return sets
 
 
-def _asked(question: Any) -> tuple[str, str, str, list[str]]:
+def _question_parts(question: Any) -> tuple[str, str, str, list[str]]:
     """(model, platform, mode, overrides) of untrusted data from the browser."""
     if not isinstance(question, dict):
         raise UsageError("a what-if has a model, a platform, a mode and overrides", code="missing-option")

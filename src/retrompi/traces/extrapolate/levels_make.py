@@ -213,7 +213,7 @@ class Amounts:
             out.append(self._value(kind, features) if kind is not None else 0.0)
         return out
 
-    def told(self) -> list[dict[str, Any]]:
+    def level_rows(self) -> list[dict[str, Any]]:
         """A row for each level: its share of the operations of the largest recording, and the mean over its calls of the largest relative
         error of their law at a recorded size."""
         total = sum(self._share.values()) or 1.0
@@ -334,7 +334,7 @@ def told_levels(found: Levels, amounts: Amounts, ranks: int, grid: str) -> Repor
         same = rows.setdefault((row["action"], row["peers"], row["law"]), {**row, "calls": 0})
         same["calls"] += count
     grids = {p: str(g) for p, g in found.grids.items()} | {ranks: grid}
-    return Report(law, grids, len(members), sorted(rows.values(), key=lambda row: -row["calls"]), amounts.told())
+    return Report(law, grids, len(members), sorted(rows.values(), key=lambda row: -row["calls"]), amounts.level_rows())
 
 
 def _row_of_call(found: Levels, item: int) -> dict[str, Any]:

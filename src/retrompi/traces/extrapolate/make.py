@@ -74,8 +74,8 @@ class _Writer:
         key = self.pattern.key(rank, self.grid)
         of = self.pattern.classes.get(key)
         if of is None:
-            raise Refused(f"rank {rank} of {self.grid.size} is at a place ({_told(self.grid.place(rank))}) that no rank of the largest "
-                          f"recording has, on {self.top}")  # fmt: skip
+            raise Refused(f"rank {rank} of {self.grid.size} is at a place ({_place_text(self.grid.place(rank))}) that no rank of the "
+                          f"largest recording has, on {self.top}")  # fmt: skip
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._plan(of, rank)
@@ -199,6 +199,6 @@ class _Writer:
             self.received[peers[1], rank, -1] += 1
 
 
-def _told(place: str) -> str:
+def _place_text(place: str) -> str:
     words = {"L": "first", "H": "last", "I": "between", "S": "alone"}
     return ", ".join(f"axis {a + 1} {words[c]}" for a, c in enumerate(place[1:]))

@@ -43,7 +43,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         return 1 / float(end - begin)
 
     def measure(asked: Resolved) -> dict[str, Any]:
-        cores = int(asked.room.hosts[0].cores)
+        cores = int(asked.platform.hosts[0].cores)
         one = speed(asked, 1, fraction)
         efficiency = {n: speed(asked, n, fraction) / one / n for n in range(1, cores + 1)}
         low, high = 0.0, 1.0

@@ -196,7 +196,7 @@ static bool epoch(Rank *r, const char *action, MPI_Group group, const Win *w) {
   int n = 0;
   int *const members = ranks_of_group(r, group, &n);
   if (n > 0) {
-    char *p = group_text(line(r, action, (size_t)n * ROOM_EACH), members, n);
+    char *p = group_text(line(r, action, (size_t)n * SPACE_EACH), members, n);
     end_line(r, ATTR(p, "win", w->id));
   }
   free(members);

@@ -12,7 +12,7 @@ USE(Allreduce)
 // Under SMPI all ranks live in this process: the first member to arrive at the n-th object made from a parent numbers it, without
 // simulating a message.
 static struct { int kind, parent, sequence, leader, id; } * made;
-static int made_count, made_room, numbered[2];
+static int made_count, made_capacity, numbered[2];
 
 // Groups that do not share all members may begin with the same rank: a group of participants is known by all of them.
 static int of_group(const Comm *c) {
@@ -24,9 +24,9 @@ static int of_group(const Comm *c) {
 static int look_up(int kind, int parent, int sequence, int leader) {
   for (int i = made_count - 1; i >= 0; i--)
     if (made[i].kind == kind && made[i].parent == parent && made[i].sequence == sequence && made[i].leader == leader) return made[i].id;
-  if (made_count == made_room) {
-    made_room = made_room == 0 ? 64 : 2 * made_room;
-    made = realloc(made, (size_t)made_room * sizeof *made);
+  if (made_count == made_capacity) {
+    made_capacity = made_capacity == 0 ? 64 : 2 * made_capacity;
+    made = realloc(made, (size_t)made_capacity * sizeof *made);
     if (made == NULL) abort();
   }
   const int id = ++numbered[kind & 1];
@@ -199,7 +199,7 @@ static Comm *made_from(Rank *r, const char *action, Comm *parent, MPI_Comm handl
 }
 
 static void intra_line(Rank *r, const char *action, const Comm *parent, const Comm *c) {
-  char *p = num(line(r, action, (size_t)c->size * ROOM_EACH), c->id);
+  char *p = num(line(r, action, (size_t)c->size * SPACE_EACH), c->id);
   p = group_text(p, c->world, c->size);
   end_line(r, of_comm(p, parent));
 }
@@ -304,7 +304,7 @@ DEFINE(Intercomm_create, (MPI_Comm local, int local_leader, MPI_Comm peers, int 
   c->id = agree(r, parent, *made, KIND_INTER, c->world[0]);
 #endif
   enlist(r, *made, c);
-  char *p = num(line(r, "intercomm_create", (size_t)(c->size + c->remote_size) * ROOM_EACH), c->id);
+  char *p = num(line(r, "intercomm_create", (size_t)(c->size + c->remote_size) * SPACE_EACH), c->id);
   p = group_text(p, c->world, c->size);
   end_line(r, of_comm(group_text(p, c->remote, c->remote_size), parent));
   return leave(r, rc);
@@ -390,7 +390,7 @@ static int cartesian(Rank *r, MPI_Comm parent_handle, MPI_Comm handle, int given
     free(dims);
     return leave(r, MPI_SUCCESS);
   }
-  char *p = num(line(r, "cart_create", (size_t)(c->size + 2 * n) * ROOM_EACH), c->id);
+  char *p = num(line(r, "cart_create", (size_t)(c->size + 2 * n) * SPACE_EACH), c->id);
   p = group_text(p, c->world, c->size);
   p = text(p, " dims=");
   for (int i = 0; i < n; i++) p = digits(i > 0 ? text(p, "x") : p, dims[i]);
@@ -435,7 +435,7 @@ static int graph(Rank *r, MPI_Comm parent_handle, MPI_Comm handle) {
   } else {
     PMPI_Dist_graph_neighbors(handle, c->in, in, weights, c->out, out, weights + c->in);
   }
-  char *p = num(line(r, "graph_create", (size_t)(c->size + c->in + c->out) * ROOM_EACH), c->id);
+  char *p = num(line(r, "graph_create", (size_t)(c->size + c->in + c->out) * SPACE_EACH), c->id);
   p = group_text(p, c->world, c->size);
   p = neighbours(p, " in=", in, c->in);
   p = neighbours(p, " out=", out, c->out);

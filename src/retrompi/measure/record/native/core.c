@@ -131,7 +131,7 @@ static const char *clock_name(void) {
 // --- the trace file ---------------------------------------------------------------------------------------------------------
 
 // A shared mapping of the file: what is written there survives the process, however it ends.
-static bool map_window(Rank *r, size_t room) {
+static bool map_window(Rank *r, size_t space) {
   uint64_t offset = r->base;
   if (r->map != NULL) {
     offset += (uint64_t)(r->at - r->map);
@@ -139,7 +139,7 @@ static bool map_window(Rank *r, size_t room) {
     r->map = NULL;
   }
   const uint64_t first = offset & ~(uint64_t)(PAGE - 1);
-  size_t length = (size_t)(offset - first) + room + WINDOW;
+  size_t length = (size_t)(offset - first) + space + WINDOW;
   length = (length + PAGE - 1) & ~(PAGE - 1);
   // Allocated in advance, since a store into a hole on a full disk would kill the program.
   if (posix_fallocate(r->fd, (off_t)first, (off_t)length) != 0) return false;
@@ -153,10 +153,10 @@ static bool map_window(Rank *r, size_t room) {
   return true;
 }
 
-static char drop[ROOM * 4];  // lines go here when the disk is full
+static char drop[LINE_SPACE * 4];  // lines go here when the disk is full
 
-static char *reserve(Rank *r, size_t room) {
-  if (UNLIKELY((size_t)(r->end - r->at) < room) && !map_window(r, room)) {
+static char *reserve(Rank *r, size_t space) {
+  if (UNLIKELY((size_t)(r->end - r->at) < space) && !map_window(r, space)) {
     if (r->state->phase == 1) fprintf(stderr, "retrompi record: rank %d: no room for its trace; it ends here\n", r->world);
     r->state->phase = 4;
     r->on = false;
@@ -209,10 +209,10 @@ static char *burst(Rank *r, char *p) {
   return p;
 }
 
-// A line that does not fit is lost entirely: `room` is an upper bound on its length.
-char *line(Rank *r, const char *action, size_t room) {
-  char *p = r->silent ? NULL : reserve(r, room + ROOM);
-  if (UNLIKELY(p == NULL)) return room + ROOM <= sizeof drop ? drop : scratch(r, 3, room + ROOM);
+// A line that does not fit is lost entirely: `space` is an upper bound on its length.
+char *line(Rank *r, const char *action, size_t space) {
+  char *p = r->silent ? NULL : reserve(r, space + LINE_SPACE);
+  if (UNLIKELY(p == NULL)) return space + LINE_SPACE <= sizeof drop ? drop : scratch(r, 3, space + LINE_SPACE);
   if (r->pending >= threshold && r->pending > 0) p = burst(r, p);
   p = digits(p, r->world);
   *p++ = ' ';
@@ -248,7 +248,7 @@ void unsupported(Rank *r, const char *action) {
 
 // Writes the computation up to here now instead of before the next line.
 static void tell_burst(Rank *r) {
-  char *p = r->silent || r->pending <= 0 ? NULL : reserve(r, ROOM);
+  char *p = r->silent || r->pending <= 0 ? NULL : reserve(r, LINE_SPACE);
   if (p == NULL) return;
   p = burst(r, p);
   r->at = p;

@@ -108,12 +108,12 @@ DEFINE(X(Imrecv), (void *buf, COUNT n, MPI_Datatype type, MPI_Message *message, 
 // Each has a blocking form and one with a request: BOTH generates them from the parameters, the arguments and the fields of the line.
 // The last sees r, c (the communicator), p (the line so far), n (the other side's number of ranks); it advances p.
 
-#define BOTH(name, iname, action, params, args, room, ...)                        \
+#define BOTH(name, iname, action, params, args, space, ...)                       \
   DEFINE(X(name), (UNPACK params, MPI_Comm comm)) {                               \
     CALL(X(name), (UNPACK args, comm));                                           \
     Comm *const c = comm_of(r, comm);                                             \
     const int n = c->inter ? c->remote_size : c->size;                            \
-    char *p = line(r, action, (size_t)(room)*ROOM_EACH);                          \
+    char *p = line(r, action, (size_t)(space)*SPACE_EACH);                        \
     (void)n;                                                                      \
     __VA_ARGS__;                                                                  \
     end_line(r, of_comm(p, c));                                                   \
@@ -123,7 +123,7 @@ DEFINE(X(Imrecv), (void *buf, COUNT n, MPI_Datatype type, MPI_Message *message, 
     CALL(X(iname), (UNPACK args, comm, request));                                 \
     Comm *const c = comm_of(r, comm);                                             \
     const int n = c->inter ? c->remote_size : c->size;                            \
-    char *p = line(r, "i" action, (size_t)(room)*ROOM_EACH);                      \
+    char *p = line(r, "i" action, (size_t)(space)*SPACE_EACH);                    \
     (void)n;                                                                      \
     __VA_ARGS__;                                                                  \
     p = of_comm(p, c);                                                            \

@@ -46,10 +46,10 @@ API void exit(int status) {
     return next args;                       \
   }
 FORTRAN(int32_t, iargc, (void), ())
-FORTRAN(void, getarg_i4, (int32_t * at, char *value, size_t room), (at, value, room))
-FORTRAN(void, getarg_i8, (int64_t * at, char *value, size_t room), (at, value, room))
-FORTRAN(void, get_command_i4, (char *value, int32_t *length, int32_t *status, size_t room), (value, length, status, room))
-FORTRAN(void, get_command_i8, (char *value, int64_t *length, int64_t *status, size_t room), (value, length, status, room))
-FORTRAN(void, get_command_argument_i4, (int32_t * at, char *value, int32_t *length, int32_t *status, size_t room), (at, value, length, status, room))
-FORTRAN(void, get_command_argument_i8, (int64_t * at, char *value, int64_t *length, int64_t *status, size_t room), (at, value, length, status, room))
+FORTRAN(void, getarg_i4, (int32_t * at, char *value, size_t size), (at, value, size))
+FORTRAN(void, getarg_i8, (int64_t * at, char *value, size_t size), (at, value, size))
+FORTRAN(void, get_command_i4, (char *value, int32_t *length, int32_t *status, size_t size), (value, length, status, size))
+FORTRAN(void, get_command_i8, (char *value, int64_t *length, int64_t *status, size_t size), (value, length, status, size))
+FORTRAN(void, get_command_argument_i4, (int32_t * at, char *value, int32_t *length, int32_t *status, size_t size), (at, value, length, status, size))
+FORTRAN(void, get_command_argument_i8, (int64_t * at, char *value, int64_t *length, int64_t *status, size_t size), (at, value, length, status, size))
 #endif

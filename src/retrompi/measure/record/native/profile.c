@@ -31,9 +31,9 @@ struct Profile {
   struct rusage usage;
   int label;  // of the open section; -1: none
   Section *sections;
-  size_t sections_known, sections_room;
+  size_t sections_known, sections_capacity;
   Row *rows;  // open addressing; name NULL: free slot
-  size_t rows_known, rows_room;
+  size_t rows_known, rows_capacity;
 };
 
 int64_t profile_clock(void) {
@@ -59,9 +59,9 @@ Profile *profile_begin(int rank, int ranks) {
   p->rank = rank;
   p->ranks = ranks;
   p->label = -1;
-  p->sections_room = 256;  // allocated up front, so that an early section does not wait for memory
-  p->sections = grown(NULL, p->sections_room * sizeof *p->sections);
-  memset(p->sections, 0, p->sections_room * sizeof *p->sections);
+  p->sections_capacity = 256;  // allocated up front, so that an early section does not wait for memory
+  p->sections = grown(NULL, p->sections_capacity * sizeof *p->sections);
+  memset(p->sections, 0, p->sections_capacity * sizeof *p->sections);
   getrusage(RUSAGE_SELF, &p->usage);
   p->begin = profile_clock();
   return p;
@@ -75,9 +75,9 @@ void profile_section(Profile *p, int level, int64_t now) {
     p->label = -1;
   }
   if (level < 0) return;
-  if (p->sections_known == p->sections_room) {
-    p->sections_room *= 2;
-    p->sections = grown(p->sections, p->sections_room * sizeof *p->sections);
+  if (p->sections_known == p->sections_capacity) {
+    p->sections_capacity *= 2;
+    p->sections = grown(p->sections, p->sections_capacity * sizeof *p->sections);
   }
   Section *const s = &p->sections[p->sections_known++];
   s->label = p->label = level;
@@ -88,26 +88,26 @@ void profile_section(Profile *p, int level, int64_t now) {
 #endif
 }
 
-static Row *slot(Row *rows, size_t room, const char *name, int64_t size, int section) {
+static Row *slot(Row *rows, size_t capacity, const char *name, int64_t size, int section) {
   size_t at = ((uintptr_t)name >> 3) * 31 + (size_t)size * 0x9E3779B97F4A7C15u + (size_t)(section + 1) * 0xC2B2AE3D27D4EB4Fu;
   for (at ^= at >> 29;; at++) {
-    Row *const row = &rows[at & (room - 1)];
+    Row *const row = &rows[at & (capacity - 1)];
     if (row->name == NULL || (row->name == name && row->size == size && row->section == section)) return row;
   }
 }
 
 void profile_call(Profile *p, const char *name, int64_t size, int64_t time) {
-  if (2 * p->rows_known >= p->rows_room) {
-    const size_t room = p->rows_room == 0 ? 1024 : 2 * p->rows_room;
-    Row *const rows = calloc(room, sizeof *rows);
+  if (2 * p->rows_known >= p->rows_capacity) {
+    const size_t capacity = p->rows_capacity == 0 ? 1024 : 2 * p->rows_capacity;
+    Row *const rows = calloc(capacity, sizeof *rows);
     if (rows == NULL) abort();
-    for (size_t i = 0; i < p->rows_room; i++)
-      if (p->rows[i].name != NULL) *slot(rows, room, p->rows[i].name, p->rows[i].size, p->rows[i].section) = p->rows[i];
+    for (size_t i = 0; i < p->rows_capacity; i++)
+      if (p->rows[i].name != NULL) *slot(rows, capacity, p->rows[i].name, p->rows[i].size, p->rows[i].section) = p->rows[i];
     free(p->rows);
     p->rows = rows;
-    p->rows_room = room;
+    p->rows_capacity = capacity;
   }
-  Row *const row = slot(p->rows, p->rows_room, name, size, p->label);
+  Row *const row = slot(p->rows, p->rows_capacity, name, size, p->label);
   if (row->name == NULL) {
     *row = (Row){.name = name, .size = size, .section = p->label};
     p->rows_known++;
@@ -144,7 +144,7 @@ static void tell(const Profile *p, FILE *f, int64_t now, const char *how) {
     const bool open = i + 1 == p->sections_known && p->label >= 0;
     fprintf(f, "section %d %d %" PRId64 "\n", s->label, open ? 1 : s->parts, (open ? now : s->end) - s->begin);
   }
-  for (size_t i = 0; i < p->rows_room; i++) {
+  for (size_t i = 0; i < p->rows_capacity; i++) {
     const Row *const r = &p->rows[i];
     if (r->name != NULL) fprintf(f, "call %s %" PRId64 " %d %" PRId64 " %" PRId64 "\n", r->name, r->size, r->section, r->count, r->time);
   }

@@ -159,7 +159,7 @@ void note_thread(Rank *r);
 
 // --- lines ------------------------------------------------------------------------------------------------------------------
 
-char *line(Rank *r, const char *action, size_t room);  // "RANK ACTION", preceded by a line for any pending computation
+char *line(Rank *r, const char *action, size_t space);  // "RANK ACTION", preceded by a line for any pending computation
 void end_line(Rank *r, char *p);
 void comment(Rank *r, const char *text);
 void unsupported(Rank *r, const char *action);
@@ -177,8 +177,8 @@ static inline char *num(char *p, int64_t value) {
 #define ATTR(p, name, value) digits(text((p), " " name "="), (value))
 char *of_comm(char *p, const Comm *c);
 char *group_text(char *p, const int *ranks, int n);  // " 0-3" or " 5,2,7"
-#define ROOM 320                                     // for everything in a line except lists
-#define ROOM_EACH 24
+#define LINE_SPACE 320                               // for everything in a line except lists
+#define SPACE_EACH 24
 
 void *scratch(Rank *r, int which, size_t bytes);
 

@@ -198,7 +198,7 @@ static Many looked_at(Rank *r, int n, MPI_Request requests[], MPI_Status **statu
 }
 
 static char *named(Rank *r, const char *action, const Many *m) {
-  char *p = num(line(r, action, (size_t)m->loud * 6 * ROOM_EACH), m->loud);
+  char *p = num(line(r, action, (size_t)m->loud * 6 * SPACE_EACH), m->loud);
   p = text(p, " reqs=");
   bool first = true;
   for (int i = 0; i < m->n; i++) {

@@ -50,7 +50,7 @@ void measure_eager(Plan* p) {
 }
 
 /* How many sends of a size complete in succession while no receive is posted: "room size round count". */
-void measure_room(Plan* p) {
+void measure_buffer_space(Plan* p) {
   enum { MOST = 512 };
   static MPI_Status statuses[MOST];
   for (int r = 0; r < p->rounds; r++)

@@ -45,7 +45,7 @@ void measure_stream(Plan* p);
 void measure_exchange(Plan* p);
 void measure_requests(Plan* p);
 void measure_eager(Plan* p);
-void measure_room(Plan* p);
+void measure_buffer_space(Plan* p);
 void measure_costs(Plan* p);
 void measure_copies(Plan* p);
 void measure_compute(Plan* p);

@@ -111,7 +111,7 @@ static const struct {
 } programs[] = {
     {"pingpong", measure_pingpong, 1}, {"echo", measure_echo, 1},   {"first", measure_first, 1},         {"rotating", measure_rotating, 1},
     {"marked", measure_marked, 1},     {"late", measure_late, 1},   {"stream", measure_stream, 1},       {"both", measure_stream, 2},
-    {"exchange", measure_exchange, 2}, {"eager", measure_eager, 1}, {"room", measure_room, 1},           {"requests", measure_requests, 2},
+    {"exchange", measure_exchange, 2}, {"eager", measure_eager, 1}, {"room", measure_buffer_space, 1},   {"requests", measure_requests, 2},
     {"version", say_version, 1},       {"state", say_nothing, 1},   {"costs", measure_costs, 1},         {"copies", measure_copies, 1},
     {"compute", measure_compute, 1},   {"alone", measure_alone, 1}, {"temporary", measure_temporary, 1},
 };

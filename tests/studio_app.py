@@ -1,4 +1,4 @@
-"""What the tests of the studio without a browser share: a room, the application, a client without JavaScript."""
+"""What the tests of the studio without a browser share: the resources, the application, a client without JavaScript."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flask import g
 from retrompi.studio.app import create_app, page_content
 from retrompi.studio.job import JobState
 from retrompi.studio.jobs import Jobs
-from retrompi.studio.room import Room
+from retrompi.studio.resources import Resources
 
 JSON = {"Content-Type": "application/json"}
 PATIENCE_S = 300.0
@@ -20,15 +20,15 @@ UPDATE = "/_dash-update-component"
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
-    made = Room(Jobs(), str(tmp_path_factory.mktemp("studio") / "store.db"))
+def resources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Resources]:
+    made = Resources(Jobs(), str(tmp_path_factory.mktemp("studio") / "store.db"))
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def app(room: Room) -> Any:
-    return create_app(room)
+def app(resources: Resources) -> Any:
+    return create_app(resources)
 
 
 @pytest.fixture
@@ -74,12 +74,12 @@ def words(component: Any) -> str:
 
 
 @pytest.fixture
-def draw(app: Any, room: Room) -> Callable[..., Any]:
+def draw(app: Any, resources: Resources) -> Callable[..., Any]:
     """What a page shows to a new session."""
 
     def drawn(path: str, search: str = "") -> Any:
         with app.server.test_request_context(path):
             g.session = "a-session-of-the-tests"
-            return page_content(path, search, room)
+            return page_content(path, search, resources)
 
     return drawn

@@ -15,7 +15,7 @@ from retrompi.studio.limits import Limits
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["Member", "Room"]
+__all__ = ["Member", "Resources"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def _nothing(session: str) -> Sequence[tuple[str, str]]:
 
 
 @dataclass
-class Room:
+class Resources:
     """``store`` is a path, a URL or None for the user's default store (see `retrompi.store.open_store`)."""
 
     jobs: Jobs

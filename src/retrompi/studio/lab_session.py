@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dash.development.base_component import Component
 
     from retrompi.studio.job import JobState
-    from retrompi.studio.room import Member, Room
+    from retrompi.studio.resources import Member, Resources
 
 __all__ = ["Desk", "Progress", "owner_of"]
 
@@ -53,9 +53,9 @@ class _Kept:
 class Desk:
     """The labs of whoever asks. One for each studio; `who` says whose."""
 
-    def __init__(self, room: Room) -> None:
-        self.room = room
-        self._kept: _Kept = room.extra.setdefault("labs", _Kept())
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+        self._kept: _Kept = resources.extra.setdefault("labs", _Kept())
 
     @property
     def known(self) -> lab_jobs.Known:
@@ -64,17 +64,17 @@ class Desk:
 
     def who(self, student: Any) -> str:
         """The id of the student: of the member, in a class; else the one that was typed; "" without any."""
-        member = self.room.member(parts.session())
+        member = self.resources.member(parts.session())
         return member.student if member is not None else parts.text(student).strip()
 
     def owner(self) -> str:
         """Whose the checks are: a member's in a class, in whichever browser; else the session's."""
-        member = self.room.member(parts.session())
+        member = self.resources.member(parts.session())
         return parts.session() if member is None else owner_of(member)
 
     def shelf(self, student: Any) -> Shelf:
         """Where the student's works are. UsageError without an id."""
-        found = self.room.shelf_of(parts.session())
+        found = self.resources.shelf_of(parts.session())
         if found is not None:
             return found  # type: ignore[no-any-return]
         who = self.who(student)
@@ -173,14 +173,14 @@ class Desk:
                 made = bytes.fromhex(content)
                 _work.change(shelf, lab, lambda w, n=file, c=made: _work.put(w, n, c))  # type: ignore[misc]
 
-        return self.room.jobs.submit(
-            parts.session(), form.line[:80], lab_commands.run, self.room.places[1], form.kind, dict(form.given), dict(values),
+        return self.resources.jobs.submit(
+            parts.session(), form.line[:80], lab_commands.run, self.resources.places[1], form.kind, dict(form.given), dict(values),
             dict(work.files), slot=f"labs-run {lab.name} {key}", client=parts.client(), then=keep,
         )  # fmt: skip
 
     def ran(self, told: Mapping[str, Any]) -> list[Component]:
         """The components of a form's result."""
-        chart = charts.keep(self.room, parts.session(), told["chart"]) if "chart" in told else ""
+        chart = charts.keep(self.resources, parts.session(), told["chart"]) if "chart" in told else ""
         return lab_page.shown(told, chart)
 
     def mine(self, lab: Lab, student: Any, last: Last) -> lab_page.Mine:
@@ -203,8 +203,8 @@ class Desk:
             return
         session = f"in advance {hashlib.sha256(key.encode()).hexdigest()}"  # its own: it takes no turn of the student's
         with suppress(UsageError):  # too many wait: the first check computes them
-            self.room.jobs.submit(
-                session, lab.name, lab_jobs.expected, lab.name, self.who(student), self.room.places[1], client="labs in advance",
+            self.resources.jobs.submit(
+                session, lab.name, lab_jobs.expected, lab.name, self.who(student), self.resources.places[1], client="labs in advance",
                 then=lambda state: self.known.put(key, state.result) if state.status == "done" else None,
             )  # fmt: skip
 
@@ -212,7 +212,7 @@ class Desk:
         """The job of a check: of the work as it is now, with its predictions sealed; its result is kept on the student's shelf."""
         lab, shelf = self.lab(name), self.shelf(student)
         done = _work.change(shelf, lab, lambda w: _work.seal(w, lab))
-        return lab_jobs.check(shelf.ask(done), shelf, done, self.room.places[1], self.known)
+        return lab_jobs.check(shelf.ask(done), shelf, done, self.resources.places[1], self.known)
 
     def last(self, lab: Lab, student: Any) -> Last:
         """What the last check said."""
@@ -234,7 +234,7 @@ class Desk:
         """The labs to choose from: all, or those of the course."""
         from retrompi.labs.lab import labs
 
-        shelf = self.room.shelf_of(parts.session())
+        shelf = self.resources.shelf_of(parts.session())
         return [lab for lab in labs() if shelf is None or shelf.offered(lab.name)]
 
     def progress(self, student: Any) -> dict[str, Progress]:

@@ -1,0 +1,136 @@
+"""Names that do not say what they name: how many there are, by the syntax tree.
+
+    python packaging/names.py [KIND] [--of CHECKOUT]
+
+`MOST` says how many there may be, and `tests/test_names.py` that there are no more. The rule: a function is a verb with an object
+(``read_trace``), or the noun that it returns (``placement``); who reads the call knows what it gives, and who looks for it finds it.
+
+* ``participles``: functions and methods whose whole name is one past participle (``told``, ``_drawn``), which say neither. A property is
+  an attribute, where an adjective says what is so (``ended``), and is none. Words that are also the verb's imperative (`VERBS`: ``read``,
+  ``put``) are none either.
+* ``room``: identifiers and files with ``room`` in their names, which once meant a platform, the studio's resources, free bytes, columns
+  of a terminal, a communicator and a margin. ``classroom`` is one.
+* ``classes``: public classes whose names another module gives to a class of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("src/retrompi", "cli", "models")
+IRREGULAR = frozenset({
+    "begun", "bent", "borne", "bought", "bound", "broken", "brought", "built", "caught", "chosen", "done", "drawn", "driven", "dug",
+    "eaten", "fallen", "fed", "felt", "fled", "flown", "forgotten", "found", "frozen", "given", "gone", "got", "grown", "heard",
+    "held", "hidden", "kept", "known", "laid", "led", "left", "lent", "lit", "lost", "made", "meant", "met", "paid", "proven",
+    "risen", "said", "seen", "sent", "shaken", "shown", "shrunk", "slid", "sold", "spent", "spoken", "spun", "stood", "struck",
+    "stuck", "sung", "sunk", "swept", "taken", "taught", "thought", "thrown", "told", "torn", "understood", "woken", "won", "worn",
+    "woven", "written",
+})  # fmt: skip
+VERBS = frozenset({"cast", "cut", "hit", "hurt", "let", "put", "quit", "read", "rid", "run", "set", "shed", "shut", "split", "spread"})
+"""Participles that are also imperatives: ``put(key, value)`` is a verb."""
+NO_PARTICIPLES = frozenset({"bed", "embed", "exceed", "feed", "indeed", "need", "proceed", "red", "seed", "speed", "succeed"})
+ROOM = re.compile(r"(?i)(?<!class)room")
+C_FILES = (".c", ".h", ".cpp", ".hpp", ".js")
+NO_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+"""Texts and comments of C, C++ and JavaScript."""
+
+
+@dataclass(frozen=True, order=True)
+class Named:
+    """Where a name is given."""
+
+    file: str
+    line: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.name}"
+
+
+def _files(root: Path, *endings: str) -> Iterator[tuple[str, str]]:
+    """(path from the root, text) of the package's, the commands' and the models' files."""
+    for folder in FOLDERS:
+        for file in sorted((root / folder).rglob("*")):
+            if file.suffix in endings and file.is_file():
+                yield file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")
+
+
+def _nodes(root: Path) -> Iterator[tuple[str, ast.AST]]:
+    for file, text in _files(root, ".py"):
+        for node in ast.walk(ast.parse(text)):
+            yield file, node
+
+
+def is_participle(name: str) -> bool:
+    """Whether a function's whole name is a past participle."""
+    word = name.strip("_").lower()
+    return word not in VERBS | NO_PARTICIPLES and (word in IRREGULAR or re.fullmatch("[a-z]+ed", word) is not None)
+
+
+def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any("property" in ast.unparse(d) for d in node.decorator_list)
+
+
+def participles(root: Path) -> list[Named]:
+    """The functions and methods named by one past participle."""
+    return [Named(file, n.lineno, n.name) for file, n in _nodes(root)
+            if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) and is_participle(n.name) and not _is_property(n)]  # fmt: skip
+
+
+def _identifiers(node: ast.AST) -> Iterator[str]:
+    """The names that a node itself writes."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+            yield name
+        case ast.keyword(arg=str(name)):
+            yield name
+        case ast.alias(name=name, asname=other):
+            yield from (name, other or "")
+
+
+def room(root: Path) -> list[Named]:
+    """The identifiers and files with ``room`` in their names."""
+    found = [Named(file, getattr(n, "lineno", 0), name) for file, n in _nodes(root) for name in _identifiers(n) if ROOM.search(name)]
+    for file, text in _files(root, *C_FILES):
+        code = NO_CODE.sub(lambda m: "\n" * m[0].count("\n"), text)
+        words = ((i, word) for i, line in enumerate(code.splitlines(), 1) for word in re.findall(r"\w+", line))
+        found += [Named(file, i, word) for i, word in words if ROOM.search(word)]
+    return found + [Named(file, 0, Path(file).name) for file, _ in _files(root, ".py", *C_FILES) if ROOM.search(Path(file).stem)]
+
+
+def classes(root: Path) -> list[Named]:
+    """The public classes with a name that several modules give."""
+    given: dict[str, list[Named]] = {}
+    for file, text in _files(root, ".py"):
+        for n in ast.parse(text).body:
+            if isinstance(n, ast.ClassDef) and not n.name.startswith("_"):
+                given.setdefault(n.name, []).append(Named(file, n.lineno, n.name))
+    return [one for some in given.values() if len(some) > 1 for one in some]
+
+
+KINDS: Mapping[str, Callable[[Path], list[Named]]] = {"participles": participles, "room": room, "classes": classes}
+MOST: Mapping[str, int] = {"participles": 627, "room": 0, "classes": 318}
+"""How many there may be; a change that renames some lowers it."""
+
+
+def main() -> None:
+    """Prints the names, and how many there are."""
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument("kind", nargs="?", choices=KINDS)
+    asked.add_argument("--of", type=Path, default=ROOT, metavar="CHECKOUT")
+    given = asked.parse_args()
+    for kind in [given.kind] if given.kind else KINDS:
+        found = KINDS[kind](given.of)
+        print(*sorted(found), f"{kind}: {len(found)} ({len({n.name for n in found})} different)", sep="\n")
+
+
+if __name__ == "__main__":
+    main()
