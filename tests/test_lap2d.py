@@ -1,10 +1,10 @@
 """PETSc's lap2d, generated, beside recordings of the real one: every call of every rank, with its peers and counts.
 
-`tests/data/lap2d.csv.gz`: recordings of a program of 40 lines (PETSc 3.18.5 for Open MPI 4.1.4; MatSetValue of the five-point
-Laplacian, KSPGMRES, PCNONE, rtol 1e-12): section 1 is KSPSolve, section 2 two calls of MatMult. Requests are replaced by what they were made
-for; MPI_Request_free and the *_init calls are left out, which PETSc makes when a vector's address is a new one, and so are the calls of a
-single process on a communicator of its own. That PETSc 2.0 had other calls for the same messages follows from its source (traces/lap2d.py);
-no recording of it exists.
+`tests/data/lap2d.csv.gz`: recordings of a program of 40 lines (PETSc 3.18.5 for Open MPI 4.1.4; MatSetValue of the five-point Laplacian,
+KSPGMRES, PCNONE, rtol 1e-12): section 1 is KSPSolve, section 2 two calls of MatMult. Requests are replaced by what they were made for;
+MPI_Request_free and the *_init calls are left out, which PETSc makes when a vector's address is a new one, and so are the calls of a single
+process on a communicator of its own. That PETSc 2.0 had other calls for the same messages follows from its source (traces/lap2d.py); no
+recording of it exists.
 """
 
 from __future__ import annotations
