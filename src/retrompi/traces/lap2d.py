@@ -104,9 +104,10 @@ class _Rank:
         count = len(self.others)
         receives, sends = range(1, count + 1), range(count + 1, 2 * count + 1)
         incoming, outgoing = (",".join(map(str, requests)) for requests in (receives, sends))
-        # Values are packed before they are sent and unpacked when they have come; the far part adds to every row (MatMultAdd).
+        # Values are packed before they are sent and unpacked when they have come. The far part (MatMultAdd) passes over every row, also of
+        # those without an entry in it: a stream like that of a vector's operation.
         moved = [self.compute("copy", length, self.product_times) for length in self.others.values()]
-        far = self.compute(f"spmv:nz={self.outside / self.rows:.6g}", self.rows, self.product_times, over)
+        far = self.vectors("copy", over) + self.compute("spmv:nz=1", self.outside, self.product_times)
         if self.persistent:
             begin = self.say(f"startall {count} reqs={incoming}") + "".join(moved) + self.say(f"startall {count} reqs={outgoing}")
             waits = self.say(f"waitall {count} reqs={outgoing}", f"waitall {count} reqs={incoming}") + "".join(moved)
