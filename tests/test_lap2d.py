@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import pytest
 from cases import for_each
 from conftest import Outcome
 from refusals import refused
 
 from retrompi import traces
 from retrompi._engine import Trace
+from retrompi.base import paths
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.spec import roofline
@@ -158,3 +161,18 @@ def test_a_user_reaches_it_by_name(retrompi: Callable[..., Outcome]) -> None:
     answer = retrompi("why", "lap2d", "m=100", "n=100", "ranks=4", "iterations=5", "-m", "craympt", "-p", "cray-t3e")
     assert answer.code == 0
     assert "compute" in answer.out
+
+
+def test_the_predictions_are_those_that_the_script_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nominal times of the smaller grid; the interval's ends need hundreds of runs."""
+    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
+    script = importlib.import_module("plap_t3e")
+    with script.FILE.open(encoding="utf-8", newline="") as file:
+        told = {row["id"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+    assert len(told) == 26
+    for row in script.nominal(script.CASES[1]):
+        assert told[row.id]["nominal_s"] == f"{row.nominal_s:.4g}"
+    for row in told.values():
+        assert 0 < float(row["low_s"]) <= float(row["median_s"]) <= float(row["high_s"])
+    for name, published in (("PLAP-027", 134.6), ("PLAP-028", 432.3), ("PLAP-037", 2.233), ("PLAP-038", 9.566)):
+        assert float(told[name]["nominal_s"]) == pytest.approx(published, rel=2e-3)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import csv
 import math
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -22,7 +21,7 @@ from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import roofline
 from retrompi.spec.question import Question, Replay
-from retrompi.studies.uncertainty import Spec, drawn_of
+from retrompi.studies.uncertainty import Spec, question_of
 from retrompi.traces.lap2d import lap2d
 
 FILE = Path(__file__).parent / "plap-t3e.csv"
@@ -50,12 +49,13 @@ CASES = (
     Case(100, (543, 500, 719), (1, 2, 3, 4, 5, 6, 7, 8), 2.233, 9.566, 37),
 )
 
-Sets = Mapping[str, str]
+SPEC = Spec(LEVEL, DRAWS, SEED)
 
 
-def asked(case: Case, ranks: int, sets: Sets, iterations: int, **options: float) -> Question:
+def asked(case: Case, ranks: int, draw: int | None, iterations: int, **options: float) -> Question:
     trace = lap2d(case.side, case.side, ranks, iterations, **options)  # type: ignore[arg-type]
-    return Question("craympt", f"cray-t3e-pe*{ranks}@t3e-torus", Replay(trace), "distributed", dict(sets))
+    one = Question("craympt", f"cray-t3e-pe*{ranks}@t3e-torus", Replay(trace), "distributed")
+    return one if draw is None else question_of(Resolved.of(one), draw, SPEC)
 
 
 def took(question: Question) -> float:
@@ -63,30 +63,30 @@ def took(question: Question) -> float:
     return at["end"] - at["begin"]
 
 
-def product_s(case: Case, ranks: int, sets: Sets, iterations: int, product: float, vector: float) -> float:
+def product_s(case: Case, ranks: int, draw: int | None, iterations: int, product: float, vector: float) -> float:
     """All products of a solve: one an iteration, and one a restart."""
     few, count = 10, iterations + (iterations - 1) // RESTART
-    return took(asked(case, ranks, sets, few, products=True, product=product, vector=vector)) / few * count
+    return took(asked(case, ranks, draw, few, products=True, product=product, vector=vector)) / few * count
 
 
-def solve_s(case: Case, ranks: int, sets: Sets, iterations: int, modified: bool, product: float, vector: float) -> float:
+def solve_s(case: Case, ranks: int, draw: int | None, iterations: int, modified: bool, product: float, vector: float) -> float:
     """From the first cycle, one more, and the beginning of one."""
     full, rest = divmod(iterations, RESTART)
 
     def of(steps: int) -> float:
-        return took(asked(case, ranks, sets, steps, modified=modified, product=product, vector=vector))
+        return took(asked(case, ranks, draw, steps, modified=modified, product=product, vector=vector))
 
     first = of(RESTART)
     return first + (full - 1) * (of(2 * RESTART) - first) + (of(RESTART + rest) - first if rest else 0.0)
 
 
-def factors(case: Case, sets: Sets, iterations: int, modified: bool) -> tuple[float, float]:
+def factors(case: Case, draw: int | None, iterations: int, modified: bool) -> tuple[float, float]:
     """What meets the open rows. Times are linear in both as long as the processes compute equally; each is found for the other's value."""
     ranks, product, vector = case.processes[0], 1.0, 1.0
     for _ in range(3):
-        one, two = (product_s(case, ranks, sets, iterations, f, vector) for f in (1, 2))
+        one, two = (product_s(case, ranks, draw, iterations, f, vector) for f in (1, 2))
         product = 1 + (case.product_s - one) / (two - one)
-        one, two = (solve_s(case, ranks, sets, iterations, modified, product, f) for f in (1, 2))
+        one, two = (solve_s(case, ranks, draw, iterations, modified, product, f) for f in (1, 2))
         vector = 1 + (case.solve_s - one) / (two - one)
     return product, vector
 
@@ -104,31 +104,29 @@ class Row(NamedTuple):
 
 def nominal(case: Case) -> list[Row]:
     """The times with nominal values, open ones too."""
-    product, vector = factors(case, {}, case.iterations[0], True)
-    times = _times(case, {}, case.iterations[0], True, product, vector)
+    product, vector = factors(case, None, case.iterations[0], True)
+    times = _times(case, None, case.iterations[0], True, product, vector)
     return [Row(name, case.side, ranks, what, value) for name, ranks, what, value in times]
 
 
 def _times(
-    case: Case, sets: Sets, iterations: int, modified: bool, product: float, vector: float, elsewhere: float = 1.0
+    case: Case, draw: int | None, iterations: int, modified: bool, product: float, vector: float, elsewhere: float = 1.0
 ) -> list[tuple[str, int, str, float]]:
     found = []
     for i, ranks in enumerate(case.processes):
         more = elsewhere if i else 1.0
-        both = (product_s(case, ranks, sets, iterations, product * more, vector * more),
-                solve_s(case, ranks, sets, iterations, modified, product * more, vector * more))  # fmt: skip
+        both = (product_s(case, ranks, draw, iterations, product * more, vector * more),
+                solve_s(case, ranks, draw, iterations, modified, product * more, vector * more))  # fmt: skip
         found += [(f"PLAP-{case.first + 2 * i + k:03}", ranks, ("time of MatMult", "time of solve")[k], both[k]) for k in (0, 1)]
     return found
 
 
 def made(case: Case, draws: int = DRAWS) -> list[Row]:
-    drawn = drawn_of(Resolved.of(asked(case, case.processes[-1], {}, RESTART)), Spec(LEVEL, draws, SEED))
     told: dict[str, list[float]] = {}
     rng = Random(SEED)
     for draw in range(draws):
         iterations, modified, elsewhere = rng.choice(case.iterations), rng.random() < 0.5, math.exp(rng.gauss(0, ELSEWHERE))
-        sets = drawn.sets(draw)
-        for name, _, _, value in _times(case, sets, iterations, modified, *factors(case, sets, iterations, modified), elsewhere):
+        for name, _, _, value in _times(case, draw, iterations, modified, *factors(case, draw, iterations, modified), elsewhere):
             told.setdefault(name, []).append(value)
     ends = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
     return [row._replace(**dict(zip(("low_s", "median_s", "high_s"), (predictions.quantile(told[row.id], q) for q in ends), strict=True)))
@@ -142,15 +140,15 @@ def written(row: Row) -> str:
 def before(case: Case) -> list[tuple[str, float]]:
     """Computed over open: with the roofline of the host as it is, for both forms of the Gram-Schmidt process."""
     ranks, iterations = case.processes[0], case.iterations[0]
-    product = product_s(case, ranks, {}, iterations, 1, 1)
+    product = product_s(case, ranks, None, iterations, 1, 1)
     rest = case.solve_s - case.product_s
     return [("products", product / case.product_s),
-            *((f"the rest, {name}", (solve_s(case, ranks, {}, iterations, modified, 1, 1) - product) / rest)
+            *((f"the rest, {name}", (solve_s(case, ranks, None, iterations, modified, 1, 1) - product) / rest)
               for name, modified in (("modified", True), ("unmodified", False)))]  # fmt: skip
 
 
 def published(case: Case) -> list[tuple[str, float]]:
-    """Computed over open: with the times an element of the machine's kernels for cfd.2.10 (1997: PETC-057 to 065), without communication."""
+    """Computed over open: with the times an element of the machine's kernels for cfd.2.10 (PETC-057 to 065), without communication."""
     with (paths.validate_dir() / "reference/kernels.csv").open(encoding="utf-8", newline="") as file:
         rows = [r for r in csv.DictReader(file) if r["host"] == "cray-t3e-pe" and r["matrix"] == "cfd"]
     element: dict[str, float] = {}
@@ -176,7 +174,7 @@ def main() -> None:
             for told, ratios in (("the roofline", before(case)), ("published kernels", published(case))):
                 print(f"{case.side}, {told}:", "; ".join(f"{what} {ratio:.2f}" for what, ratio in ratios))
             for name, modified in (("modified", True), ("unmodified", False)):
-                product, vector = factors(case, {}, case.iterations[0], modified)
+                product, vector = factors(case, None, case.iterations[0], modified)
                 print(f"  {name}: products x{product:.2f}, vectors x{vector:.2f}")
         return
     rows = [row for case in CASES for row in made(case)]
