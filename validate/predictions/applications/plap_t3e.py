@@ -134,7 +134,7 @@ def made(case: Case, draws: int = DRAWS) -> list[Row]:
 
 
 def written(row: Row) -> str:
-    return ",".join([*map(str, row[:4]), *(f"{value:.4g}" for value in row[4:])])
+    return ",".join([*map(str, row[:4]), *("" if math.isnan(value) else f"{value:.4g}" for value in row[4:])])
 
 
 def before(case: Case) -> list[tuple[str, float]]:
@@ -169,7 +169,9 @@ def published(case: Case) -> list[tuple[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--before", action="store_true", help="the roofline and the factors, instead of a file")
-    if parser.parse_args().before:
+    parser.add_argument("--nominal", action="store_true", help="without the draws: the ends of the intervals stay empty")
+    given = parser.parse_args()
+    if given.before:
         for case in CASES:
             for told, ratios in (("the roofline", before(case)), ("published kernels", published(case))):
                 print(f"{case.side}, {told}:", "; ".join(f"{what} {ratio:.2f}" for what, ratio in ratios))
@@ -177,10 +179,10 @@ def main() -> None:
                 product, vector = factors(case, None, case.iterations[0], modified)
                 print(f"  {name}: products x{product:.2f}, vectors x{vector:.2f}")
         return
-    rows = [row for case in CASES for row in made(case)]
+    rows = [row for case in CASES for row in (nominal(case) if given.nominal else made(case))]
     about = [f"# {key}: {value}" for key, value in predictions.stamps().items()]
     head = ["# PETSc's lap2d on a Cray T3E, predicted by plap_t3e.py; not by hand. README.md explains it.", *about,
-            f"# draws: {DRAWS}, seed: {SEED}, level: {LEVEL}; the first two rows of each grid are open", ",".join(Row._fields)]  # fmt: skip
+            f"# draws: {0 if given.nominal else DRAWS}, seed: {SEED}, level: {LEVEL}; the first two rows of each grid are open", ",".join(Row._fields)]  # fmt: skip
     FILE.write_text("\n".join([*head, *map(written, rows)]) + "\n", encoding="utf-8")
     print(f"{FILE.name}: {len(rows)} rows, {datetime.now(UTC):%H:%M} UTC")
 
