@@ -182,7 +182,8 @@ def main() -> None:
     rows = [row for case in CASES for row in (nominal(case) if given.nominal else made(case))]
     about = [f"# {key}: {value}" for key, value in predictions.stamps().items()]
     head = ["# PETSc's lap2d on a Cray T3E, predicted by plap_t3e.py; not by hand. README.md explains it.", *about,
-            f"# draws: {0 if given.nominal else DRAWS}, seed: {SEED}, level: {LEVEL}; the first two rows of each grid are open", ",".join(Row._fields)]  # fmt: skip
+            f"# draws: {0 if given.nominal else DRAWS}, seed: {SEED}, level: {LEVEL}; the first two rows of each grid are open",
+            ",".join(Row._fields)]  # fmt: skip
     FILE.write_text("\n".join([*head, *map(written, rows)]) + "\n", encoding="utf-8")
     print(f"{FILE.name}: {len(rows)} rows, {datetime.now(UTC):%H:%M} UTC")
 
