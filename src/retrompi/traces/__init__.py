@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from retrompi._engine import Trace
 
-from . import generate, hpl, rates
+from . import generate, hpl, lap2d, rates
 from .computation import Rate, at_rate, rate_of, stated
 from .errors import TraceError
 from .files import folders, parse, read, read_folders, read_once, write
@@ -28,6 +28,7 @@ __all__ = [
     "folders",
     "generate",
     "hpl",
+    "lap2d",
     "mark_lines",
     "mark_pingpong",
     "parse",

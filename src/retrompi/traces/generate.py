@@ -331,7 +331,7 @@ class Generator:
 
 
 _EXAMPLES: Mapping[str, object] = {"ranks": 4, "size": "1KiB", "sizes": "1KiB", "reps": 10, "rows": 2, "columns": 2,
-                                   "n": 1000, "nb": 50, "p": 2, "q": 2}  # fmt: skip
+                                   "n": 1000, "nb": 50, "p": 2, "q": 2, "m": 1000}  # fmt: skip
 """A value of each argument that has no default, as an example."""
 
 
