@@ -27,6 +27,7 @@ def _of(*ranks: str) -> Decision:
     (("Ssend 1 0 8 6; recv 1 0 8 6", "Ssend 0 0 8 6; recv 0 0 8 6"), "deadlock"),
     (("bsend 1 0 8 6; recv 1 0 8 6", "bsend 0 0 8 6; recv 0 0 8 6"), "completed"),
     (("send 1 0 9 6", "recv 0 0 8 6"), "truncated"),
+    (("irecv 1 0 8 6 req=1; wait req=1; recv 1 1 8 6", "send 0 0 9 6"), "truncated"),
     (("barrier", ""), "deadlock"),
     (("isend 1 0 8 6 req=1; waitall 1 reqs=1", "irecv -555 -444 8 6 req=3; test req=3; wait req=3"), "completed"),
     (("sendInit 1 9 8 6; start 0 1 9; wait 0 1 9", "recvInit 0 9 8 6; startall; waitall; requestFree 0 1 9"), "completed"),
@@ -40,6 +41,10 @@ def test_what_the_standard_decides(ranks: tuple[str, ...], outcome: str) -> None
     (("send 2 0 8 6", "send 2 0 8 6", "recv -555 0 8 6; recv -555 0 8 6"), "first"),
     (("irecv 1 0 8 6 req=1; irecv 2 0 8 6 req=2; waitany 2 reqs=1,2 done=1; wait req=2", "send 0 0 8 6", "send 0 0 8 6"), "first"),
     (("bsend 1 0 8 6", ""), "nobody receives"),
+    (("ibarrier req=1", "barrier"), "another collective"),
+    (("ibarrier req=1", "ibarrier req=1"), "nobody completes"),
+    (("irecv 1 0 8 6 req=1; recv 1 1 8 6; wait req=1", "send 0 0 9 6"), "is told"),
+    (("irecv 1 0 8 6 req=1", "send 0 0 9 6"), "is told"),
 ])  # fmt: skip
 def test_what_it_leaves_open(ranks: tuple[str, ...], why: str) -> None:
     with pytest.raises(Undecided, match=why):
@@ -58,6 +63,11 @@ def test_a_sender_that_has_heard_of_the_first_message_comes_second() -> None:
         assert [match[2] for match in matches if match[0] == 2] == [0, 1]
 
 
+def test_where_a_rank_is_stuck_that_ends_before_its_requests_is_open() -> None:
+    assert _of("recv 1 0 8 6; recv 1 1 8 6", "isend 0 0 8 6 req=1").stuck is None
+    assert _of("recv 1 0 8 6; recv 1 1 8 6", "isend 0 0 8 6 req=1; wait req=1").stuck == ((0, 2),)
+
+
 def test_what_a_probe_finds_and_where_ranks_are_stuck() -> None:
     told = _of("send 1 5 100 6; recv 1 7 8 6", "probe -555 -444; recv 0 5 100 6")
     assert told.probed == {(1, 1): (0, 5, 100)}
@@ -73,7 +83,7 @@ def test_the_engine_does_what_is_decided() -> None:
     assert tally.compared["engine"] > 0
 
 
-@pytest.mark.exhaustive  # a program that ought to end and does not takes five minutes to be told from a slow one
+@pytest.mark.exhaustive  # a program that ought to end and does not takes half a minute to be told from a slow one
 @for_each("family", FAMILIES)
 def test_a_library_does_what_is_decided(family: str) -> None:
     need_mpi(family)
