@@ -12,6 +12,7 @@ import real_mpi
 from cases import for_each
 from test_run import FAMILIES, need_mpi
 
+from retrompi.reference.programs import Program
 from retrompi.reference.standard import Decision, Undecided, decided
 
 MANY = 2000
@@ -103,6 +104,24 @@ def test_a_library_does_what_is_decided_of_many_programs(family: str) -> None:
     while tally.compared[family] < MANY:
         tally.add(itertools.islice(source, real_mpi.PIECE))
         assert not tally.differences, tally.text()
+
+
+@for_each("in_, out, word, unequal", [
+    ("0,1", "1", "neighbor_alltoallw 8 8 8", True),
+    ("1", "1", "neighbor_alltoallw 8 8", False),
+    ("0,1", "1", "neighbor_alltoallv 8 8 8 6 6", False),
+])  # fmt: skip
+def test_what_a_known_fault_is_about(in_: str, out: str, word: str, unequal: bool) -> None:
+    """MPICH's, in neighbor_alltoallw where a rank hears of more ranks than it tells."""
+    first = (f"graph_create 1 0,1 in=none out={1 if in_ == '0,1' else 'none'}",)
+    lines = (first, (f"graph_create 1 0,1 in={in_} out={out}", f"{word} comm=1"))
+    program = Program("lam:usysv", "p4-1800*2@ge-ga620", (0, 1), lines)
+    assert real_mpi.of_unequal_degrees(program) is unequal
+
+
+def test_what_is_too_long_is_named() -> None:
+    """Open MPI's known fault is about a rank's message to itself."""
+    assert _of("irecv 0 0 8 6 req=1; isend 0 0 9 6 req=2; waitall 2 reqs=1,2").matches == {(0, 1, 0, 2, 0, 9)}
 
 
 def _changed(decision: Decision) -> Decision:

@@ -186,9 +186,9 @@ class _Request:
 
 @dataclass(frozen=True)
 class Decision:
-    """``outcome``: completed, deadlock or truncated. ``matches``: of what is received at least; ``most``: at most. ``probed``: (rank, line)
-    to source, tag and bytes, where only one message can be found. ``stuck``: (rank, line) of those that are stuck, where that is
-    decided."""
+    """``outcome``: completed, deadlock or truncated. ``matches``: of what is received at least, or what is too long; ``most``: at most.
+    ``probed``: (rank, line) to source, tag and bytes, where only one message can be found. ``stuck``: (rank, line) of those that are
+    stuck, where that is decided."""
 
     outcome: str
     matches: frozenset[Match] = frozenset()
@@ -404,9 +404,11 @@ class _Run:
                 first.setdefault(m.source, m)
         return list(first.values())
 
-    def truncated(self, told: bool) -> bool:
-        """Whether a message is longer than its receive's buffer, and a call has to complete that receive, which is what tells of it."""
-        return any(r.message is not None and 0 <= r.room < r.message.size and (r.seen < math.inf or not told) for r in self.receives)
+    def truncated(self, told: bool) -> frozenset[Match]:
+        """Messages that are longer than their receives' buffers; ``told``: whose receive a call has to complete, which is what tells of
+        it."""
+        long = {(r.rank, r.line) for r in self.receives if r.message and 0 <= r.room < r.message.size}
+        return frozenset(match for match in self.matches(complete=told) if match[:2] in long)
 
     def matches(self, complete: bool) -> frozenset[Match]:
         """What receives have got: of those that a call has completed, or of all."""
@@ -429,8 +431,8 @@ def decided(programs: Sequence[Sequence[str]]) -> Decision:
     tight, loose = _Run(calls, True), _Run(calls, False)
     run = loose if tight.stuck or tight.truncated(told=False) else tight
     run.check()
-    if tight.truncated(told=True) and loose.truncated(told=True):
-        return Decision("truncated")
+    if (long := tight.truncated(told=True)) and loose.truncated(told=True):
+        return Decision("truncated", long)
     if tight.truncated(told=False) and loose.truncated(told=False):
         raise Undecided("whether anybody is told of a message that is too long")
     if loose.truncated(told=False):

@@ -40,6 +40,7 @@ typedef struct {
 
 static Comm comms[MOST];
 static Call calls[MOST];
+static MPI_Comm peers; /* a duplicate, as the standard advises: a receive with wildcards would get what leaders tell each other */
 static int program, me, line, quiet_s;
 static FILE* results;
 static volatile sig_atomic_t moved = 1;
@@ -317,7 +318,7 @@ static void make_comm(const char* word, Comm* parent, const int* a) {
         if ((two[k] == MPI_PROC_NULL ? NOBODY : two[k]) != c->in[2 * d + k]) differs("a grid has other neighbours");
     }
   } else if (!strcmp(word, "intercomm_create"))
-    check(MPI_Intercomm_create(parent->comm, 0, comms[0].comm, c->remote[0], number, &made));
+    check(MPI_Intercomm_create(parent->comm, 0, peers, c->remote[0], number, &made));
   else if (!strcmp(word, "intercomm_merge"))
     check(MPI_Intercomm_merge(parent->comm, find(parent->group, parent->n, c->group[0]) < 0, &made));
   else {
@@ -515,6 +516,7 @@ int main(int argc, char** argv) {
     MPI_Comm_split(MPI_COMM_WORLD, part ? 0 : MPI_UNDEFINED, me, &world->comm);
     if (part) {
       MPI_Comm_set_errhandler(world->comm, MPI_ERRORS_RETURN);
+      MPI_Comm_dup(world->comm, &peers);
       world->n = ranks, world->group = malloc(sizeof(int) * (size_t)ranks);
       for (int i = 0; i < ranks; ++i) world->group[i] = i;
       MPI_Buffer_attach(attached, buffer);
@@ -541,6 +543,7 @@ int main(int argc, char** argv) {
     if (part) {
       int size;
       MPI_Buffer_detach(&(void*){0}, &size);
+      MPI_Comm_free(&peers);
       for (int k = MOST - 1; k >= 0; --k)
         if (comms[k].group) {
           MPI_Comm_free(&comms[k].comm);
