@@ -186,9 +186,9 @@ class _Request:
 
 @dataclass(frozen=True)
 class Decision:
-    """``outcome``: completed, deadlock or truncated. ``matches``: of what is received at least; ``most``: at most. ``probed``: (rank, line)
-    to source, tag and bytes, where only one message can be found. ``stuck``: (rank, line) of those that are stuck, where that is
-    decided."""
+    """``outcome``: completed, deadlock or truncated. ``matches``: of what is received at least, or what is too long; ``most``: at most.
+    ``probed``: (rank, line) to source, tag and bytes, where only one message can be found. ``stuck``: (rank, line) of those that are
+    stuck, where that is decided."""
 
     outcome: str
     matches: frozenset[Match] = frozenset()
@@ -210,8 +210,9 @@ class _Run:
         self.together: dict[tuple[object, ...], _Together] = {}
         self.turns: list[dict[int, int]] = [{} for _ in programs]
         self.members = [{0: frozenset(range(self.n))} for _ in programs]
-        self.truncated: list[tuple[int, int]] = []
         self.lines: list[int] = [0] * self.n
+        self.unfinished = False
+        """Whether a rank ends before its requests are complete: the standard does not say what becomes of it (MPI 1.1, 7.5)."""
         self._go([self._rank(r, ops) for r, ops in enumerate(programs)])
 
     def _go(self, ranks: list[Iterator[Callable[[], bool]]]) -> None:
@@ -280,6 +281,7 @@ class _Run:
                 else:
                     yield request.done
                     request.finish()
+        self.unfinished |= bool(requests)
 
     def _complete(self, me: int, op: Operation, requests: dict[int, _Request], owned: dict[int, _Receive]) -> Iterator[Callable[[], bool]]:
         """A wait completes what it names. A test that may fail, and a wait for some of several, are taken to have completed nothing: what
@@ -357,8 +359,6 @@ class _Run:
     def _match(self, r: _Receive | None, m: _Message | None) -> None:
         if r is not None and m is not None:
             r.message, m.taken = m, r
-            if 0 <= r.capacity < m.size:
-                self.truncated.append((r.rank, r.line))
 
     # -- collectives and communicators
 
@@ -404,6 +404,12 @@ class _Run:
                 first.setdefault(m.source, m)
         return list(first.values())
 
+    def truncated(self, told: bool) -> frozenset[Match]:
+        """Messages that are longer than their receives' buffers; ``told``: whose receive a call has to complete, which is what tells of
+        it."""
+        long = {(r.rank, r.line) for r in self.receives if r.message and 0 <= r.capacity < r.message.size}
+        return frozenset(match for match in self.matches(complete=told) if match[:2] in long)
+
     def matches(self, complete: bool) -> frozenset[Match]:
         """What receives have got: of those that a call has completed, or of all."""
         return frozenset((r.rank, r.line, r.message.source, r.message.line, r.message.tag, r.message.size)
@@ -423,20 +429,22 @@ def decided(programs: Sequence[Sequence[str]]) -> Decision:
     """What the standard decides of the lines of each rank. Raises Undecided."""
     calls = [operations(lines) for lines in programs]
     tight, loose = _Run(calls, True), _Run(calls, False)
-    run = loose if tight.stuck or tight.truncated else tight
+    run = loose if tight.stuck or tight.truncated(told=False) else tight
     run.check()
-    if tight.truncated and loose.truncated:
-        return Decision("truncated")
-    if loose.truncated:
+    if (long := tight.truncated(told=True)) and loose.truncated(told=True):
+        return Decision("truncated", long)
+    if tight.truncated(told=False) and loose.truncated(told=False):
+        raise Undecided("whether anybody is told of a message that is too long")
+    if loose.truncated(told=False):
         raise Undecided("whether a message that is too long arrives")
     if tight.stuck and not loose.stuck:
         raise Undecided("whether standard sends are buffered")
     if not tight.stuck and any(m.taken is None for m in run.messages):
         raise Undecided("a message that nobody receives")
-    if not tight.stuck and any(r.seen == math.inf for r in run.receives):
-        raise Undecided("a receive that nobody completes")
+    if not tight.stuck and run.unfinished:
+        raise Undecided("a request that nobody completes")
     probed = {(p.rank, p.line): (found[0].source, found[0].tag, found[0].size) for p in run.probes if len(found := run.possible(p)) == 1}
     return Decision(
         "deadlock" if run.stuck else "completed", tight.matches(complete=True), loose.matches(complete=False), probed,
-        run.stuck if tight.stuck == loose.stuck else None,
+        run.stuck if tight.stuck == loose.stuck and not run.unfinished else None,
     )  # fmt: skip

@@ -40,6 +40,7 @@ typedef struct {
 
 static Comm comms[MOST];
 static Call calls[MOST];
+static MPI_Comm peers; /* a duplicate, as the standard advises: a receive with wildcards would get what leaders tell each other */
 static int program, me, line, quiet_s;
 static FILE* results;
 static volatile sig_atomic_t moved = 1;
@@ -48,14 +49,16 @@ static int differs(const char* what) { return fprintf(results, "E %d %d %s\n", p
 static void stop(char why) {
   fprintf(results, "%c %d %d\n", why, program, line);
   fflush(results);
-  if (why == 'S') sleep(1); /* the others are about to say so too */
+  if (why == 'S') sleep(2); /* the others are about to say so too */
   _exit(why == 'S' ? 0 : 3);
 }
-static void on_alarm(int number) {
+static void on_alarm(int number) { /* each second */
+  static int still;
   (void)number;
-  if (!moved) stop('S');
+  still = moved ? 0 : still + 1;
+  if (still == quiet_s) stop('S');
   moved = 0;
-  alarm((unsigned)quiet_s);
+  alarm(1);
 }
 static void check(int code) {
   int class = MPI_SUCCESS;
@@ -201,6 +204,13 @@ static void probe(const char* word, Comm* c, const int* a) { /* SRC TAG FLAG: 1 
   MPI_Get_count(&s, MPI_BYTE, &bytes);
   fprintf(results, "P %d %d %d %d %d\n", program, line, rank_of(c, s.MPI_SOURCE), s.MPI_TAG, bytes - HEAD);
 }
+static void check_all(int code, int n, const MPI_Status* s) { /* of several, which may say in their statuses what is wrong */
+  int class = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+  for (int i = 0; class == MPI_ERR_IN_STATUS && i < n; ++i)
+    if (s[i].MPI_ERROR != MPI_ERR_PENDING) check(s[i].MPI_ERROR);
+  if (class != MPI_ERR_IN_STATUS) check(code);
+}
 static void complete(const char* word, int told, int n, const int* list) { /* told: which one or whether; -1: not told */
   MPI_Request requests[64];
   MPI_Status s[64];
@@ -220,15 +230,11 @@ static void complete(const char* word, int told, int n, const int* list) { /* to
     done = flag, places[0] = 0;
   } else if (!strcmp(word, "waitall") || !strcmp(word, "testall")) {
     if (*word == 'w') {
-      const int code = MPI_Waitall(n, requests, s);
-      int class = MPI_SUCCESS;
-      if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
-      for (int i = 0; class == MPI_ERR_IN_STATUS && i < n; ++i)
-        if (s[i].MPI_ERROR != MPI_ERR_PENDING) check(s[i].MPI_ERROR);
-      if (class != MPI_ERR_IN_STATUS) check(code);
+      check_all(MPI_Waitall(n, requests, s), n, s);
       flag = 1;
     } else
-      TO_END(MPI_Testall(n, requests, &flag, s));
+      do check_all(MPI_Testall(n, requests, &flag, s), n, s);
+      while (!flag && told == 1);
     for (done = 0; flag && done < n; ++done) places[done] = done;
   } else if (!strcmp(word, "waitany") || !strcmp(word, "testany")) {
     flag = 1;
@@ -236,7 +242,7 @@ static void complete(const char* word, int told, int n, const int* list) { /* to
     done = flag && places[0] != MPI_UNDEFINED;
     if (told >= 0 && *word == 'w' && (!done || list[places[0]] != told)) differs("another request is complete");
   } else {
-    *word == 'w' ? check(MPI_Waitsome(n, requests, &done, places, s)) : check(MPI_Testsome(n, requests, &done, places, s));
+    check_all(*word == 'w' ? MPI_Waitsome(n, requests, &done, places, s) : MPI_Testsome(n, requests, &done, places, s), n, s);
     if (done == MPI_UNDEFINED) done = 0;
     if (told >= 0 && *word == 'w' && (done != 1 || list[places[0]] != told)) differs("other requests are complete");
   }
@@ -312,7 +318,7 @@ static void make_comm(const char* word, Comm* parent, const int* a) {
         if ((two[k] == MPI_PROC_NULL ? NOBODY : two[k]) != c->in[2 * d + k]) differs("a grid has other neighbours");
     }
   } else if (!strcmp(word, "intercomm_create"))
-    check(MPI_Intercomm_create(parent->comm, 0, comms[0].comm, c->remote[0], number, &made));
+    check(MPI_Intercomm_create(parent->comm, 0, peers, c->remote[0], number, &made));
   else if (!strcmp(word, "intercomm_merge"))
     check(MPI_Intercomm_merge(parent->comm, find(parent->group, parent->n, c->group[0]) < 0, &made));
   else {
@@ -373,8 +379,9 @@ static void collective(const char* word, Comm* c, int req, const int* a) {
     sc[0] = rc[0] = *a++, reduced = 1, one_out = one_in = 1;
   else if (!many) {
     const int s = *a++, g = *a++;
-    for (int i = 0; i < outs; ++i) sc[i] = s;
-    for (int i = 0; i < ins; ++i) rc[i] = g;
+    /* also of a rank without neighbours, whose count says that there is something to do */
+    for (int i = 0; i <= outs; ++i) sc[i] = s;
+    for (int i = 0; i <= ins; ++i) rc[i] = g;
     one_out = !strncmp(bare, "gather", 6) || !strncmp(bare, "allgather", 9), one_in = !strncmp(bare, "scatter", 7);
   } else if (!strcmp(bare, "gatherv") || !strcmp(bare, "allgatherv")) {
     sc[0] = *a++, one_out = 1;
@@ -493,12 +500,13 @@ int main(int argc, char** argv) {
   results = fopen(name, "w");
   FILE* f = fopen(argv[1], "r");
   if (!f || !results || argc < 3) return 2;
+  setvbuf(results, NULL, _IOLBF, 0); /* of a process that is ended all that it has said */
   const int buffer = 1 << 26;
   char* attached = malloc((size_t)buffer);
   if (argc > 3) {
     quiet_s = atoi(argv[3]);
     signal(SIGALRM, on_alarm);
-    alarm((unsigned)quiet_s);
+    alarm(1);
   }
   int ranks;
   while (fscanf(f, " program %d %d", &program, &ranks) == 2) {
@@ -508,6 +516,7 @@ int main(int argc, char** argv) {
     MPI_Comm_split(MPI_COMM_WORLD, part ? 0 : MPI_UNDEFINED, me, &world->comm);
     if (part) {
       MPI_Comm_set_errhandler(world->comm, MPI_ERRORS_RETURN);
+      MPI_Comm_dup(world->comm, &peers);
       world->n = ranks, world->group = malloc(sizeof(int) * (size_t)ranks);
       for (int i = 0; i < ranks; ++i) world->group[i] = i;
       MPI_Buffer_attach(attached, buffer);
@@ -529,9 +538,12 @@ int main(int argc, char** argv) {
       line = 0;
       fprintf(results, "F %d\n", program);
       fflush(results);
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* not on a communicator of the program, whose last barrier this would be */
+    if (part) {
       int size;
-      MPI_Barrier(world->comm);
       MPI_Buffer_detach(&(void*){0}, &size);
+      MPI_Comm_free(&peers);
       for (int k = MOST - 1; k >= 0; --k)
         if (comms[k].group) {
           MPI_Comm_free(&comms[k].comm);
