@@ -404,7 +404,7 @@ class _Run:
                 first.setdefault(m.source, m)
         return list(first.values())
 
-    def truncated(self, told: bool) -> frozenset[Match]:
+    def truncations(self, told: bool) -> frozenset[Match]:
         """Messages that are longer than their receives' buffers; ``told``: whose receive a call has to complete, which is what tells of
         it."""
         long = {(r.rank, r.line) for r in self.receives if r.message and 0 <= r.capacity < r.message.size}
@@ -429,13 +429,13 @@ def decided(programs: Sequence[Sequence[str]]) -> Decision:
     """What the standard decides of the lines of each rank. Raises Undecided."""
     calls = [operations(lines) for lines in programs]
     tight, loose = _Run(calls, True), _Run(calls, False)
-    run = loose if tight.stuck or tight.truncated(told=False) else tight
+    run = loose if tight.stuck or tight.truncations(told=False) else tight
     run.check()
-    if (long := tight.truncated(told=True)) and loose.truncated(told=True):
+    if (long := tight.truncations(told=True)) and loose.truncations(told=True):
         return Decision("truncated", long)
-    if tight.truncated(told=False) and loose.truncated(told=False):
+    if tight.truncations(told=False) and loose.truncations(told=False):
         raise Undecided("whether anybody is told of a message that is too long")
-    if loose.truncated(told=False):
+    if loose.truncations(told=False):
         raise Undecided("whether a message that is too long arrives")
     if tight.stuck and not loose.stuck:
         raise Undecided("whether standard sends are buffered")

@@ -155,12 +155,12 @@ def _entries(begin: int, end: int, m: int, n: int) -> tuple[int, int]:
     """Entries of the rows from ``begin`` to ``end``, and how many of them are in columns outside of these rows."""
     total = m * n
 
-    def shared(a: int, b: int, c: int, d: int) -> int:
+    def overlap(a: int, b: int, c: int, d: int) -> int:
         return max(0, min(b, d) - max(a, c))
 
     rows = end - begin
-    vertical = [shared(begin - n, end - n, 0, total), shared(begin + n, end + n, 0, total)]
-    inside = [shared(begin - n, end - n, begin, end), shared(begin + n, end + n, begin, end)]
+    vertical = [overlap(begin - n, end - n, 0, total), overlap(begin + n, end + n, 0, total)]
+    inside = [overlap(begin - n, end - n, begin, end), overlap(begin + n, end + n, begin, end)]
     # Of rows whose left (right) neighbour is in the same line of the grid; one of them may be the neighbour of the block's edge.
     lines = -(-end // n) - -(-begin // n)
     left = rows - lines

@@ -52,13 +52,13 @@ CASES = (
 SPEC = Spec(LEVEL, DRAWS, SEED)
 
 
-def asked(case: Case, ranks: int, draw: int | None, iterations: int, **options: float) -> Question:
+def case_question(case: Case, ranks: int, draw: int | None, iterations: int, **options: float) -> Question:
     trace = lap2d(case.side, case.side, ranks, iterations, **options)  # type: ignore[arg-type]
     one = Question("craympt", f"cray-t3e-pe*{ranks}@t3e-torus", Replay(trace), "distributed")
     return one if draw is None else question_of(Resolved.of(one), draw, SPEC)
 
 
-def took(question: Question) -> float:
+def seconds_of(question: Question) -> float:
     at = {row["label"]: row["time_s"] for row in simulate.run(question).marks}
     return at["end"] - at["begin"]
 
@@ -66,7 +66,7 @@ def took(question: Question) -> float:
 def product_s(case: Case, ranks: int, draw: int | None, iterations: int, product: float, vector: float) -> float:
     """All products of a solve: one an iteration, and one a restart."""
     few, count = 10, iterations + (iterations - 1) // RESTART
-    return took(asked(case, ranks, draw, few, products=True, product=product, vector=vector)) / few * count
+    return seconds_of(case_question(case, ranks, draw, few, products=True, product=product, vector=vector)) / few * count
 
 
 def solve_s(case: Case, ranks: int, draw: int | None, iterations: int, modified: bool, product: float, vector: float) -> float:
@@ -74,7 +74,7 @@ def solve_s(case: Case, ranks: int, draw: int | None, iterations: int, modified:
     full, rest = divmod(iterations, RESTART)
 
     def of(steps: int) -> float:
-        return took(asked(case, ranks, draw, steps, modified=modified, product=product, vector=vector))
+        return seconds_of(case_question(case, ranks, draw, steps, modified=modified, product=product, vector=vector))
 
     first = of(RESTART)
     return first + (full - 1) * (of(2 * RESTART) - first) + (of(RESTART + rest) - first if rest else 0.0)
@@ -121,7 +121,7 @@ def _times(
     return found
 
 
-def made(case: Case, draws: int = DRAWS) -> list[Row]:
+def predict(case: Case, draws: int = DRAWS) -> list[Row]:
     told: dict[str, list[float]] = {}
     rng = Random(SEED)
     for draw in range(draws):
@@ -129,11 +129,11 @@ def made(case: Case, draws: int = DRAWS) -> list[Row]:
         for name, _, _, value in _times(case, draw, iterations, modified, *factors(case, draw, iterations, modified), elsewhere):
             told.setdefault(name, []).append(value)
     ends = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
-    return [row._replace(**dict(zip(("low_s", "median_s", "high_s"), (predictions.quantile(told[row.id], q) for q in ends), strict=True)))
-            for row in nominal(case)]  # fmt: skip
+    quantiles = {name: [predictions.quantile(times, q) for q in ends] for name, times in told.items()}
+    return [Row(*row[:5], *quantiles[row.id]) for row in nominal(case)]
 
 
-def written(row: Row) -> str:
+def csv_line(row: Row) -> str:
     return ",".join([*map(str, row[:4]), *("" if math.isnan(value) else f"{value:.4g}" for value in row[4:])])
 
 
@@ -179,12 +179,12 @@ def main() -> None:
                 product, vector = factors(case, None, case.iterations[0], modified)
                 print(f"  {name}: products x{product:.2f}, vectors x{vector:.2f}")
         return
-    rows = [row for case in CASES for row in (nominal(case) if given.nominal else made(case))]
+    rows = [row for case in CASES for row in (nominal(case) if given.nominal else predict(case))]
     about = [f"# {key}: {value}" for key, value in predictions.stamps().items()]
     head = ["# PETSc's lap2d on a Cray T3E, predicted by plap_t3e.py; not by hand. README.md explains it.", *about,
             f"# draws: {0 if given.nominal else DRAWS}, seed: {SEED}, level: {LEVEL}; the first two rows of each grid are open",
             ",".join(Row._fields)]  # fmt: skip
-    FILE.write_text("\n".join([*head, *map(written, rows)]) + "\n", encoding="utf-8")
+    FILE.write_text("\n".join([*head, *map(csv_line, rows)]) + "\n", encoding="utf-8")
     print(f"{FILE.name}: {len(rows)} rows, {datetime.now(UTC):%H:%M} UTC")
 
 
