@@ -185,7 +185,7 @@ def test_a_run_that_does_not_complete_is_no_error_of_the_sample(monkeypatch: pyt
     def ends() -> Any:
         raise SimulationEnded("it hangs")
 
-    assert agreement._told(find_paper(SMALL), agreement.Job("a job", ends)).where == ""
+    assert agreement._job_result(find_paper(SMALL), agreement.Job("a job", ends)).where == ""
 
 
 # --- the shipped file ----------------------------------------------------------------------------------------------------------------

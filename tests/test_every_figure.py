@@ -184,7 +184,7 @@ def of_labs(folder: Path) -> None:
     for sizes in (["0 B", "1 KiB", "1 MiB"], ["6 KiB", "8 KiB", "14 KiB"]):
         rows = retrompi.pingpong("wmpi", mode="shared", sizes=sizes).rows
         for series in ("time", "bandwidth"):
-            lab_commands._drawn(rows, series)
+            lab_commands._curve_figure(rows, series)
     lab = _lab.lab("1")
     lab_report._curves(lab, draw(lab, "Ann"), Bench(open_store(folder / "runs.db"), folder))
 

@@ -142,7 +142,7 @@ def test_a_sized_room_is_one_of_hosts_with_the_same_values(sets: dict[str, str])
     question = Question("wmpi", "nt-cluster*10", Replay(generate.ring(10, 3000, 4)), overrides=sets)
     asked = Resolved.of(question)
     assert list(asked.platform.hosts) == list(spelt.hosts)
-    times = [simulate.run(replace(asked, platform=p, room=p)).time_ps for p in (sized, spelt)]
+    times = [simulate.run(replace(asked, platform=p, base_platform=p)).time_ps for p in (sized, spelt)]
     assert times[0] == times[1]
     assert simulate.run(question).time_ps == times[0]
 

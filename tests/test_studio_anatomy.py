@@ -264,7 +264,7 @@ def test_two_messages_beside_each_other() -> None:
     figure = anatomy.figure(shown)
     sums = [sum(t.x[i] for t in figure.data) for i in (0, 1)]
     assert sums == pytest.approx([a / 1e9, b / 1e9])
-    said = texts(anatomy._said(shown))
+    said = texts(anatomy._sentences(shown))
     assert "A:" in said
     assert "B:" in said
     assert texts(anatomy._tables(shown)).count("exactly") == 2
@@ -291,14 +291,14 @@ def test_what_lies_outside_of_the_calibration_is_told() -> None:
     inside, outside = message.travel(silent, [asked(), asked(platform="abe", size="8 MiB")], "there")
     assert inside["outside"] == []
     assert len(outside["outside"]) == 2
-    assert "calibrated on nt-pair" in texts(anatomy._said([outside]))
+    assert "calibrated on nt-pair" in texts(anatomy._sentences([outside]))
 
 
 def test_a_message_that_never_arrives_is_told() -> None:
     (shown,) = message.travel(silent, [asked(size="64 KiB", set="wmpi.pool=16KiB")], "there")
     assert "aborted" in shown["ended"]
     assert "scene" not in shown
-    assert "aborted" in texts(anatomy._said([shown]))
+    assert "aborted" in texts(anatomy._sentences([shown]))
     assert len(anatomy.figure([shown]).data) == 0
 
 

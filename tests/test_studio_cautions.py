@@ -51,7 +51,7 @@ def test_cautions_of_curves(places: tuple[str, str]) -> None:
 
 def test_a_messages_cautions() -> None:
     shown = travel(_quiet, [{"model": WHERE[0], "platform": WHERE[1], "mode": WHERE[2], "size": "1 KiB", "set": ""}], "there")
-    assert CAUTION in words(anatomy._said(shown))
+    assert CAUTION in words(anatomy._sentences(shown))
 
 
 def test_a_studys_cautions(tmp_path: Path) -> None:

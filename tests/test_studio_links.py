@@ -44,7 +44,7 @@ def test_every_what_if_of_a_lab_is_taken_as_it_is(name: str, student: str, resou
             sets, refused = whatif._meant(*place[:2], known, values["set"])
             assert not refused, address
             assert len(sets) == len(values["set"])
-            wanted = whatif._asked({"model": place[0], "platform": place[1], "mode": place[2], "sets": sets})[3]
+            wanted = whatif._question_parts({"model": place[0], "platform": place[1], "mode": place[2], "sets": sets})[3]
             asked = [f"{n}={v}".replace(" ", "") for n, v in values["set"].items()]
             own = ("platform.", f"{place[0]}.")
             assert set(wanted) <= {a if a.startswith(own) else f"{place[0]}.{a}" for a in asked}
