@@ -3,6 +3,10 @@
 A channel is one way from a process to another over one medium. `Channel.push` is what the sending process does to put a packet in,
 `Channel.pull` what the receiving one does for a token that it finds in its inbox. A packet is written as a whole before the next one:
 what is posted while a packet is half written waits, and goes out right behind it.
+
+A *token* in an inbox is a notice: the channel, and what the channel needs to know again (a place, a number). The packet itself stays in the
+channel until the process takes the token (`Process.absorb`) and pulls. A packet of the library carries a message or a part of it; on a
+network it travels in one or several *frames*, which the chapter on links counts apart.
 """
 
 from __future__ import annotations
@@ -23,7 +27,14 @@ __all__ = ["Channel", "Forwarder", "Job", "Message", "Packet", "Process"]
 
 @dataclass(eq=False)
 class Message:
-    """One MPI message."""
+    """One MPI message.
+
+    ``envelope_known``: the receiving library has read who it is from. ``send``, ``receive``: the requests, as long as they are open.
+    ``asked``: the bytes of data that the request to send carried; ``arrived``: those that were taken out of channels; ``unexpected``: those
+    of them that wait in the library's memory; ``in_pool``: those that still lie in shared memory, each with its channel, place and bytes.
+    ``packed``, ``unpacked``: it goes through another buffer of its length at the sender, at the receiver. ``sent``, ``received``: times,
+    -1 for not yet.
+    """
 
     src: int
     dst: int

@@ -3,19 +3,35 @@
 A process is a generator. It acts in no time at all; when it needs a processor (`Thread.run`), waits (`Thread.wait`) or sleeps
 (`Thread.sleep`) it says so and yields. It acts again only while it holds a processor.
 
-The rules of the scheduler are those of Windows NT with the platform's numbers (sources: docs/platform-format.md, E-NT-* in
-docs/sources.md), and those of a Unix with other numbers:
+The rules of the scheduler are those of Windows NT, and those of a Unix with other numbers (sources: E-NT-* on the page *Sources*, which is
+validate/reference/hardware.csv; each number stands with its source in the platform's file):
 
-* Ready threads wait in a queue for each of four priorities; the first of the highest gets a processor that becomes free.
-* A thread that gets a processor which another had before pays a context switch first.
-* It may keep it for a quantum. The end of a quantum matters only while another thread waits for that processor: then it lowers the
-priority of
-  its thread by one and, if another of that priority or more is ready, takes the processor away. Quanta that ended before anybody waited
-  have lowered the priority just the same.
-* A thread that is woken by an event is raised to the boost's priority and, if that is higher than the running one's, takes its place at
-once; the
-  one that loses its processor so keeps the rest of its quantum and goes to the front of its queue.
-* The kernel's work (interrupts, protocol stack) comes before any thread of processor 0, one piece after the other.
+* Ready threads wait in a queue for each of four priorities, 0 the lowest, where a thread begins; the first of the highest gets a processor
+  that becomes free.
+* It pays a context switch (``dispatch``) first, unless it was itself the last on that processor.
+* It may keep it for a quantum. Every end of a quantum lowers the priority of its thread by one, never below 0, and begins a new quantum; if
+  a thread of the priority that is left or more is ready then, it takes the processor, and the loser goes to the end of its queue. Ends of
+  quanta are counted only while another thread waits for the processor: those that passed before are made good when one begins to.
+* A thread that an event wakes is raised at least to priority ``boost`` (1 on a system that favours what has waited, else 0) and, if that is
+  higher than the running one's, takes its place at once; the one that loses its processor so keeps the rest of its quantum and goes to the
+  front of its queue. The end of a sleep or of a timed wait raises nothing.
+* A quantum is counted from the tick of the clock before it began (``quantum_at_tick``) or from where it began. A wait begins a new one, or
+  what is left outlives it (``quantum_carry``), less ``wait_charge`` for each wait.
+* The kernel's work (interrupts, protocol stack) comes before any thread of processor 0, one piece after the other. Its thread stays there
+  meanwhile, and loses time only.
+
+A process waits in one of four ways (``policy.kind``), by its library:
+
+* ``block``: without a processor, until an event wakes it.
+* ``poll``: without a processor, in timed waits of ``period``. What wakes at once does; all else it finds at the end of a timed wait, which
+  is a tick of the clock.
+* ``spin``: with a processor, in a loop of polls of ``poll_cost`` each. It notices at the end of a poll; what came over a network it finds
+  at every ``look_every``-th only.
+* ``spin_yield``: the same, but after ``polls`` polls in vain it offers its processor to threads of its priority or more.
+
+``spec`` is the host's file: times in picoseconds, rates in bytes a second. ``memory`` (0 to 1) is the share of a burst of work in which it
+waits for main memory, where processors slow each other (the chapter before this one). Events that a thread has scheduled carry its
+``turn``: whatever happens to the thread in between begins another turn, and an event of an earlier one means nothing.
 """
 
 from __future__ import annotations
@@ -67,8 +83,8 @@ class Thread:
 
     def __init__(self, host: Host, name: str) -> None:
         self.host, self.name = host, name
-        self.state = "blocked"
-        self.mode = "work"
+        self.state = "blocked"  # or ready, running: where the scheduler has it
+        self.mode = "work"  # or wait, sleep: what it asked for; a thread that has ended sleeps, and signals do not reach it
         self.main: Iterator[None] = iter(())
         self.policy: Values = None
         self.poll = 0
@@ -108,11 +124,11 @@ class Thread:
         yield
 
     def copy(self, cost: CopyCost) -> Steps:
-        """Uses the processor for a copy."""
+        """Uses the processor for a copy; `Process.copy` is this and the copy's turn on the bus."""
         yield from self.run(cost.core, cost.memory)
 
     def wait(self, policy: Values) -> Steps:
-        """Waits for a signal: blocked, or with the processor in a loop that polls. The caller then looks whether what it wants is there."""
+        """Waits for a signal, by one of the four ways. The caller then looks whether what it wants is there."""
         host = self.host
         self.policy = policy
         self.poll = host.work(policy.poll_cost) + host.service(policy.poll_call)
@@ -137,8 +153,8 @@ class Thread:
     # -- what happens to it
 
     def signal(self, immediate: bool = True, network: bool = False) -> None:
-        """Something has come for it. ``immediate``: the system wakes a blocked thread; otherwise it sees it when it looks. ``network``: a
-        polling thread looks there only now and then."""
+        """Something has come for it. ``immediate``: the system wakes a thread that waits without a processor; otherwise it sees it when its
+        timed wait ends. ``network``: a spinning thread looks there only now and then."""
         if self.mode != "wait":
             return
         host, again = self.host, self.signalled
@@ -153,7 +169,8 @@ class Thread:
                 if immediate:
                     host.wake(self)
                 elif not self.look_planned:
-                    # Its timed wait ends at a tick, and the next one, begun just after a tick, at the second tick that follows.
+                    # A timed wait ends at the first tick at which its period is over; the next one begins just after that tick, so that
+                    # one of a whole number of ticks takes a tick more.
                     self.look_planned = True
                     tick, now = host.spec.tick, host.loop.now
                     due = host.next_tick(self.wait_began + self.policy.period)
@@ -248,7 +265,7 @@ class Host:
         return int(ps * (self.spec.syscall / REFERENCE_CALL) + 0.5)
 
     def calls(self, number: float) -> int:
-        """So many null system calls."""
+        """So many null system calls, to whole picoseconds; the host's own figure, nothing is scaled."""
         return int(number * self.spec.syscall)
 
     def copy_cost(self, size: int, source: Side, target: Side, kin: str = "same") -> CopyCost:
@@ -266,7 +283,8 @@ class Host:
         return int({"same": 0, "cache": self.spec.line_shared, "bus": self.spec.line_bus}[kin])
 
     def claim_bus(self, a: int, b: int, cost: CopyCost) -> int:
-        """Books a copy on the buses of two cores; the time at which its last byte has passed."""
+        """Books a copy on the front-side buses of two cores' packages, which take one after the other; the time at which its last byte has
+        passed (`Process.copy` waits for it)."""
         if cost.bus <= 0:
             return self.loop.now
         end = 0
@@ -280,6 +298,9 @@ class Host:
         return self.tick_phase + int((t - self.tick_phase + self.spec.tick - 1) // self.spec.tick * self.spec.tick)
 
     # -- processors
+
+    # At most one thread of each processor is ``acting``: its generator runs, in no time. One that is to lose its processor then loses it
+    # when it has acted (`resume`).
 
     def start(self, thread: Thread, main: Iterator[None]) -> None:
         """A new thread is ready."""
@@ -428,8 +449,8 @@ class Host:
         self.make_ready(t)
 
     def release(self, t: Thread) -> None:
-        """The running thread gives its processor up. Its quantum starts anew with the next, or what is left of it is kept, less a
-        charge."""
+        """The running thread gives its processor up. Its quantum starts anew with the next, or what is left of it is kept, less
+        ``wait_charge``."""
         self.pause(t)
         left = self.spec.quantum
         if self.spec.quantum_carry:
@@ -448,7 +469,8 @@ class Host:
         self._dispatch(core)
 
     def could_act(self) -> bool:
-        """Whether something other than polling is ready to run here."""
+        """Whether something other than polling is ready to run here: if nowhere and no event but passive ones is left, the loop calls it a
+        deadlock."""
         first = self.running[0]
         if self.kernel_jobs or (self.kernel_busy and first is not None and not first.spins):
             return True

@@ -3,7 +3,7 @@
 The state of a cache is not simulated. A copy is given, for either side, the bytes that were used between two uses of a line (its *reuse
 distance*), and the cost follows from where such a line is found. Sources: the rates and sizes are the platform's; the statistics of pages
 in a cache of an operating system that does not colour them are those of Kessler and Hill (1992); the slowdown of processors at a shared
-memory is mean value analysis (Reiser and Lavenberg 1980). docs/nas.md and docs/platform-format.md say how they were found.
+memory is mean value analysis (Reiser and Lavenberg 1980). The page *NAS* says how they were found.
 """
 
 from __future__ import annotations

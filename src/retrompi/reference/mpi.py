@@ -7,7 +7,15 @@ the first posted receive that fits it (MPI 1.1, 3.5: messages do not overtake). 
 * by *rendezvous*: a request to send goes first, and the data when the receiver has answered it;
 * *direct*: the receiver is told where the data are and copies them itself.
 
-The library works only within calls: what arrives while a rank computes waits in its channel.
+The library works only within calls: what arrives while a rank computes waits in its channel, with a notice in the rank's inbox.
+
+A line of a trace is ``RANK CALL PEER TAG COUNT DATATYPE``: in ``0 send 1 0 1024 6`` rank 0 sends to rank 1, with tag 0, 1024 elements of
+type 6, which is a byte. Of a call that completed something (a test, a wait for any) or took a message by a wildcard, the trace may say
+what it was when it was recorded; it is so again (``from``, ``mtag``, ``flag``, ``done``), unless the question leaves wildcards free
+(``--wildcards free``).
+
+``spec`` are the library's numbers: those with one value are work, in picoseconds of the reference host, those with two work and system
+calls. `Rank` is a `Process` of the chapter on channels, from which it has ``inbox``, ``post``, ``absorb`` and ``copy``.
 """
 
 from __future__ import annotations
@@ -36,7 +44,7 @@ COMPUTES = ("compute", "sleep", "kernel")
 COVERED = {"init", "finalize", "sendRecv", "recv", "irecv", "probe", "iprobe", "wait", "test", "start", "startall", "requestFree",
            "comm_free", *COMPUTES, *SEVERAL, *SENDS, *ISENDS, *PERSISTENT}  # fmt: skip
 LONGEST = 4e6
-"""Seconds that a simulation may take."""
+"""Seconds that a simulation may take: picoseconds are counted in 63 bits, with some to spare."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +290,7 @@ class Rank(Process):
     # ---------------------------------------------------------------------------------------------------------- the library
 
     def library_call(self, work: int, system: int = 0) -> Steps:
-        """The library's work in one call, within its lock where it has one."""
+        """The library's work in one call; a library with a lock pays for taking it each time (no other thread of its process wants it)."""
         lock_work, lock_system = self.spec.lock
         if lock_work or lock_system or work or system:
             for ps in (self.host.work(lock_work), self.host.service(lock_system), self.host.work(work), self.host.service(system)):
@@ -353,7 +361,7 @@ class Rank(Process):
             yield from self.thread.copy(self.plain_copy(message.size, copies, channel.holds(message.size, sends)))
 
     def conversion(self, peer: int, size: int) -> int:
-        """Converting data of a rank whose byte order is another."""
+        """Converting data of a rank whose byte order is another, a buffer of ``convert_buffer`` bytes at a time."""
         spec = self.spec
         if spec.convert_buffer <= 0 or self.job.ranks[peer].host.spec.byte_order == self.host.spec.byte_order:
             return 0
@@ -379,7 +387,7 @@ class Rank(Process):
         self.job.messages.append(m)
         self.job.count.messages += 1
         self.job.count.bytes += size
-        if request.context % 2 == 0:
+        if request.context % 2 == 0:  # the program's own messages; those of collectives have odd contexts
             self.job.count.own_bytes += size
         self.count.sent += 1
         self.count.bytes_sent += size
@@ -419,7 +427,8 @@ class Rank(Process):
             first = False
 
     def cleared(self, m: Message) -> Steps:
-        """The receiver is ready. Through a pair's copy buffer one message goes at a time; others wait for their turn."""
+        """The receiver is ready. Where two ranks of a host have a buffer of their own for the data of a rendezvous, one message goes
+        through it at a time; others wait for their turn."""
         if not self.bulk[m.dst]:
             yield from self.push_data(m)
             return
@@ -437,7 +446,8 @@ class Rank(Process):
         self.try_complete(message)
 
     def try_complete(self, m: Message) -> None:
-        """A send is complete when its data have left and, a synchronous one, when it has been matched; a rendezvous has been."""
+        """A send is complete when its data have left, and a synchronous one when it has been matched besides. A rendezvous needs no word
+        about that: it was matched before its data left."""
         if m.send_complete or not m.sent_all or (m.synchronous and not m.rendezvous and not m.acked):
             return
         m.send_complete = True
@@ -474,8 +484,9 @@ class Rank(Process):
             m.receive = request
 
     def handle(self, packet: Packet) -> Steps:
-        """A packet has been taken out of its channel. The work of matching and completing is charged here and not when the receive is
-        posted: in a PingPong that overlaps the wait."""
+        """A packet has been taken out of its channel. The work of matching and completing (``recv_cpu``) is charged here and not when the
+        receive is posted: there it would overlap the wait for the message, and a PingPong would not show it. An envelope is matched
+        first, and its data are converted then."""
         m, kind = packet.message, packet.kind
         begins = packet.first and (kind == "rts" or (kind == "data" and not m.rendezvous))
         if begins and (any(self.spec.lock) or self.spec.recv_cpu):
@@ -561,8 +572,9 @@ class Rank(Process):
             yield from self.finish(m)
 
     def copy_directly(self, m: Message) -> Steps:
-        """The receiver copies out of the sender's buffer, by a system call, and tells it. The envelope passes the first-level cache as
-        well."""
+        """The receiver copies out of the sender's buffer, by a system call, and tells it. Either side of the copy is used again after as
+        many bytes as both buffers have; through the first-level cache the message's envelope passes as well. The sender's core is taken to
+        have read its buffer last (``clean``)."""
         sender = self.job.ranks[m.src]
         near = 2 * float(m.size) + float(self.out[m.src].spec.header)
         source, target = Side(near, 2 * float(m.size), "clean"), Side(near, 2 * float(m.size))
@@ -614,7 +626,7 @@ class Rank(Process):
         return packet.message.receive is None
 
     def keep_unexpected(self, m: Message, size: int) -> None:
-        """Data without a receive are kept in the library's memory, which some bound."""
+        """Data without a receive are kept in the library's memory; some libraries bound it (``unexpected_limit``, 0: no bound)."""
         m.unexpected += size
         self.unexpected_bytes += size
         limit = self.spec.unexpected_limit
@@ -638,8 +650,9 @@ class Rank(Process):
         self.filed.append(Filed(key, call.more.get("req", 0), request))
 
     def find(self, call: Call) -> Filed | None:
-        """The request of a call; without a number the oldest of its key, but none whose test succeeded where another has been posted since.
-        Only an inactive persistent one can be started (MPI 1.1, 3.9), and it is found for nothing else but to be freed."""
+        """The request of a call: the one with its number, if the line has one. Without a number the oldest of its key; one whose test
+        succeeded is dropped if another of this key has been posted since. By key, an inactive persistent request is found only to be
+        started (MPI 1.1, 3.9) or freed."""
         number = call.more.get("req", 0)
         if number > 0:
             return self.numbered(number)
@@ -680,7 +693,8 @@ class Rank(Process):
         self.retire(filed)
 
     def test(self, call: Call) -> Steps:
-        """MPI_Test: one look. A recorded success completes its request, and waits if that is necessary; a recorded failure does not."""
+        """MPI_Test: one look. A recorded success completes its request, and waits if that is necessary; a recorded failure does not. A
+        request that a test has completed is filed again, behind the others of its key, for the wait that the program may still make."""
         filed = self.find(call)
         if filed is not None and filed.request is None:  # tested again
             self.filed.remove(filed)
@@ -734,7 +748,7 @@ class Rank(Process):
             filed = self.numbered(number)
             if filed and filed.request and active(filed.request):
                 yield from self.wait(filed.request)
-                filed.number = filed.number if filed.request.persistent else -1
+                filed.number = filed.number if filed.request.persistent else -1  # -1: goes below
                 if filed.request.persistent:
                     filed.request.active = False
         self.filed = [f for f in self.filed if f.number != -1]

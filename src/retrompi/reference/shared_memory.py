@@ -2,7 +2,7 @@
 
 The sender takes a place, copies the packet into it, links it and signals the receiver; the receiver copies it out and frees the place. A
 sender without a place waits, and takes in packets meanwhile where its library does. Sources: E-P4-* (the pool and its size classes),
-E-WM-*, E-NM-* in docs/sources.md; a library's own numbers are in its model.
+E-WM-*, E-NM-* on the page *Sources*; a library's own numbers are in its model.
 """
 
 from __future__ import annotations
