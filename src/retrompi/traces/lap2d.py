@@ -60,9 +60,9 @@ def _runs(run: range, one: int) -> Iterator[range]:
 class _Rank:
     """The lines of one process."""
 
-    def __init__(self, me: int, m: int, n: int, ranks: int, persistent: bool, product: float, vector: float) -> None:
+    def __init__(self, me: int, m: int, n: int, ranks: int, persistent: bool, times: tuple[float, float]) -> None:
         self.me, self.ranks, self.persistent = me, ranks, persistent
-        self.product_times, self.vector_times = product, vector
+        self.product_times, self.vector_times = times
         begin, end = first_row(me, m * n, ranks), first_row(me + 1, m * n, ranks)
         self.rows = end - begin
         self.others = lacking(me, m, n, ranks)
@@ -196,7 +196,7 @@ def lap2d(
         raise UsageError("lap2d needs factors above 0 for 'product' and 'vector'", code="out-of-range")
     lines: list[list[str | Again]] = []
     for me in range(ranks):
-        rank = _Rank(me, m, n, ranks, persistent, product, vector)
+        rank = _Rank(me, m, n, ranks, persistent, (product, vector))
         body = [Again(rank.product(1), iterations)] if products else rank.solve(iterations, restart, modified)
         begin, end = ("# mark begin\n", "# mark end\n") if me == 0 else ("", "")
         lines.append([rank.say("init") + rank.prepare() + begin, *body, end + rank.free() + rank.say("finalize")])
