@@ -18,6 +18,7 @@ from retrompi.reference import NotCovered, __main__, host, mpi, network, shared_
 from retrompi.reference.algorithms import ALGORITHMS, Member
 from retrompi.reference.collectives import Choices
 from retrompi.reference.compare import compared
+from retrompi.reference.network import Wire
 from retrompi.reference.programs import Program, compare_programs, drawn, shrunk
 from retrompi.spec import registry
 from retrompi.spec.question import Beside, Question, Replay, pingpong
@@ -198,6 +199,35 @@ def test_a_program_that_differed() -> None:
              ("send 1 1 16384 6", "sendRecv 16384 4 16384 2 6 6 stag=3 rtag=3"), ("isend 2 2147483647 16384 6 req=1",))  # fmt: skip
     program = Program("wmpi", "myrinet-piii", (0,) * 5, lines, (("platform.host.boost", "1"),))
     assert not compared(program.question())[2]
+
+
+TIES: list[Any] = [
+    ("mpibip:bip", "ibm-43p*4@myrinet-lanai9-clos", (3, 1, 2, 3, 0),
+     (("finalize",), ("ibsend 3 77 1 6 req=1",), ("send 3 2 1 6",), ("recv 4 0 1 6",), ("rsend 3 0 1 6",))),
+    ("mpibip:bip-windows", "myrinet-clos", (0, 1, 2, 2, 0, 1, 2, 1),
+     (("isend 5 77 0 6 req=1",), ("ISsend 5 0 0 6 req=1",), ("send 5 0 0 6",), ("finalize",), ("isend 5 1 0 6 req=1",),
+      ("irecv 1 -444 0 6 req=1", "irecv -555 0 0 6 req=2", "irecv -555 -444 0 6 req=3", "irecv 7 -444 0 6 req=4",
+       "irecv -555 2147483647 0 6 req=5", "testsome 5 reqs=1,2,3,4,5 done=2"), ("finalize",), ("finalize",))),
+]  # fmt: skip
+
+
+@for_each("model, platform, placement, lines", TIES)
+def test_flows_that_end_together_arrive_in_the_order_of_sending(
+    model: str, platform: str, placement: tuple[int, ...], lines: Any, monkeypatch: Any
+) -> None:
+    """Where two shared a link and ended half a picosecond after one, the first of them had arrived a picosecond before."""
+    arrivals: list[tuple[int, int]] = []
+    arrives = Wire._arrives
+
+    def watched(wire: Wire, t: int, frame: Any) -> None:
+        assert t >= wire.loop.now, "time runs back"
+        arrivals.append((t, frame.order))
+        arrives(wire, t, frame)
+
+    monkeypatch.setattr(Wire, "_arrives", watched)
+    assert not compared(Program(model, platform, placement, lines).question())[2]
+    assert len({t for t, _ in arrivals}) < len(arrivals), "none end together"
+    assert arrivals == sorted(arrivals)
 
 
 def test_generated_programs() -> None:

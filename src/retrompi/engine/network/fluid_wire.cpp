@@ -23,7 +23,8 @@ class FluidWire final : public RoutedWire {
   }
 
  private:
-  enum : uint64_t { kFinish = 0, kEnter = 1, kShare = Agenda::kTells - 1 };
+  /// Of one instant: ends, by the bundles' numbers; entries, in the order of sending; then shares.
+  enum : uint64_t { kFinish = 0, kEnter = 1ULL << 32, kShare = Agenda::kTells - 1 };
 
   void enter(uint32_t slot, int from, int to) override {
     const uint32_t id = route(static_cast<size_t>(from), static_cast<size_t>(to));
@@ -168,7 +169,7 @@ class FluidWire final : public RoutedWire {
       b.planned = b.last + whole(ps);
       if (b.item <= b.planned) return;  // examined then, and postponed
       b.item = b.planned;
-      agenda_.push({b.item, kFinish, id, ++b.gen});
+      agenda_.push({b.item, kFinish + id, id, ++b.gen});
     }
   }
   static void forget(Bundle& b) {
@@ -191,7 +192,7 @@ class FluidWire final : public RoutedWire {
     if (i.gen != b.gen) return;
     if (b.planned > i.t) {
       b.item = b.planned;
-      if (b.item != kNever) agenda_.push({b.item, kFinish, i.what, b.gen});
+      if (b.item != kNever) agenda_.push({b.item, kFinish + i.what, i.what, b.gen});
       return;
     }
     b.item = b.planned = kNever;
@@ -200,9 +201,9 @@ class FluidWire final : public RoutedWire {
     b.got = std::max(b.got, b.parts.front().until);
     b.frac = ps - static_cast<double>(loop_.now - b.last);
     b.last = loop_.now;
-    do {  // flows that finish together leave together
+    do {  // flows that finish together leave together, and none half a picosecond ago
       std::pop_heap(b.parts.begin(), b.parts.end());
-      tell(b.parts.back().slot, b.last + whole(b.frac + b.delivery_latency));
+      tell(b.parts.back().slot, b.last + std::max<Ps>(0, whole(b.frac + b.delivery_latency)));
       b.parts.pop_back();
     } while (!b.parts.empty() && b.last + whole(first_end(b)) <= loop_.now);
     if (b.parts.empty()) {
