@@ -1,10 +1,11 @@
 """Time and events.
 
 Time is a whole number of picoseconds. An event is a time and something to be called; of two events at one time the one that was scheduled
-first happens first. That is the whole rule, and it makes a run repeatable.
+first happens first. That is the whole rule of their order, and it makes a run repeatable.
 
-An event is *passive* when it only passes time: the end of a quantum, a spinning process that offers its processor to others. When nothing
-but passive events is left, nothing is on the wire and no process that has work is ready, no process can ever go on: a deadlock.
+An event is *passive* when it only decides who runs: the end of a quantum, a spinning process that offers its processor to others. Where
+nobody has work, that helps nobody: when nothing but passive events is left, nothing is on the wire and no process that has work is ready
+(``could_act``), no process can ever go on: a deadlock.
 
 What happens on links is kept apart (`network.Wire`), because at one instant the hosts come first: everything that was to happen on the
 hosts until and at an instant has happened before the first frame of that instant arrives, and all frames of one instant arrive before any
@@ -46,7 +47,9 @@ class Loop:
         heapq.heappush(self._events, (max(at, self.now), self._scheduled, passive, call, arguments))
 
     def run(self, wire: Any, could_act: Callable[[], bool]) -> bool:
-        """Runs until the job is over or its limit is reached. True: nothing can happen any more, a deadlock."""
+        """Runs until the job is over (the last rank sets ``stopped``) or the question's time limit is reached, where ``now`` is then. True:
+        nothing can happen any more, a deadlock. `Wire.advance` sets the clock, and delivers all frames of its instant; what a host does
+        about one is an event of that instant, after all of them."""
         while not self.stopped and self.now <= self.limit:
             on_hosts = self._events[0][0] if self._events else NEVER
             on_links = wire.next_time()

@@ -159,7 +159,7 @@ class SharedChannel(Channel):
         yield from self._copy_out(Packet(message, size, message.src, message.dst), place)
 
     def _acquire(self, packet: Packet) -> Any:
-        """A place for a packet, or None."""
+        """A place for a packet, or None. To take one or to give it back takes no time here, so that the lock is not held for it."""
         if self.ring:
             if self.spec.one_message and packet.first and self.places.free < self.places.slots:
                 return None
@@ -203,7 +203,7 @@ class SharedChannel(Channel):
         yield from self._private_copies(receiver, packet, spec.unpack)
 
     def _private_copies(self, process: Process, packet: Packet, copies: float) -> Steps:
-        """Copies in the process's own memory, outside the lock."""
+        """Copies between two places of the process's own memory, outside the lock: each is as one into the channel, at either end."""
         if copies > 0 and packet.size > 0:
             yield from process.thread.copy(self.copy_cost(packet, packet.size, True).times(copies))
 
