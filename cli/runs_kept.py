@@ -37,13 +37,11 @@ def flat(run: Mapping[str, Any]) -> dict[str, Any]:
 
     from retrompi.store.questions import beside_columns
 
-    def with_prefix(named: str, of: Mapping[str, Any]) -> dict[str, Any]:
-        return {f"{named}.{k}": json.dumps(v) if isinstance(v, list | dict) else v for k, v in of.items()}
-
     out = {k: v for k, v in run.items() if k not in ("parameters", "overrides", "facts", "question")}
     out["overrides"] = overrides_text(run)
     parts = {"question": beside_columns(run), "parameter": run["parameters"], "fact": run["facts"]}
-    return out | {key: value for prefix, of in parts.items() for key, value in with_prefix(prefix, of).items()}
+    nested = {f"{prefix}.{k}": v for prefix, of in parts.items() for k, v in of.items()}
+    return out | {k: json.dumps(v) if isinstance(v, list | dict) else v for k, v in nested.items()}
 
 
 def ids_of(store: Store, text: str) -> list[int]:

@@ -19,10 +19,10 @@ import argparse
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from checkout import ROOT, Place, sources
+
 FOLDERS = ("src/retrompi", "cli", "models")
 IRREGULAR = frozenset({
     "begun", "bent", "borne", "bought", "bound", "broken", "brought", "built", "caught", "chosen", "done", "drawn", "driven", "dug",
@@ -41,28 +41,8 @@ NO_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 """Texts and comments of C, C++ and JavaScript."""
 
 
-@dataclass(frozen=True, order=True)
-class Named:
-    """Where a name is given."""
-
-    file: str
-    line: int
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.name}"
-
-
-def _files(root: Path, *endings: str) -> Iterator[tuple[str, str]]:
-    """(path from the root, text) of the package's, the commands' and the models' files."""
-    for folder in FOLDERS:
-        for file in sorted((root / folder).rglob("*")):
-            if file.suffix in endings and file.is_file():
-                yield file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")
-
-
 def _nodes(root: Path) -> Iterator[tuple[str, ast.AST]]:
-    for file, text in _files(root, ".py"):
+    for file, text in sources(root, FOLDERS, ".py"):
         for node in ast.walk(ast.parse(text)):
             yield file, node
 
@@ -77,9 +57,9 @@ def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any("property" in ast.unparse(d) for d in node.decorator_list)
 
 
-def participles(root: Path) -> list[Named]:
+def participles(root: Path) -> list[Place]:
     """The functions and methods named by one past participle."""
-    return [Named(file, n.lineno, n.name) for file, n in _nodes(root)
+    return [Place(file, n.lineno, n.name) for file, n in _nodes(root)
             if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) and is_participle(n.name) and not _is_property(n)]  # fmt: skip
 
 
@@ -96,27 +76,27 @@ def _identifiers(node: ast.AST) -> Iterator[str]:
             yield from (name, other or "")
 
 
-def room(root: Path) -> list[Named]:
+def room(root: Path) -> list[Place]:
     """The identifiers and files with ``room`` in their names."""
-    found = [Named(file, getattr(n, "lineno", 0), name) for file, n in _nodes(root) for name in _identifiers(n) if ROOM.search(name)]
-    for file, text in _files(root, *C_FILES):
+    found = [Place(file, getattr(n, "lineno", 0), name) for file, n in _nodes(root) for name in _identifiers(n) if ROOM.search(name)]
+    for file, text in sources(root, FOLDERS, *C_FILES):
         code = NO_CODE.sub(lambda m: "\n" * m[0].count("\n"), text)
         words = ((i, word) for i, line in enumerate(code.splitlines(), 1) for word in re.findall(r"\w+", line))
-        found += [Named(file, i, word) for i, word in words if ROOM.search(word)]
-    return found + [Named(file, 0, Path(file).name) for file, _ in _files(root, ".py", *C_FILES) if ROOM.search(Path(file).stem)]
+        found += [Place(file, i, word) for i, word in words if ROOM.search(word)]
+    return found + [Place(file, 0, Path(file).name) for file, _ in sources(root, FOLDERS, ".py", *C_FILES) if ROOM.search(Path(file).stem)]
 
 
-def classes(root: Path) -> list[Named]:
+def classes(root: Path) -> list[Place]:
     """The public classes with a name that several modules give."""
-    given: dict[str, list[Named]] = {}
-    for file, text in _files(root, ".py"):
+    given: dict[str, list[Place]] = {}
+    for file, text in sources(root, FOLDERS, ".py"):
         for n in ast.parse(text).body:
             if isinstance(n, ast.ClassDef) and not n.name.startswith("_"):
-                given.setdefault(n.name, []).append(Named(file, n.lineno, n.name))
+                given.setdefault(n.name, []).append(Place(file, n.lineno, n.name))
     return [one for some in given.values() if len(some) > 1 for one in some]
 
 
-KINDS: Mapping[str, Callable[[Path], list[Named]]] = {"participles": participles, "room": room, "classes": classes}
+KINDS: Mapping[str, Callable[[Path], list[Place]]] = {"participles": participles, "room": room, "classes": classes}
 MOST: Mapping[str, int] = {"participles": 627, "room": 0, "classes": 318}
 """How many there may be; a change that renames some lowers it."""
 
@@ -129,7 +109,7 @@ def main() -> None:
     given = asked.parse_args()
     for kind in [given.kind] if given.kind else KINDS:
         found = KINDS[kind](given.of)
-        print(*sorted(found), f"{kind}: {len(found)} ({len({n.name for n in found})} different)", sep="\n")
+        print(*sorted(found), f"{kind}: {len(found)} ({len({n.what for n in found})} different)", sep="\n")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,9 @@ import argparse
 import ast
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from checkout import ROOT, Place, sources
 
 from retrompi.base.paths import papers_dir
 from retrompi.papers import own_code
@@ -30,30 +31,16 @@ from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import OPTIONS
 from retrompi.spec.result import Counters, PointRow, RankRow, Totals, TrafficRow, WaitRow, outputs
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("src/retrompi", "cli")
 SEVERAL = 3
 """So many names of one declaration are no coincidence."""
 
 
-@dataclass(frozen=True, order=True)
-class Place:
-    """Where something is stated, and what."""
-
-    file: str
-    line: int
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.what}"
-
-
-def sources(root: Path, *endings: str) -> Iterator[tuple[str, str]]:
-    """(path from the root, text) of the package's and the commands' files with these endings."""
-    for folder in FOLDERS:
-        for file in sorted((root / folder).rglob("*")):
-            if file.suffix in endings and not {"migrations", "reference"} & set(file.relative_to(root).parts):
-                yield file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")
+def stated(root: Path, *endings: str) -> Iterator[tuple[str, str]]:
+    """(path from the root, text) of the package's and the commands' files with these endings, but for those that are none of the places."""
+    for file, text in sources(root, FOLDERS, *endings):
+        if not {"migrations", "reference"} & set(Path(file).parts):
+            yield file, text
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -74,7 +61,7 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 def lists_in_python(root: Path, names: Collection[str], title: str) -> Iterator[Place]:
     """The Python constructs that list at least `SEVERAL` of the names."""
-    for file, text in sources(root, ".py"):
+    for file, text in stated(root, ".py"):
         if sum(name in text for name in names) < SEVERAL:
             continue
         for node in ast.walk(ast.parse(text)):
@@ -86,7 +73,7 @@ def lists_in_python(root: Path, names: Collection[str], title: str) -> Iterator[
 def lists_in_cpp(root: Path, names: Collection[str], title: str) -> Iterator[Place]:
     """The neighbouring lines of C++ that name at least `SEVERAL` of the names as members or as keys."""
     named = re.compile(r'(?:(?<=\.|")|(?<=->)|(?<=::)|(?<=\bPs )|(?<=\bint64_t )|(?<=, ))(' + "|".join(names) + r')(?=["; ,)=}])')
-    for file, text in sources(root, ".cpp", ".hpp"):
+    for file, text in stated(root, ".cpp", ".hpp"):
         begun, last, found = 0, -2, dict[str, None]()
         for number, line in enumerate([*text.splitlines(), "", "", ""], 1):
             here = named.findall(line.partition("//")[0])
@@ -120,7 +107,7 @@ def outcome(root: Path) -> list[Place]:
     said = re.compile(rf'(?:[=!]= |outcome"?(?:: str)?(?:: | = |=)|outcome", |return |close\(p, |stop\(|abort_run\()"({words})"')
     listed = re.compile(rf'"({words})"[^"\n]*"({words})"')
     found = []
-    for file, text in sources(root, ".py", ".cpp", ".hpp"):
+    for file, text in stated(root, ".py", ".cpp", ".hpp"):
         code = (line.split("  # ")[0] for line in text.splitlines())
         found += [Place(file, i, m[0]) for i, line in enumerate(code, 1) for m in [said.search(line) or listed.search(line)] if m]
     return [p for p in found if p.file != "src/retrompi/spec/outcome.py"]
@@ -145,7 +132,7 @@ def papers(root: Path) -> list[Place]:
     names = dict.fromkeys(own, "experiment") | dict.fromkeys(registry.shipped(), "runtime") | dict.fromkeys(keys(), "paper")
     names |= dict.fromkeys((c.id for c in load()), "claim")
     found = []
-    for file, text in sources(root, ".py"):
+    for file, text in stated(root, ".py"):
         today = file.startswith(("src/retrompi/measure/", "src/retrompi/labs/", "cli/this_machine"))
         for node in _texts(ast.parse(text)):
             name = re.sub(r"^([\w-]+):[\w-]+$", r"\1", str(node.value))  # a variant is its runtime's

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from types import ModuleType
 
 import program_generator
 import pytest
 from cases import for_each
-
-PACKAGING = Path(__file__).resolve().parents[1] / "packaging"
+from scripts import script
 
 
 @pytest.fixture
-def mutants(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(PACKAGING))
-    spec = importlib.util.spec_from_file_location("mutants", PACKAGING / "mutants.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "mutants", module)
-    spec.loader.exec_module(module)
-    return module
+def mutants() -> ModuleType:
+    return script("packaging/mutants.py")
 
 
 @for_each("source, changed", [

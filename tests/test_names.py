@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from typing import Any
 
 from cases import for_each
+from scripts import ROOT, script
 
-ROOT = Path(__file__).resolve().parents[1]
-
-
-def _script() -> Any:
-    spec = importlib.util.spec_from_file_location("names", ROOT / "packaging" / "names.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["names"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-names = _script()
+names = script("packaging/names.py")
 
 
 @for_each("kind", list(names.KINDS))
@@ -35,7 +20,7 @@ def _found(kind: str, folder: Path, files: dict[str, str]) -> list[tuple[str, st
     for file, text in files.items():
         (folder / "cli" / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / "cli" / file).write_text(text)
-    return [(n.file.removeprefix("cli/"), n.name) for n in names.KINDS[kind](folder)]
+    return [(n.file.removeprefix("cli/"), n.what) for n in names.KINDS[kind](folder)]
 
 
 @for_each(

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from typing import Any
 
 from cases import for_each
+from scripts import ROOT, script
 
-ROOT = Path(__file__).resolve().parents[1]
-
-
-def _script() -> Any:
-    spec = importlib.util.spec_from_file_location("places", ROOT / "packaging" / "places.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["places"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-places = _script()
+places = script("packaging/places.py")
 
 
 @for_each("kind", list(places.KINDS))

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from scripts import script
 
-ROOT = Path(__file__).resolve().parents[1]
 pytest.importorskip("importlinter")
-
-
-def _checker(name: str = "imports") -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "packaging" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> tuple[ModuleType, Path]:
-    checker = _checker()
+    checker = script("packaging/imports.py")
     return checker, checker.assemble(tmp_path_factory.mktemp("package"))
 
 
@@ -40,7 +30,7 @@ def test_no_modules_import_each_other_in_a_circle(package: tuple[ModuleType, Pat
 
 def test_what_is_wrong_is_found(tmp_path: Path) -> None:
     """An import that climbs inside a function breaks a contract, and closes a circle."""
-    checker = _checker()
+    checker = script("packaging/imports.py")
     folder = checker.assemble(tmp_path)
     low = folder / "retrompi" / "base" / "units.py"
     low.write_text(low.read_text(encoding="utf-8") + "\n\ndef climb():\n    from retrompi.spec import platform\n", encoding="utf-8")
@@ -50,13 +40,13 @@ def test_what_is_wrong_is_found(tmp_path: Path) -> None:
 
 
 def test_a_part_of_the_engine_includes_only_those_below_it() -> None:
-    checker = _checker("includes")
+    checker = script("packaging/includes.py")
     assert list(checker.climbing()) == []
     assert checker.circle() == []
 
 
 def test_an_include_that_climbs_is_found(tmp_path: Path) -> None:
-    checker = _checker("includes")
+    checker = script("packaging/includes.py")
     for name, text in {
         "event/loop.hpp": '#include "event/task.hpp"\n#include "mpi/rank.hpp"\n',
         "event/task.hpp": '#include "event/loop.hpp"\n',

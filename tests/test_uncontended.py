@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
-import sys
-from pathlib import Path
-from typing import Any
 
 from cases import for_each
+from scripts import script
 
-
-def _golden() -> Any:
-    path = Path(__file__).resolve().parent.parent / "benchmarks" / "uncontended.py"
-    spec = importlib.util.spec_from_file_location("uncontended", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["uncontended"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-golden = _golden()
+golden = script("benchmarks/uncontended.py")
 
 
 def test_the_set_is_large_and_spans_models_platforms_and_networks() -> None:

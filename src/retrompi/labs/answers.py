@@ -20,23 +20,8 @@ from retrompi.labs.student import ANSWERS, Parameters, read_toml
 if TYPE_CHECKING:
     from retrompi.labs.lab import Lab, Task
 
-__all__ = [
-    "LONGEST",
-    "Given",
-    "Problem",
-    "answer_text",
-    "blank",
-    "line_of",
-    "lines",
-    "normal",
-    "plain",
-    "read",
-    "rewritten",
-    "sheet",
-    "shown",
-    "value",
-    "words_of",
-]  # fmt: skip
+__all__ = ["LONGEST", "Given", "Problem", "answer_text", "blank", "line_of", "lines", "normal", "plain", "read", "rewritten", "sheet",
+           "shown", "value", "words_of"]  # fmt: skip
 
 LONGEST = 20_000
 """Maximum length of an answer, characters."""

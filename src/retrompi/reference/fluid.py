@@ -170,8 +170,7 @@ class Fluid(Queues):
         way.beside, way.last = ps - float(t - way.last), t
         while way.flows and way.last + nearest(way.first_end()) <= t:
             _, _, frame = way.flows.pop(0)
-            # Half a picosecond is rounded up on the way here, and is not to be rounded down to an instant that has passed.
-            self._tell(frame, way.last + max(0, nearest(way.beside + way.adds)))
+            self._tell(frame, way.last + nearest(way.beside + way.adds))
         if way.flows and self._by_itself(way):
             way.rate = way.top / len(way.flows)
             self._plan(way, True)

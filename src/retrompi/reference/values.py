@@ -52,8 +52,9 @@ def picoseconds(seconds: float) -> int:
 
 
 def nearest(ps: float) -> int:
-    """A number of picoseconds as a whole one, halves away from zero."""
-    return int(ps - 0.5) if ps < 0 else int(ps + 0.5)
+    """A number of picoseconds as a whole one, halves up. What is half a picosecond before a whole one, to the precision of a double, is
+    that one: an end is never told of in the past."""
+    return int(ps + 0.5)
 
 
 def _read(cls: type, row: Mapping[str, Any]) -> SimpleNamespace:

@@ -201,9 +201,9 @@ class FluidWire final : public RoutedWire {
     b.got = std::max(b.got, b.parts.front().until);
     b.frac = ps - static_cast<double>(loop_.now - b.last);
     b.last = loop_.now;
-    do {  // flows that finish together leave together, and none half a picosecond ago
+    do {  // flows that finish together leave together
       std::pop_heap(b.parts.begin(), b.parts.end());
-      tell(b.parts.back().slot, b.last + std::max<Ps>(0, whole(b.frac + b.delivery_latency)));
+      tell(b.parts.back().slot, b.last + whole(b.frac + b.delivery_latency));
       b.parts.pop_back();
     } while (!b.parts.empty() && b.last + whole(first_end(b)) <= loop_.now);
     if (b.parts.empty()) {

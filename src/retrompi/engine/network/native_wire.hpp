@@ -229,7 +229,8 @@ class RoutedWire : public NativeWire {
   [[nodiscard]] std::string failed() const override { return outages_ ? outages_->told(loop_.now) : ""; }
 
  protected:
-  static Ps whole(double ps) { return static_cast<Ps>(ps < 0 ? ps - 0.5 : ps + 0.5); }
+  /// Halves up. What is half a picosecond before a whole one, to the precision of a double, is that one: an end is never told of in the past.
+  static Ps whole(double ps) { return static_cast<Ps>(ps + 0.5); }
   /// What a derived class keeps about the next route: that of a card, over these links.
   virtual void add_route(size_t from, const std::vector<uint32_t>& links) = 0;
   [[nodiscard]] virtual const std::vector<uint32_t>& links_of(uint32_t route) const = 0;
