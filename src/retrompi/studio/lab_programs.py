@@ -71,6 +71,8 @@ def execute(asked: Mapping[str, str], place: Path) -> dict[str, Any]:
 
 def _executed(asked: Mapping[str, str], file: Path, ranks: int, work: Path) -> dict[str, Any]:
     from retrompi.labs import sandbox
+    from retrompi.measure.launch.mpiexec import command_line, find_mpiexec
+    from retrompi.measure.record.library import find_compiler
 
     work = work.resolve()
     if asked.get("backend") == "smpi":
@@ -87,10 +89,9 @@ def _executed(asked: Mapping[str, str], file: Path, ranks: int, work: Path) -> d
                  "--cfg=smpi/host-speed:1e9", "--log=root.thresh:error", str(program)]  # fmt: skip
     else:
         program = _compiled(file, "mpicc", work)
-        launcher = shutil.which("mpiexec.hydra") or shutil.which("mpiexec")
-        if launcher is None:
-            raise UsageError(_("{tool} is not installed on this server.").format(tool="mpiexec"), code="missing-tool")
-        words = [launcher, "-n", str(ranks), str(program)]
+        # Of the MPI that it was compiled for: another one's starts as many jobs of one rank.
+        launcher = find_mpiexec(find_compiler(None, given="mpicc").family)
+        words = command_line(launcher, ranks, [str(program)], cores=0)
     done = sandbox.run(words, work)
     plain = _("A plain network of {rate} and {latency} is simulated here; in a terminal 'retrompi run' also has the costs of a runtime.")
     note = [plain.format(rate="100 Mbit/s", latency="200 us")] if asked.get("backend") == "smpi" else []
