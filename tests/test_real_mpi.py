@@ -41,6 +41,7 @@ def test_what_the_standard_decides(ranks: tuple[str, ...], outcome: str) -> None
     (("send 1 0 8 6; recv 1 0 8 6", "send 0 0 8 6; recv 0 0 8 6"), "buffered"),
     (("send 2 0 8 6", "send 2 0 8 6", "recv -555 0 8 6; recv -555 0 8 6"), "first"),
     (("irecv 1 0 8 6 req=1; irecv 2 0 8 6 req=2; waitany 2 reqs=1,2 done=1; wait req=2", "send 0 0 8 6", "send 0 0 8 6"), "first"),
+    (("irecv 1 4 8 6 req=1; irecv 2 5 8 6 req=2; waitany 2 reqs=1,2 done=1", "recv 2 0 8 6", "send 0 5 8 6"), "first"),
     (("bsend 1 0 8 6", ""), "nobody receives"),
     (("ibarrier req=1", "barrier"), "another collective"),
     (("ibarrier req=1", "ibarrier req=1"), "nobody completes"),

@@ -197,6 +197,16 @@ class Decision:
     stuck: tuple[tuple[int, int], ...] | None = None
 
 
+@dataclass(eq=False)
+class _WaitAny:
+    """A wait for one of several of which the trace says which it was: the receives beside that one, and when it ended."""
+
+    rank: int
+    others: list[_Receive]
+    ended: float = math.inf
+
+
+
 class _Run:
     """One of the two ways."""
 
@@ -206,7 +216,7 @@ class _Run:
         self.messages: list[_Message] = []
         self.receives: list[_Receive] = []
         self.probes: list[_Receive] = []
-        self.waitanys: list[tuple[int, float, list[_Receive]]] = []
+        self.waitanys: list[_WaitAny] = []
         self.together: dict[tuple[object, ...], _Together] = {}
         self.turns: list[dict[int, int]] = [{} for _ in programs]
         self.members = [{0: frozenset(range(self.n))} for _ in programs]
@@ -298,8 +308,10 @@ class _Run:
             if op.told not in there or len(others) < len(there) - 1:
                 raise Undecided("which request is complete first")
             there = {op.told: there[op.told]}
+            waiting = _WaitAny(me, others)
+            self.waitanys.append(waiting)
             yield there[op.told].done
-            self.waitanys.append((me, self._tick(me), others))
+            waiting.ended = self._tick(me)
         else:
             yield lambda: all(r.done() for r in there.values())
         for slot, request in there.items():
@@ -420,8 +432,8 @@ class _Run:
         for r in self.receives:
             if r.source == ANY_SOURCE and len(self.possible(r)) > 1:
                 raise Undecided("which message comes first")
-        for me, seen, others in self.waitanys:
-            if any(r.message is not None and r.message.clock[me] < seen for r in others):
+        for w in self.waitanys:
+            if any(r.message is not None and r.message.clock[w.rank] < w.ended for r in w.others):
                 raise Undecided("which request is complete first")
 
 
