@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
@@ -19,22 +18,17 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from other_engine import environment
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build/coverage"
 ENGINE = ROOT / "src/retrompi/engine"
 
-STARTUP = '''\
-"""Every Python of a measurement imports the engine with counters, and a forked process writes its counts before it ends."""
-import ctypes, importlib.util, os, sys
-
-class Engine:
-    def find_spec(self, name, path=None, target=None):
-        return importlib.util.spec_from_file_location(name, MODULE) if name == "retrompi._engine" else None
-
-sys.meta_path.insert(0, Engine())
-# gcov writes when a process ends by exit(), which _exit() is not.
+AT_END = """\
+# gcov writes when a process ends by exit(), which _exit() is not: a forked process would lose its counts.
+import ctypes, os
 os._exit = ctypes.CDLL(None).exit
-'''
+"""
 
 
 def compiled() -> Path:
@@ -52,14 +46,6 @@ def compiled() -> Path:
         if done.returncode:
             raise SystemExit(done.stdout[-4000:] + done.stderr[-4000:])
     return next(BUILD.glob("_engine.*.so"))
-
-
-def environment(module: Path) -> dict[str, str]:
-    """Environment variables with which a Python takes that module for the engine."""
-    folder = BUILD / "startup"
-    folder.mkdir(exist_ok=True)
-    (folder / "sitecustomize.py").write_text(STARTUP.replace("MODULE", repr(str(module))))
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH", ""))))}
 
 
 def counts() -> list[dict[str, Any]]:
@@ -117,7 +103,7 @@ def main(arguments: list[str]) -> int:
     seed = random.SystemRandom().getrandbits(31) if given.seed is None else given.seed
     programs = ["retrompi.reference", "--programs", str(given.programs), "--seed", str(seed)]
     command = ["pytest", "-p", "no:cacheprovider", *tests] if tests else programs
-    done = subprocess.run([sys.executable, "-m", *command], env=environment(module), cwd=ROOT, check=False)
+    done = subprocess.run([sys.executable, "-m", *command], env=environment(module, BUILD / "startup", AT_END), cwd=ROOT, check=False)
     tables: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for file in counts():
         path = Path(file["file"]).relative_to(ENGINE.relative_to(ROOT))

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from other_engine import environment
+
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = ROOT / "src/retrompi/engine"
 CHECKOUT = ROOT / "build" / str(sys.implementation.cache_tag)
@@ -48,6 +50,8 @@ NOWHERE = re.compile(
 """Lines in which a change is none of what a run's times are: the preprocessor's, what is recorded beside a run and what tells of it."""
 OUTSIDE = re.compile(r'"(?:[^"\\]|\\.)*"|//.*|RETROMPI_ASSERT\(.*|throw .*|ConfigError\(.*')
 """The same of a part of a line: words, comments, assertions, messages."""
+NUMBER = re.compile(r":\d+:")
+SURVIVES = "SURVIVES  "
 SKIPPED = ("network/simgrid_wire.cpp", "network/platform_file.cpp", "sim/plan.cpp")
 
 
@@ -107,6 +111,23 @@ def changes_of(file: str, source: str) -> Iterator[Change]:
             following = lines[at + 1] if at + 1 < len(lines) else ""
             if _can_go(following) and len(following) - len(following.lstrip()) == len(line) - len(line.lstrip()) and line != following:
                 yield Change(file, at + 1, 2, f"{following}\n{line}", f"{line}\n{following}")
+
+
+def again(log: Path, files: list[Path]) -> list[Change]:
+    """The changes that survived, by what an earlier run printed, in the engine as it is now; those that it does not have any more are left
+    out."""
+    known: dict[str, list[Change]] = {}
+    for path in files:
+        for change in changes_of(str(path.relative_to(ENGINE)), path.read_text()):
+            known.setdefault(NUMBER.sub(":", str(change)), []).append(change)
+    found = []
+    for line in log.read_text().splitlines():
+        if SURVIVES not in line:
+            continue
+        told = line.partition(SURVIVES)[2].strip()
+        at = int(NUMBER.search(told)[0].strip(":"))  # type: ignore[index]
+        found += sorted(known.get(NUMBER.sub(":", told), []), key=lambda change: abs(change.line - at))[:1]
+    return found
 
 
 def drawn(rng: random.Random, files: list[Path], wanted: int) -> list[Change]:
@@ -244,12 +265,17 @@ def first_wrong(asked: list[dict[str, Any]]) -> str:
     return ""
 
 
-def noticed(module: Path, unit: Path, asked: Path, seconds: float) -> str:
+def noticed(module: Path, unit: Path, asked: Path, suite: list[str], seconds: float) -> str:
     """Who notices that an engine is not the one that it should be; "" for nobody."""
-    answers = [sys.executable, __file__, "--answer", module, "--questions", asked]
-    for name, command in (("questions", answers), ("unit tests", [unit, "--gtest_brief=1"])):
+    here = environment(module, BUILD / "startup")
+    ask = [
+        ("questions", [sys.executable, __file__, "--answer", module, "--questions", asked], None),
+        ("unit tests", [unit, "--gtest_brief=1"], None),
+        ("suite", [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no", *suite], here),
+    ]
+    for name, command, variables in ask if suite else ask[:2]:
         try:
-            done = _ran(*command, timeout=seconds)
+            done = _ran(*command, timeout=seconds, env=variables, cwd=ROOT)
         except subprocess.TimeoutExpired:
             return f"{name}: no end"
         if done.returncode:
@@ -270,6 +296,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no mutant after so many")
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--questions", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--suite", nargs="+", default=[], metavar="ARG", help="and pytest with these arguments")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="those that survived an earlier run, whose output this is")
     given = parser.parse_args(arguments)
     if given.answer:
         _load(given.answer)
@@ -283,26 +311,26 @@ def main(arguments: list[str]) -> int:
     asked = BUILD / "questions.pickle"
     asked.write_bytes(pickle.dumps(questions(given.programs, given.runs, seed)))
     begin = time.monotonic()
-    if told := noticed(build.module, build.unit, asked, 3600):
+    if told := noticed(build.module, build.unit, asked, given.suite, 3600):
         raise SystemExit(f"the engine as it is does not pass: {told}")
     most = 20 + 10 * (time.monotonic() - begin)
     every = {str(path.relative_to(ENGINE)): path for part in PARTS for path in sorted((ENGINE / part).glob("*.cpp"))}
     files = [path for name, path in every.items() if name.startswith(given.under) and name not in SKIPPED]
     tally: Counter[str] = Counter()
-    for number, change in enumerate(drawn(random.Random(seed), files, given.mutants)):
+    changes = again(given.again, files) if given.again else drawn(random.Random(seed), files, given.mutants)
+    for number, change in enumerate(changes):
         if time.monotonic() - begin > given.seconds:
             break
         folder = BUILD / "mutant"
         if build.mutant(change, folder):
             tally["does not compile"] += 1
             continue
-        told = noticed(folder / build.module.name, folder / build.unit.name, asked, most)
+        told = noticed(folder / build.module.name, folder / build.unit.name, asked, given.suite, most)
         tally[told.partition(":")[0] or "survives"] += 1
-        print(f"{number}: {'SURVIVES  ' if not told else ''}{change}{f'  [{told}]' if told else ''}", flush=True)
+        print(f"{number}: {SURVIVES if not told else ''}{change}{f'  [{told}]' if told else ''}", flush=True)
     print(", ".join(f"{what} {n}" for what, n in sorted(tally.items())))
     return 1 if tally["survives"] else 0
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
     sys.exit(main(sys.argv[1:]))

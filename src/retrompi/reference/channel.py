@@ -111,7 +111,9 @@ class Process:
         self.inbox: deque[tuple[Channel, Any]] = deque()
 
     def arrive(self, channel: Channel, what: Any = None, immediate: bool = True, network: bool = False) -> None:
-        """A channel has something for it."""
+        """A channel has something for it; one that was killed takes nothing."""
+        if self.thread.dead:
+            return
         self.inbox.append((channel, what))
         self.thread.signal(immediate, network)
 

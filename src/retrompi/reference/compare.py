@@ -57,7 +57,7 @@ def difference(engine: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
         rank, line = calls[0][:2]
         both = [[c[2:] for c in side["calls"] if c[:2] == (rank, line)] for side in (engine, rule)]
         return f"rank {rank} line {line}: (begin, end) {both[0]} by the engine, {both[1]} by the specification"
-    for what in ("outcome", "time_ps", "per_rank", "messages_of", "marks", "waits", *COUNTERS):
+    for what in ("outcome", "time_ps", "per_rank", "messages_of", "marks", "waits", "traffic", *COUNTERS):
         mine, theirs = engine[what], rule[what]
         if mine == theirs:
             continue

@@ -61,7 +61,6 @@ class Fluid(Queues):
         super().__init__(loop, link, places)
         self.ways: dict[tuple[Any, ...], Way] = {}
         self.on: dict[Any, list[Way]] = {}
-        self.turn: dict[Frame, int] = {}
         self.changed: list[Any] = []
 
     def _way(self, source: int, target: int) -> list[Any]:
@@ -80,7 +79,7 @@ class Fluid(Queues):
         way = self._between(frame.source, frame.target)
         start = frame.asked + nearest(way.waits)
         if start > self.loop.now:
-            self._at(start, self.MOVES, frame.order, self._comes_at, frame, way)
+            self._for(frame, start, self.MOVES, self._comes_at, way)
         else:
             self._begin(frame, way)
 
@@ -118,7 +117,7 @@ class Fluid(Queues):
             self._unlist(way)
             return
         way.last, way.beside, way.got, way.rate = now, 0.0, 0.0, way.top
-        self.turn[frame] = self.turn.get(frame, 0) + 1
+        frame.turn += 1
         way.flows.append(((float(end - now) + beside) * way.top, frame.order, frame))
         self._change(way)
 
@@ -154,11 +153,7 @@ class Fluid(Queues):
             self._at(end, self.ENDS, way.number, self._passes_at, way)
 
     def _tell(self, frame: Frame, t: int) -> None:
-        self._at(t, self.ARRIVES, frame.order, self._told, frame, self.turn.get(frame, 0))
-
-    def _told(self, t: int, frame: Frame, turn: int) -> None:
-        if turn == self.turn.get(frame, 0):
-            self._arrives(t, frame)
+        self._for(frame, t, self.ARRIVES, self._arrives)
 
     def _passes_at(self, t: int, way: Way) -> None:
         """The first flow of a way has had its bytes, and others that end in the same picosecond."""
@@ -223,3 +218,15 @@ class Fluid(Queues):
                 self._count(way)
                 way.rate = way.share
                 self._plan(way, by_itself)
+
+    def _cut_off(self, lost: list[Frame]) -> None:
+        for frame in lost:
+            way = self._between(frame.source, frame.target)
+            self._not_alone(way)
+            if any(flow is frame for _, _, flow in way.flows):
+                way.flows = [flow for flow in way.flows if flow[2] is not frame]
+                way.planned = -1
+                if not way.flows:
+                    self._unlist(way)
+                self._change(way)
+            self._lose(self.loop.now, frame)

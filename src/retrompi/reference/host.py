@@ -84,7 +84,7 @@ class Thread:
     def __init__(self, host: Host, name: str) -> None:
         self.host, self.name = host, name
         self.state = "blocked"  # or ready, running: where the scheduler has it
-        self.mode = "work"  # or wait, sleep: what it asked for; a thread that has ended sleeps, and signals do not reach it
+        self.mode = "work"  # or wait, sleep: what it asked for; a thread that has ended sleeps, and signals do not reach it; or dead
         self.main: Iterator[None] = iter(())
         self.policy: Values = None
         self.poll = 0
@@ -197,6 +197,28 @@ class Thread:
         round_: int = max(1, self.policy.look_every * self.poll)
         return round_ - (self.host.loop.now - self.wait_began) % round_
 
+    def kill(self) -> None:
+        """It is no more. What it holds, as the lock of a pool, is held for good."""
+        if self.dead:
+            return
+        host, before = self.host, self.state
+        if before == "running":
+            host.pause(self)
+        elif before == "ready":
+            host.ready[self.priority].remove(self)
+        self.turn += 1
+        self.armed = self.signalled = False
+        self.mode, self.state = "dead", "blocked"
+        if before == "running":
+            core, self.core = self.core, -1
+            host.running[core] = None
+            host.dispatch(core)
+
+    @property
+    def dead(self) -> bool:
+        """Whether it was killed."""
+        return self.mode == "dead"
+
     def done(self, turn: int) -> None:
         """The processor time that it needed is over."""
         if turn == self.turn:
@@ -249,7 +271,7 @@ class Host:
         self.ready: list[deque[Thread]] = [deque() for _ in range(PRIORITIES)]
         self.threads: list[Thread] = []
         self.bus_free = [0] * ((spec.cores - 1) // spec.package_cores + 1)
-        self.kernel_jobs: deque[tuple[int, float, Callable[..., None], tuple[Any, ...]]] = deque()
+        self.kernel_jobs: deque[tuple[int, float, bool, Callable[..., None], tuple[Any, ...]]] = deque()
         self.kernel_busy = False
         self.kernel_need = self.kernel_began = self.kernel_turn = 0
         self.kernel_memory, self.kernel_slow = 0.0, 1.0
@@ -371,7 +393,7 @@ class Host:
         """Whether a thread of this priority or a higher one waits for a processor."""
         return any(t.may_use(core) for queue in self.ready[priority:] for t in queue)
 
-    def _dispatch(self, core: int) -> None:
+    def dispatch(self, core: int) -> None:
         """A free processor goes to the first thread that may use it."""
         if self.running[core] or (core == 0 and self.kernel_busy):
             return
@@ -420,7 +442,7 @@ class Host:
         t.state, t.core = "ready", -1
         self.running[core] = None
         (self.ready[t.priority].appendleft if to_front else self.ready[t.priority].append)(t)
-        self._dispatch(core)
+        self.dispatch(core)
 
     def make_ready(self, t: Thread) -> None:
         """A thread wants a processor: a free one, or that of the thread of the lowest priority if its own is higher."""
@@ -429,7 +451,7 @@ class Host:
         cores = [c for c in range(self.spec.cores) if t.may_use(c)]
         for c in cores:
             if not self.running[c] and not (c == 0 and self.kernel_busy):
-                self._dispatch(c)
+                self.dispatch(c)
                 return
         held = [(r.priority, c, r) for c in cores if (r := self.running[c])]
         if held:
@@ -466,27 +488,31 @@ class Host:
         core = t.core
         t.state, t.core = "blocked", -1
         self.running[core] = None
-        self._dispatch(core)
+        self.dispatch(core)
 
     def could_act(self) -> bool:
         """Whether something other than polling is ready to run here: if nowhere and no event but passive ones is left, the loop calls it a
         deadlock."""
         first = self.running[0]
-        if self.kernel_jobs or (self.kernel_busy and first is not None and not first.spins):
+        if self._kernel_of_jobs() or (self.kernel_busy and first is not None and not first.spins):
             return True
         return any(t.state == "ready" and (t.mode != "wait" or t.signalled) for t in self.threads)
 
     # -- the kernel
 
-    def kernel(self, ps: int, done: Callable[..., None], *arguments: Any, memory: float = 0.0) -> None:
-        """The kernel works for so long on processor 0, after what it has to do already, and then calls ``done``."""
-        self.kernel_jobs.append((ps, memory if self.spec.cores > 1 else 0.0, done, arguments))
+    def kernel(self, ps: int, done: Callable[..., None], *arguments: Any, memory: float = 0.0, of_others: bool = False) -> None:
+        """The kernel works for so long on processor 0, after what it has to do already, and then calls ``done``. ``of_others``: for no job
+        that is simulated; alone it helps nobody on."""
+        self.kernel_jobs.append((ps, memory if self.spec.cores > 1 else 0.0, of_others, done, arguments))
         if self.kernel_busy:
             return
         self.kernel_busy = True
         if self.running[0]:
             self.pause(self.running[0])
         self._start_kernel()
+
+    def _kernel_of_jobs(self) -> bool:
+        return not all(of_others for _, _, of_others, _, _ in self.kernel_jobs)
 
     def _start_kernel(self) -> None:
         self.kernel_need, self.kernel_memory = self.kernel_jobs[0][:2]
@@ -499,7 +525,7 @@ class Host:
         self.kernel_slow = self._slowdown(self.kernel_memory, None)
         need = int(self.kernel_need * self.kernel_slow + 0.5) if self.kernel_slow > 1 else self.kernel_need
         self.kernel_turn += 1
-        self.loop.schedule(self.loop.now + need, self._kernel_done, self.kernel_turn)
+        self.loop.schedule(self.loop.now + need, self._kernel_done, self.kernel_turn, passive=not self._kernel_of_jobs())
 
     def _kernel_done(self, turn: int) -> None:
         if turn != self.kernel_turn:
@@ -507,7 +533,7 @@ class Host:
         if self.kernel_memory > 0:
             self.kernel_memory = 0.0
             self._reshare(None)
-        _, _, done, arguments = self.kernel_jobs.popleft()
+        _, _, _, done, arguments = self.kernel_jobs.popleft()
         done(*arguments)
         if self.kernel_jobs:
             self._start_kernel()
@@ -515,7 +541,7 @@ class Host:
         self.kernel_busy = False
         holder = self.running[0]
         if holder is None:
-            self._dispatch(0)
+            self.dispatch(0)
         elif self.others_ready(holder.priority + 1, 0):
             self.preempt(0, to_front=True)
         else:

@@ -22,7 +22,8 @@ __all__ = ["Cards", "CollidingHub", "Hub", "Nothing", "Queues", "Wire"]
 
 @dataclass(eq=False)
 class Frame:
-    """One frame on the wire: ``asked`` is when it was to set out, ``order`` counts the frames sent before it."""
+    """One frame on the wire: ``asked`` is when it was to set out, ``order`` counts the frames sent before it. What is planned for it is
+    void once another ``turn`` has begun. ``of_others``: it belongs to no job."""
 
     order: int
     source: int
@@ -31,11 +32,25 @@ class Frame:
     asked: int
     delivered: Callable[[], None]
     lost: Callable[[], None]
+    of_others: bool = False
     way: list[Any] = field(default_factory=list)
     alone: int = 0
     rounding: int = 0
     waited: bool = False
-    begin: int = 0
+    turn: int = 0
+
+
+@dataclass
+class Failure:
+    """What is down from a time on (ps), until another one or for good: links, by their names, and cards. ``frames``: how many it took."""
+
+    name: str
+    begin: int
+    end: int
+    links: set[Any]
+    cards: set[int]
+    now: bool = False
+    frames: int = 0
 
 
 class Wire:
@@ -43,17 +58,22 @@ class Wire:
 
     At one instant, what happens on links comes first, in the order in which the frames were sent; then decisions of media; then arrivals,
     again in the order of sending.
+
+    When a link or a card fails, all frames are lost that are on their way over it, wherever they are, and so is what is sent while it is
+    down. The sender's system is not told; it hears of it by what does not come. A link that was carrying a frame is free at once, and the
+    frames that wait go on in the order in which they wait.
     """
 
     MOVES, DECIDES, ARRIVES = range(3)
     overtakes = False
     """Whether a short frame may overtake a long one of the same path."""
 
-    def __init__(self, loop: Loop) -> None:
-        self.loop = loop
+    def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
+        self.loop, self.spec, self.places = loop, link, places
         self._items: list[tuple[int, int, int, Callable[..., None], tuple[Any, ...]]] = []
-        self._in_flight = 0
+        self._on_the_way: dict[int, Frame] = {}
         self._sent = 0
+        self.failures: list[Failure] = []
         self.contended = 0
         self.dropped = 0
 
@@ -62,8 +82,8 @@ class Wire:
         return self._items[0][0] if self._items else NEVER
 
     def under_way(self) -> bool:
-        """Whether a frame has not arrived yet."""
-        return self._in_flight > 0
+        """Whether a frame of a job has not arrived yet."""
+        return any(not frame.of_others for frame in self._on_the_way.values())
 
     def advance(self) -> None:
         """Everything that happens on links at one instant."""
@@ -72,15 +92,27 @@ class Wire:
             _, _, _, call, arguments = heapq.heappop(self._items)
             call(t, *arguments)
 
-    def send(self, at: int, source: int, target: int, size: int, delivered: Callable[[], None], lost: Callable[[], None]) -> None:
+    def send(self, at: int, source: int, target: int, size: int, delivered: Callable[[], None], lost: Callable[[], None],
+             of_others: bool = False) -> None:  # fmt: skip
         """A frame sets out from a card at a time, now or later."""
-        frame = Frame(self._sent, source, target, size, at, delivered, lost)
+        frame = Frame(self._sent, source, target, size, at, delivered, lost, of_others)
+        self._on_the_way[self._sent] = frame
         self._sent += 1
-        self._in_flight += 1
-        self._enter(frame)
+        if self._is_down(frame):
+            self._lose(self.loop.now, frame)
+        else:
+            self._enter(frame)
 
     def _at(self, t: int, kind: int, order: int, call: Callable[..., None], *arguments: Any) -> None:
         heapq.heappush(self._items, (t, kind, order, call, arguments))
+
+    def _for(self, frame: Frame, t: int, kind: int, call: Callable[..., None], *arguments: Any) -> None:
+        """Plans something for a frame, unless another turn of it begins."""
+        self._at(t, kind, frame.order, self._in_turn, frame, frame.turn, call, arguments)
+
+    def _in_turn(self, t: int, frame: Frame, turn: int, call: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        if turn == frame.turn:
+            call(t, frame, *arguments)
 
     def _enter(self, frame: Frame) -> None:
         raise NotCovered("nothing joins these hosts")
@@ -88,15 +120,99 @@ class Wire:
     def _arrives(self, t: int, frame: Frame) -> None:
         self.loop.now = t
         self.contended += frame.waited
-        self._in_flight -= 1
+        del self._on_the_way[frame.order]
         frame.delivered()
 
     def _lose(self, t: int, frame: Frame) -> None:
-        """Dropped; the sender's system hears of it by an event of its own."""
+        """The sender's system hears of it by an event of its own."""
+        frame.turn += 1
+        del self._on_the_way[frame.order]
+        self.loop.schedule(t, frame.lost, passive=frame.of_others)
+
+    def _drop(self, t: int, frame: Frame) -> None:
+        """There is no space for it, or it has collided too often."""
         self.loop.now = t
         self.dropped += 1
-        self._in_flight -= 1
-        self.loop.schedule(t, frame.lost)
+        self._lose(t, frame)
+
+    # -- failures
+
+    def _way(self, source: int, target: int) -> list[Any]:
+        """The links from a card to another one."""
+        raise NotCovered("nothing joins these hosts")
+
+    def fail(self, failures: list[tuple[int, int, int, float, float, str]]) -> None:
+        """(what, which, which more, from when, until when in s or -1, name)"""
+        for what, a, b, begin, end, name in failures:
+            links, cards = failing(self, what, a, b)
+            failure = Failure(name, picoseconds(begin), picoseconds(end) if end >= 0 else NEVER, links, cards)
+            self.failures.append(failure)
+            self.loop.schedule(failure.begin, self._goes_down, failure, passive=True)
+            if failure.end < NEVER:
+                self.loop.schedule(failure.end, self._comes_up, failure, passive=True)
+
+    def _is_down(self, frame: Frame) -> bool:
+        """Whether something on its way is down; the first failure that explains it is charged with the frame."""
+        for failure in self.failures:
+            on_cards = frame.source in failure.cards or frame.target in failure.cards
+            if failure.now and (on_cards or not failure.links.isdisjoint(self._way(frame.source, frame.target))):
+                failure.frames += 1
+                return True
+        return False
+
+    def _goes_down(self, failure: Failure) -> None:
+        failure.now = True
+        self._cut_off([frame for frame in self._on_the_way.values() if self._is_down(frame)])
+
+    def _comes_up(self, failure: Failure) -> None:
+        failure.now = False
+
+    def _cut_off(self, lost: list[Frame]) -> None:
+        """Loses frames, in the order in which they were sent, and gives what they had or waited for to others."""
+        raise NotImplementedError
+
+
+def failing(wire: Wire, what: int, a: int, b: int) -> tuple[set[Any], set[int]]:
+    """The links and the cards that fail with a host's connection (0), the link of a pair (1), the hub or switch (2), a switch of a fat tree
+    by level and number (3), the switch of a site (4), the line between two sites (5), a rail (6)."""
+    spec, places, rails = wire.spec, wire.places, wire.spec.rails
+    cards = range(len(places))
+    match what:
+        case 0:
+            return set(), {card for card in cards if places[card] == a}
+        case 1 if spec.kind == "torus":
+            return {name for rail in range(rails) for x, y in ((a, b), (b, a)) for name in wire._torus(x, y, rail)}, set()  # type: ignore[attr-defined]
+        case 1 | 2:
+            return {name for x in cards for y in cards if x != y and x % rails == y % rails for name in wire._way(x, y)}, set()
+        case 3:
+            return _of_a_switch(spec, a, b), set()
+        case 4:
+            return set(), {card for card in cards if spec.shape[places[card]] == a}
+        case 5:
+            return {("line", a, b), ("line", b, a)}, set()
+        case _:
+            return set(), {card for card in cards if card % rails == a}
+
+
+def _of_a_switch(spec: Values, level: int, number: int) -> set[Any]:
+    """The links of a switch of a fat tree to its children and to its parents, named as `Queues._tree` does."""
+    levels = len(spec.shape) // 3
+    children, parents, ports = (spec.shape[i * levels : (i + 1) * levels] for i in range(3))
+    label = []
+    for j in range(levels):
+        radix = parents[j] if j < level else children[j]
+        label.append(number % radix)
+        number //= radix
+    found = set()
+    for rail in range(spec.rails):
+        for child in range(children[level - 1]):
+            below = (*label[: level - 1], child, *label[level:])
+            for k in range(ports[level - 1]):
+                found |= {("tree", rail, level - 1, below, label[level - 1] + k * parents[level - 1], way) for way in ("up", "down")}
+        if level < levels:
+            for port in range(parents[level] * ports[level]):
+                found |= {("tree", rail, level, tuple(label), port, way) for way in ("up", "down")}
+    return found
 
 
 class Nothing(Wire):
@@ -104,13 +220,26 @@ class Nothing(Wire):
 
 
 @dataclass
+class Place:
+    """A frame's place on the ``hop``-th link of its way: its first byte came at ``came``, its last one comes at ``last_byte``; it has the
+    link from ``start`` to ``end``."""
+
+    frame: Frame
+    hop: int
+    came: int
+    last_byte: int
+    start: int
+    end: int
+
+
+@dataclass
 class Link:
-    """``free``: when the last frame that has come to it has passed. ``queue``: (start, bytes) of those that may still wait."""
+    """``free``: when the last frame that has come to it has passed. ``line``: those that have not passed."""
 
     ps_per_byte: float
     latency: int
     free: int = 0
-    queue: deque[tuple[int, int]] = field(default_factory=deque)
+    line: list[Place] = field(default_factory=list)
 
 
 class Queues(Wire):
@@ -122,8 +251,7 @@ class Queues(Wire):
     """
 
     def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
-        super().__init__(loop)
-        self.spec, self.places = link, places
+        super().__init__(loop, link, places)
         self.buffer = float(link.buffer) if link.buffer > 0 else float("inf")
         self.links: dict[Any, Link] = {}
 
@@ -216,25 +344,43 @@ class Queues(Wire):
         whole = nearest(passing + latency) if together else nearest(latency) + nearest(passing)
         frame.rounding = frame.asked + whole - frame.alone
         frame.way = [("card", frame.source), *way] if self.spec.kind == "torus" else way
-        self._at(frame.asked, self.MOVES, frame.order, self._comes, frame, 0, frame.asked)
+        self._for(frame, frame.asked, self.MOVES, self._comes, 0, frame.asked)
 
     def _comes(self, t: int, frame: Frame, hop: int, last_byte: int) -> None:
         """The first byte of a frame comes to a link; its last one follows at ``last_byte``."""
         link = self._link(frame.way[hop])
+        link.line = [place for place in link.line if place.end > t]
+        waiting = sum(place.frame.size for place in link.line if place.start > t)
+        if max(t, link.free) > t and hop > 0 and frame.size + waiting > self.buffer:
+            self._drop(t, frame)
+        else:
+            self._takes(t, frame, hop, t, last_byte)
+
+    def _takes(self, t: int, frame: Frame, hop: int, came: int, last_byte: int) -> None:
+        """A frame takes the last place in the line of a link."""
+        link = self._link(frame.way[hop])
         start = max(t, link.free)
-        while link.queue and link.queue[0][0] <= t:
-            link.queue.popleft()
-        if start > t and hop > 0 and frame.size + sum(size for _, size in link.queue) > self.buffer:
-            self._lose(t, frame)
-            return
         link.free = max(start + max(1, int(frame.size * link.ps_per_byte + 0.5)), last_byte)
-        link.queue.append((start, frame.size))
+        link.line.append(Place(frame, hop, came, last_byte, start, link.free))
         first_byte, last_byte = start + link.latency, link.free + link.latency
         if hop + 1 < len(frame.way):
-            self._at(first_byte, self.MOVES, frame.order, self._comes, frame, hop + 1, last_byte)
+            self._for(frame, first_byte, self.MOVES, self._comes, hop + 1, last_byte)
         else:
             frame.waited = last_byte > frame.alone
-            self._at(last_byte + frame.rounding, self.ARRIVES, frame.order, self._arrives, frame)
+            self._for(frame, last_byte + frame.rounding, self.ARRIVES, self._arrives)
+
+    def _cut_off(self, lost: list[Frame]) -> None:
+        now = self.loop.now
+        again: list[Place] = []
+        for frame in lost:
+            self._lose(now, frame)
+        for link in self.links.values():
+            again += [place for place in link.line if place.start > now and place.frame not in lost]
+            link.line = [place for place in link.line if place.start <= now < place.end and place.frame not in lost]
+            link.free = link.line[-1].end if link.line else now
+        for place in sorted(again, key=lambda place: (place.came, place.frame.order)):
+            place.frame.turn += 1
+            self._takes(now, place.frame, place.hop, place.came, place.last_byte)
 
 
 class Hub(Wire):
@@ -242,15 +388,19 @@ class Hub(Wire):
     has passed."""
 
     def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
-        super().__init__(loop)
+        super().__init__(loop, link, places)
         self.rate, self.latency = link.bandwidth / PS, link.latency * PS
         self.rails = link.rails
         self.lines: list[deque[Frame]] = [deque() for _ in places]
         self.offers: list[list[tuple[int, int, Frame]]] = [[] for _ in range(link.rails)]
-        self.busy = [False] * link.rails
+        self.carried: list[Frame | None] = [None] * link.rails
+        self.free = [0] * link.rails
+
+    def _way(self, source: int, target: int) -> list[Any]:
+        return [("hub", source % self.rails)]
 
     def _enter(self, frame: Frame) -> None:
-        self._at(frame.asked, self.MOVES, frame.order, self._comes, frame)
+        self._for(frame, frame.asked, self.MOVES, self._comes)
 
     def _comes(self, t: int, frame: Frame) -> None:
         line = self.lines[frame.source]
@@ -264,22 +414,57 @@ class Hub(Wire):
         self._at(t, self.DECIDES, medium, self._decide, medium)
 
     def _decide(self, t: int, medium: int) -> None:
-        if self.busy[medium] or not self.offers[medium]:
+        if self.carried[medium] or not self.offers[medium]:
             return
         _, _, frame = heapq.heappop(self.offers[medium])
-        self.busy[medium] = True
-        frame.waited = t > frame.asked
-        end = t + max(1, nearest(frame.size / self.rate))
-        self._at(end, self.MOVES, frame.order, self._passes, frame, medium)
-        self._at(t + nearest(frame.size / self.rate + self.latency), self.ARRIVES, frame.order, self._arrives, frame)
+        self._carry(t, frame, medium, t)
 
-    def _passes(self, t: int, frame: Frame, medium: int) -> None:
-        self.busy[medium] = False
+    def _carry(self, t: int, frame: Frame, medium: int, start: int) -> None:
+        """It has the medium from ``start`` on, as is decided at ``t``."""
+        self.carried[medium] = frame
+        frame.waited = start > frame.asked
+        end = start + max(1, nearest(frame.size / self.rate))
+        self._for(frame, max(t, end), self.MOVES, self._passes, medium, end)
+        self._for(frame, start + nearest(frame.size / self.rate + self.latency), self.ARRIVES, self._arrives)
+
+    def _passes(self, t: int, frame: Frame, medium: int, end: int) -> None:
+        """It has passed at ``end``; others may begin."""
+        self.carried[medium], self.free[medium] = None, end
+        self._following(frame, end)
+        self._look(t, medium)
+
+    def _following(self, frame: Frame, end: int) -> None:
+        """The station's next frame wants the medium."""
         line = self.lines[frame.source]
         line.popleft()
         if line:
-            self._offer(t, line[0])
+            self._offer(max(line[0].asked, end), line[0])
+
+    def _look(self, t: int, medium: int) -> None:
+        """The medium is free, or what is offered has changed."""
         self._at(t, self.DECIDES, medium, self._decide, medium)
+
+    def _cut_off(self, lost: list[Frame]) -> None:
+        now = self.loop.now
+        following: dict[int, deque[Frame]] = {}
+        for frame in lost:
+            self._lose(now, frame)
+            medium, line = frame.source % self.rails, self.lines[frame.source]
+            if self.carried[medium] is frame:
+                self.carried[medium], self.free[medium] = None, now
+            if frame in line:  # it has not passed
+                if line[0] is frame:
+                    following[frame.source] = line
+                line.remove(frame)
+        for medium, offers in enumerate(self.offers):
+            self.offers[medium] = [offer for offer in offers if offer[2] not in lost]
+            heapq.heapify(self.offers[medium])
+        for line in following.values():
+            if line:
+                self._offer(now, line[0])
+        for medium in range(self.rails):
+            if not self.carried[medium]:
+                self._look(now, medium)
 
 
 class CollidingHub(Hub):
@@ -297,7 +482,6 @@ class CollidingHub(Hub):
         super().__init__(loop, link, places)
         self.random, self.delay = random, nearest(self.latency)
         self.slot = nearest(self.SLOT_BYTES / self.rate)
-        self.free = [0] * link.rails
         self.collisions: dict[Frame, int] = {}
 
     def _offer(self, t: int, frame: Frame) -> None:
@@ -305,9 +489,13 @@ class CollidingHub(Hub):
         heapq.heappush(self.offers[medium], (t, frame.order, frame))
         self._at(max(t, self.free[medium]) + self.delay, self.DECIDES, medium, self._decide, medium)
 
+    def _look(self, t: int, medium: int) -> None:
+        if offers := self.offers[medium]:
+            self._at(max(offers[0][0], self.free[medium]) + self.delay, self.DECIDES, medium, self._decide, medium)
+
     def _decide(self, t: int, medium: int) -> None:
         offers = self.offers[medium]
-        if self.busy[medium] or not offers:
+        if self.carried[medium] or not offers:
             return
         start = max(offers[0][0], self.free[medium])
         if start + self.delay != t:
@@ -316,12 +504,7 @@ class CollidingHub(Hub):
         while offers and max(offers[0][0], self.free[medium]) <= t:
             begun.append(heapq.heappop(offers)[2])
         if len(begun) == 1:
-            frame = begun[0]
-            self.busy[medium] = True
-            frame.waited = start > frame.asked
-            end = start + max(1, nearest(frame.size / self.rate))
-            self._at(max(t, end), self.MOVES, frame.order, self._ends, frame, medium, end)
-            self._at(start + nearest(frame.size / self.rate + self.latency), self.ARRIVES, frame.order, self._arrives, frame)
+            self._carry(t, begun[0], medium, start)
             return
         self.free[medium] = start + self.slot
         for frame in begun:
@@ -331,26 +514,11 @@ class CollidingHub(Hub):
         tries = self.collisions[frame] = self.collisions.get(frame, 0) + 1
         self.contended += tries == 1
         if tries >= self.ATTEMPTS:
-            self._at(max(t, end), self.MOVES, frame.order, self._following, frame, end)
-            self._lose(t, frame)
+            self._at(max(t, end), self.MOVES, frame.order, lambda _: self._following(frame, end))
+            self._drop(t, frame)
             return
         slots = self.random.next() % (1 << min(tries, self.DOUBLINGS))
-        self._at(end + self.slot * slots, self.MOVES, frame.order, self._offer, frame)
-
-    def _ends(self, t: int, frame: Frame, medium: int, end: int) -> None:
-        """A frame has passed; those that wait may begin."""
-        self.busy[medium] = False
-        self.free[medium] = end
-        self._following(t, frame, end)
-        if self.offers[medium]:
-            self._at(max(self.offers[medium][0][0], end) + self.delay, self.DECIDES, medium, self._decide, medium)
-
-    def _following(self, t: int, frame: Frame, end: int) -> None:
-        """The station's next frame wants the medium."""
-        line = self.lines[frame.source]
-        line.popleft()
-        if line:
-            self._offer(max(line[0].asked, end), line[0])
+        self._for(frame, end + self.slot * slots, self.MOVES, self._offer)
 
 
 class Cards:
@@ -382,7 +550,7 @@ class Cards:
         size = payload + self.overhead
 
         def carried() -> None:
-            self.loop.schedule(self._cross(False, target, rail, size), over, delivered, False)
+            self.loop.schedule(self.cross(False, target, rail, size), over, delivered, False)
 
         def gone() -> None:
             self.job.count.lost += 1
@@ -394,14 +562,19 @@ class Cards:
             else:
                 told()
 
-        out = self._cross(True, source, rail, size)
-        self.wire.send(out, source * self.rails + rail, target * self.rails + rail, size, carried, gone)
+        out = self.cross(True, source, rail, size)
+        ends = source * self.rails + rail, target * self.rails + rail
+        if self.wire.failures:  # what will be down by then is not known yet
+            self.loop.schedule(out, self.wire.send, out, *ends, size, carried, gone)
+        else:
+            self.wire.send(out, *ends, size, carried, gone)
 
     def _rate(self, outwards: bool, host: int) -> float:
         spec = self.job.hosts[host].spec
         return float(spec.nic_rate if outwards or spec.nic_rate_in == 0 else spec.nic_rate_in)
 
-    def _cross(self, outwards: bool, host: int, rail: int, size: int) -> int:
+    def cross(self, outwards: bool, host: int, rail: int, size: int) -> int:
+        """When so many bytes have crossed a card."""
         card = outwards, host, rail
         self.free[card] = max(self.loop.now, self.free.get(card, 0)) + picoseconds(size / self._rate(outwards, host))
         return int(self.free[card] + self.job.hosts[host].spec.nic_latency)

@@ -1,7 +1,8 @@
 """Programs that are hard on a simulator, by a seed each, and how one that shows a difference is made small.
 
 A program is a question and the lines of its ranks (`drawing`). Everything is drawn: runtime, platform, placement, cores, overrides of
-either, algorithms of collectives, level of detail, random seed, limit. A program need not complete: how it does not is compared as well.
+either, algorithms of collectives, level of detail, random seed, limit, and what happens beside it: cross traffic, failures, killed
+processes. A program need not complete: how it does not is compared as well.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from dataclasses import dataclass, field, replace
 
 from retrompi.base.errors import RetrompiError
 from retrompi.reference.collectives import is_collective
-from retrompi.reference.compare import compared
+from retrompi.reference.compare import by_engine, compared
 from retrompi.reference.drawing import Drawing
 from retrompi.reference.values import NotCovered
+from retrompi.sim.resolved import Resolved
+from retrompi.sim.simulate import engine_rows
 from retrompi.spec import machines, registry
 from retrompi.spec.collectives import OPERATIONS, PREFIX, algorithms
-from retrompi.spec.question import Question, Replay
+from retrompi.spec.link import Link
+from retrompi.spec.question import Beside, Question, Replay
 from retrompi.traces import Trace
 
 __all__ = ["Program", "Tally", "compare_programs", "drawn", "shrunk"]
@@ -44,6 +48,9 @@ class Program:
     wildcards: str = "recorded"
     limit_s: float | None = None
     network: str = "native"
+    traffic: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    kills: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -59,7 +66,7 @@ class Program:
         return Question(
             self.model, self.platform, Replay(Trace.parse(sources)), self.placement, dict(self.sets), seed=self.seed,
             fidelity=self.fidelity, network=self.network, wildcards=self.wildcards, cores=self.cores, limit_s=self.limit_s,
-            idle_overrides=True, what_if_hardware=True,
+            idle_overrides=True, what_if_hardware=True, beside=Beside(self.traffic, self.failures, (), self.kills),
         )  # fmt: skip
 
     def text(self) -> str:
@@ -103,6 +110,74 @@ def _algorithms(rng: random.Random, model: str, lines: Iterable[Iterable[str]]) 
             yield f"{model.partition(':')[0]}.{PREFIX}{operation}", rng.choice(others)
 
 
+def _duration(program: Program) -> float:
+    """Seconds that a program takes; 1 where it cannot be asked."""
+    try:
+        asked = Resolved.of(program.question())
+        rows = {**engine_rows(asked), "event_limit": MOST}
+        return max(1e-6, float(by_engine(rows, asked.trace)["time_ps"]) * 1e-12)
+    except (RetrompiError, NotCovered):
+        return 1.0
+
+
+def _traffic(rng: random.Random, hosts: list[str], span: float) -> Iterator[str]:
+    """Up to two flows of cross traffic."""
+    for _ in range(rng.choice((1, 1, 2))):
+        ends = rng.choice(("any", f"any->{rng.choice(hosts)}", f"{rng.choice(hosts)}->any", "->".join(rng.sample(hosts, 2))))
+        size = rng.choice((64, 200, 1000, 1500))
+        rate = size / span * 10 ** rng.uniform(0, 2.5)  # up to some hundred frames while it runs
+        on, off = (span * 10 ** rng.uniform(-3, 0) for _ in range(2))
+        yield f"{ends} {rate:.6g}B/s {size}B {rng.choice(('constant', 'poisson', f'onoff:{on:.6g}s/{off:.6g}s'))}"
+
+
+def _failures(rng: random.Random, link: Link, hosts: list[str], span: float) -> Iterator[str]:
+    """Up to three failures, of whatever this network has, while it runs."""
+    pair = rng.sample(hosts, 2)
+    things = [f"link {pair[0]}"] * 2
+    match link.kind:
+        case "hub" | "switch":
+            things += [str(link.kind)]
+        case "cable" | "torus":
+            things += [f"link {pair[0]}-{pair[1]}"] * 3
+        case "fat-tree":
+            things += [f"switch {rng.randint(1, 2)}.{rng.randrange(4)}"] * 3
+        case "wan":
+            things += ["wan", f"switch {rng.randrange(2)}", "wan 0-1"]
+    if link.rails > 1:
+        things.append("rail 1")
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        begin = span * rng.random()
+        end = begin + span * 10 ** rng.uniform(-4, 0)
+        yield f"{rng.choice(things)}@{begin:.9g}s{rng.choice(('', f'..{end:.9g}s', f'..{end:.9g}s'))}"
+
+
+def _kills(rng: random.Random, program: Program, hosts: list[str], span: float) -> Iterator[str]:
+    """Up to two processes that are killed, ranks or a runtime's own."""
+    roles = {"winmpich": "proxy", "wmpi": "daemon", "pvm": "pvmd", "lam": "lamd"}
+    role = roles.get(program.model.partition(":")[0])
+    for _ in range(rng.choice((1, 1, 2))):
+        process = f"rank {rng.randrange(len(program.lines))}"
+        if role and rng.random() < 0.5:
+            process = f"{role} on {hosts[program.placement[rng.randrange(len(program.lines))]]}"
+        yield f"{process}@{span * rng.random() if rng.random() < 0.95 else 0:.9g}s"
+
+
+def _beside(rng: random.Random, program: Program) -> Program:
+    """The program with cross traffic, failures and killed processes beside it, or with none of them."""
+    wired, kills = program.fidelity == "mechanism", rng.random() < 0.1
+    traffic, fails = rng.random() < 0.12, rng.random() < 0.2
+    platform = registry.platform(program.platform)
+    hosts = [host.name for host in platform.hosts]
+    if not (kills or (wired and (traffic or fails))) or len(hosts) < 2:
+        return program
+    span = _duration(program)
+    return replace(
+        program, traffic=tuple(_traffic(rng, hosts, span)) if wired and traffic else (),
+        failures=tuple(_failures(rng, platform.link, hosts, span)) if wired and fails else (),
+        kills=tuple(_kills(rng, program, hosts, span)) if kills else (),
+    )  # fmt: skip
+
+
 def drawn(seed: int) -> Program:
     """The program of a seed; it may be one that cannot be asked."""
     rng = random.Random(f"reference {seed}")
@@ -117,12 +192,12 @@ def drawn(seed: int) -> Program:
     placement = tuple(rng.randrange(min(among, hosts)) if rng.random() < 0.5 else r % min(among, hosts) for r in range(ranks))
     lines = tuple(Drawing(rng, ranks, model.startswith("craympt")).lines())
     level = rng.random()
-    return Program(
+    return _beside(rng, Program(
         model, platform, placement, lines, tuple(dict((*_overrides(rng, model), *_algorithms(rng, model, lines))).items()),
         seed=rng.choice((1, 2, 12345, 2**31)), fidelity="mechanism" if level < 0.94 else "curve" if level < 0.97 else "loggp",
         wildcards=rng.choice(("recorded", "free")), limit_s=rng.choice((None,) * 9 + (0.01,)),
         cores=(0,) * ranks if rng.random() < 0.05 else (), network=rng.choice(("native",) * 9 + ("fluid",)),
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _difference(program: Program) -> str:
@@ -162,10 +237,12 @@ def shrunk(program: Program, differs: Callable[[Program], object] = _difference)
     changed = True
     while changed:
         before = program
-        for simple in ({"limit_s": None}, {"network": "native"}, {"cores": ()}, {"seed": 1}, {"wildcards": "recorded"}, {"sets": ()}):
+        for simple in ({"limit_s": None}, {"network": "native"}, {"cores": ()}, {"seed": 1}, {"wildcards": "recorded"}, {"sets": ()},
+                       {"traffic": ()}, {"failures": ()}, {"kills": ()}):  # fmt: skip
             tried(replace(program, **simple))
-        for pair in program.sets:
-            tried(replace(program, sets=tuple(p for p in program.sets if p != pair)))
+        for name in ("sets", "traffic", "failures", "kills"):
+            for one in getattr(program, name):
+                tried(replace(program, **{name: tuple(other for other in getattr(program, name) if other != one)}))
         tried(replace(program, lines=program.lines[:-1], placement=program.placement[:-1], cores=program.cores[:-1]))
         while any(tried(less) for less in _without_a_collective(program)):
             pass

@@ -25,6 +25,7 @@ from retrompi.reference.network import Cards, CollidingHub, Hub, Nothing, Queues
 from retrompi.reference.one_sided import is_one_sided
 from retrompi.reference.shared_memory import Pool, Ring, SharedChannel
 from retrompi.reference.stream import STYLES, Stream
+from retrompi.reference.traffic import Source, Traffic
 from retrompi.reference.values import (
     PS,
     NotCovered,
@@ -39,7 +40,7 @@ from retrompi.reference.values import (
 
 __all__ = ["BESIDE", "calls_of", "refuse", "simulate"]
 
-BESIDE = {"jobs": "further jobs", "traffic": "cross traffic", "failures": "failures"}
+BESIDE = {"jobs": "further jobs"}
 """What may happen beside a program that has no rules here."""
 
 
@@ -134,7 +135,7 @@ def _rank_values(rows: Mapping[str, Any]) -> Values:
 
 def refuse(rows: Mapping[str, Any]) -> None:
     """Raises NotCovered for what the specification has no rule for."""
-    for key, what in (*BESIDE.items(), ("kills", "killed processes"), ("order", "an order of calls")):
+    for key, what in (*BESIDE.items(), ("order", "an order of calls")):
         if rows.get(key):
             raise NotCovered(what)
     wire = rows.get("wire", "native")
@@ -172,6 +173,7 @@ class Simulation:
             self.hosts.append(Host(self.loop, kinds[kind], name, phase))
         self.job = Job(self.loop, self.hosts, Random(self.seed))
         self.same, self.remote, self.same_bulk = ([hop_values(h) for h in rows[key]] for key in ("same", "remote", "same_bulk"))
+        self.traffic: list[Source] = []
         self.wire = self._network(rows)
         self.placement = rows["placement"]
         self._processes(rows, calls, communicators)
@@ -179,13 +181,14 @@ class Simulation:
         self.pools: dict[Host, Pool] = {}
         self.rings: dict[Any, Ring] = {}
         self.ports: dict[Any, Port] = {}
+        self.kills = [(name, picoseconds(seconds)) for name, seconds in rows["kills"]]
 
     def _network(self, rows: Mapping[str, Any]) -> Wire:
-        puts = bool(rows["one_sided_remote"])
-        if len(self.hosts) < 2 or (all(h.medium == "curve" for h in self.remote) and not puts):
-            return Nothing(self.loop)
+        puts, traffic = bool(rows["one_sided_remote"]), rows.get("traffic", [])
         link = link_values(rows["link"])
         places = list(rows["positions"])
+        if (len(self.hosts) < 2 or (all(h.medium == "curve" for h in self.remote) and not puts)) and not traffic:
+            return Nothing(self.loop, link, places)
         cards = [place for place in places for _ in range(link.rails)]
         wire: Wire
         # What a card moves as a whole are packets that interleave with those of others.
@@ -197,7 +200,9 @@ class Simulation:
             wire = Hub(self.loop, link, cards)
         else:
             wire = CollidingHub(self.loop, link, cards, Random(self.seed ^ 0x636F6C6C696465))
+        wire.fail(rows.get("failures", []))
         self.job.net = Cards(self.job, wire, link, places)
+        self.traffic = Traffic(self.job, traffic, link, places, lambda number: Random(self.seed ^ number)).sources
         return wire
 
     def _processes(self, rows: Mapping[str, Any], calls: list[list[Call]], communicators: Mapping[int, Communicator]) -> None:
@@ -299,6 +304,8 @@ class Simulation:
             self._start(forwarder, forwarder.main())
         for rank in self.job.ranks:
             self._start(rank, rank.main())
+        for name, at in self.kills:
+            self.loop.schedule(at, self._kill, name)
         detail = ""
         try:
             stuck = self.loop.run(self.wire, lambda: any(host.could_act() for host in self.hosts))
@@ -307,16 +314,22 @@ class Simulation:
             outcome, detail = "aborted", str(abort)
         return self._result(outcome, detail)
 
+    def _kill(self, name: str) -> None:
+        for process in (*self.forwarders.values(), *self.job.ranks):
+            if process.thread.name == name:
+                process.thread.kill()
+
     @staticmethod
     def _start(process: Process, main: Any) -> None:
         process.host.start(process.thread, main)
 
     def _result(self, outcome: str, detail: str) -> dict[str, Any]:
         ranks, now = self.job.ranks, self.loop.now
+        open_ranks = [rank for rank in ranks if rank.now_at and not rank.finished and not rank.thread.dead]
         per_rank = []
         for rank in ranks:
             # A call that has not returned counts as far as it has come.
-            open_ = now - rank.call_began if rank.now_at and not rank.finished else 0
+            open_ = now - rank.call_began if rank in open_ranks else 0
             computes = bool(open_ and rank.now_at.computes)
             per_rank.append({
                 "host": self.placement[rank.number], "time_ps": rank.end if rank.finished else now,
@@ -329,7 +342,8 @@ class Simulation:
             "marks": self.job.marks, "contended": self.wire.contended, **vars(self.job.count),
             "calls": [(rank.number, line, begin, end) for rank in ranks for line, begin, end in rank.returned],
             "messages_of": [(m.src, m.dst, m.tag, m.size, m.line, m.receive_line, m.sent, m.received) for m in self.job.messages],
-            "waits": [(rank.number, rank.now_at.line) for rank in ranks if outcome != "completed" and rank.now_at and not rank.finished],
+            "waits": [(rank.number, rank.now_at.line) for rank in open_ranks if outcome != "completed"],
+            "traffic": [source.count for source in self.traffic],
         }  # fmt: skip
 
 

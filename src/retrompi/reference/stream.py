@@ -74,6 +74,8 @@ class Credits:
 
     def _lost(self, n: int) -> None:
         host, tcp = self.channel.target.host.spec, self.channel.tcp
+        if tcp.closed:
+            return
         if self.retransmits >= host.tcp_retries:
             give_up(self.channel.target, self.channel.source, host.tcp_retries)
         rto = tcp.reverse.rto() if tcp.reverse else host.rto_first
@@ -82,6 +84,8 @@ class Credits:
         self.channel.loop.schedule(self.channel.loop.now + wait, self._again, n)
 
     def _again(self, n: int) -> None:
+        if self.channel.target.thread.dead:
+            return
         self.channel.job.count.retransmissions += 1
         self._put_on_wire(n)
 
@@ -432,6 +436,8 @@ class Signalled(Queued):
         process.host.kernel(process.host.service(self.spec.signal) + process.host.calls(calls), handler)
 
     def on_acknowledged(self, was_full: bool) -> None:
+        if self.source.thread.dead:
+            return
         if not self.writing and self.tcp.written < self.queued and 3 * self.tcp.send_space >= self.tcp.sndbuf:
             self.writing = True
             self._interrupt(self.source, self.spec.calls_out, self._may_write)
@@ -456,7 +462,7 @@ class Signalled(Queued):
             self.source.thread.signal()
 
     def on_readable(self) -> None:
-        if not self.reading:
+        if not self.reading and not self.target.thread.dead:
             self.reading = True
             self._interrupt(self.target, self.spec.calls_in, self._may_read)
 

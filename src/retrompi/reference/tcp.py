@@ -253,7 +253,10 @@ class Tcp:
         self.rcv_nxt = seq + size
         while self.beyond and (first := min(self.beyond)) <= self.rcv_nxt:
             self.rcv_nxt = max(self.rcv_nxt, self.beyond.pop(first))
-        self.channel.on_readable()  # type: ignore[attr-defined]
+        if self.target.thread.dead:  # the system has closed its socket, and throws away what comes
+            self.read_bytes = self.rcv_nxt
+        else:
+            self.channel.on_readable()  # type: ignore[attr-defined]
         if ack and self.reverse:
             self.reverse._acknowledged(ack)
         self.unacked += 1
@@ -314,7 +317,7 @@ class Tcp:
             self.reverse._recover()  # it carried an acknowledgement
 
     def _recover(self) -> None:
-        if self.recovering:
+        if self.recovering or self.source.thread.dead:
             return
         self.recovering = True
         self._plan_retransmission()
@@ -330,9 +333,16 @@ class Tcp:
     def _plan_retransmission(self) -> None:
         self.loop.schedule(max(self.loop.now, self._due()), self._timer)
 
+    @property
+    def closed(self) -> bool:
+        """Whether one of the two processes was killed: what it has written nobody will read, and its system has dropped the connection."""
+        return self.source.thread.dead or self.target.thread.dead
+
     def _timer(self) -> None:
-        closed = self.una == self.max and self.written > self.nxt  # the segment that opened the window may have been lost
-        if self.una == self.max and (not closed or self.probe == "answered"):
+        if self.closed:
+            return
+        shut = self.una == self.max and self.written > self.nxt  # the segment that opened the window may have been lost
+        if self.una == self.max and (not shut or self.probe == "answered"):
             self.recovering, self.probe = False, ""
             self.retransmits = self.duplicates = 0
             return
@@ -343,7 +353,7 @@ class Tcp:
             give_up(self.source, self.target, self.retransmits)
         self.retransmits += 1
         self.timer_start = self.loop.now
-        if closed:
+        if shut:
             self.probe = "sent"
             self._send_segment(self.nxt, 0)
         else:

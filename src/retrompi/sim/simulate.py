@@ -99,6 +99,7 @@ def engine_rows(asked: Resolved) -> dict[str, Any]:
 
     Raises UsageError where they cannot be.
     """
+    _refuse_wireless(asked.question)
     rows = compile_question(asked, calls_of(asked.trace, asked.question)).rows
     rows["kills"] = _kills(asked.question.beside.kills, rows)
     trace, scale = _timed(asked)
@@ -108,7 +109,9 @@ def engine_rows(asked: Resolved) -> dict[str, Any]:
             rows, _ = ladder.lowered(rows, asked.question.fidelity, asked.platform, asked.placement, lambda pair: samples.of(asked, pair))
         except NotSampled as error:
             raise UsageError(f"fidelity '{asked.question.fidelity}' cannot be sampled: {error}", code="needs-mechanism") from None
-    return rows | _asked_of_the_engine(asked, trace, scale)
+    rows |= _asked_of_the_engine(asked, trace, scale)
+    _join(rows, asked, ())
+    return rows
 
 
 def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkServer | None = None) -> Result:
@@ -122,8 +125,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     if q.fidelity != "mechanism" and asked.platform.link.file:
         raise UsageError(f"fidelity '{q.fidelity}' has one curve for all pairs of equal hosts, which a platform file's routes tell "
                          "apart; use mechanism", code="needs-mechanism")  # fmt: skip
-    if q.fidelity != "mechanism" and (q.beside.traffic or q.beside.failures):
-        raise UsageError(f"fidelity '{q.fidelity}' has no wire for traffic and failures; use mechanism", code="needs-mechanism")
+    _refuse_wireless(q)
     _refuse_unsupported(asked.trace)
     begin = time.perf_counter()
     others = _compiled_jobs(asked)
@@ -287,6 +289,12 @@ def _observed(observe: Observe) -> dict[str, Any]:
     if observe.trace_events:
         rows["trace_events"] = observe.trace_events
     return rows
+
+
+def _refuse_wireless(q: Question) -> None:
+    """Raises UsageError where what is beside the program needs a wire and the level of detail has none."""
+    if q.fidelity != "mechanism" and (q.beside.traffic or q.beside.failures):
+        raise UsageError(f"fidelity '{q.fidelity}' has no wire for traffic and failures; use mechanism", code="needs-mechanism")
 
 
 def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[Compiled]) -> None:

@@ -2,7 +2,8 @@
 //
 // First come, first served: the next frame is chosen when the one before arrives, which is a latency after the medium has become free. By then all
 // that could have come before it is known, so a frame is one event, waiting or not. A frame that is planned for a later time goes back
-// when an earlier one comes.
+// when an earlier one comes. Where something may fail, the next frame is chosen when the one before has passed: what has begun when it is cut
+// off has had the medium.
 //
 // CSMA/CD (IEEE 802.3, 1-persistent): stations that begin before they can hear each other collide; what happens is decided a latency after the
 // first has begun, when the others have heard it.
@@ -43,6 +44,7 @@ struct MediumState {
   CriticalPath::Point point = 0;  // at `free`, if a frame had passed then
   CriticalPath::Point head = 0;   // when the last that has passed came
   uint32_t gen = 0;               // of the decision that is due
+  uint32_t passing = 0;           // of the end of `current` that is due
   Ps decision = kNever;
 };
 
@@ -62,7 +64,8 @@ struct HubParts {
   std::vector<Station> stations_;  // by card
   std::vector<MediumState> media_;
   std::vector<std::vector<uint32_t>> ways_;
-  std::vector<int> collisions_;  // of each frame, by slot
+  std::vector<int> collisions_;                      // of each frame, by slot
+  std::vector<std::pair<Ps, Ps>> carried_;  // of each frame: from when to when it has the medium
   int64_t dropped_ = 0;
 };
 
@@ -74,11 +77,12 @@ class HubWire final : public RoutedWire, HubParts {
   [[nodiscard]] int64_t dropped() const override { return dropped_; }
   void state(State& s) override {
     // Without collisions nothing is drawn and no decision is due.
-    const auto& [collides_, rate_, latency_, slot_time_, rng_, stations_, media_, ways_, collisions_, dropped_] = static_cast<const HubParts&>(*this);
+    const auto& [collides_, rate_, latency_, slot_time_, rng_, stations_, media_, ways_, collisions_, carried_, dropped_] =
+        static_cast<const HubParts&>(*this);
     if (collides_) return s.refuse();
     put_under_way(s);
     for (const MediumState& m : media_) {
-      const auto& [offers, current, start, end, free, point, head, gen, decision] = m;
+      const auto& [offers, current, start, end, free, point, head, gen, passing, decision] = m;
       s.put_busy_until(free);
       s.put(current.slot != kNone);
       if (current.slot != kNone) {
@@ -108,7 +112,10 @@ class HubWire final : public RoutedWire, HubParts {
   [[nodiscard]] uint32_t medium_of(uint32_t slot) const { return static_cast<uint32_t>(routes_.rail(static_cast<size_t>(flows_[slot].from))); }
 
   void enter(uint32_t slot, int from, int /*to*/) override {
-    if (collisions_.size() <= slot) collisions_.resize(flows_.size());
+    if (collisions_.size() <= slot) {
+      collisions_.resize(flows_.size());
+      carried_.resize(flows_.size());
+    }
     collisions_[slot] = 0;
     Station& s = stations_[static_cast<size_t>(from)];
     auto at = s.line.end();
@@ -136,8 +143,9 @@ class HubWire final : public RoutedWire, HubParts {
     stations_[static_cast<size_t>(flows_[slot].from)].offered = false;
     if (m.current.slot == slot) {
       ++flows_[slot].gen;
+      ++m.passing;
       m.current.slot = kNone;
-      if (m.start < loop_.now) m.free = loop_.now;
+      if (m.start < loop_.now) m.free = std::min(m.end, loop_.now);
       return;
     }
     std::erase_if(m.offers, [slot](const Offer& o) { return o.slot == slot; });
@@ -156,6 +164,7 @@ class HubWire final : public RoutedWire, HubParts {
     if (m.current.slot != kNone) {
       if (!(m.current < m.offers.front())) return;  // `<`: after
       ++flows_[m.current.slot].gen;
+      ++m.passing;
       m.offers.push_back(m.current);
       std::push_heap(m.offers.begin(), m.offers.end());
     }
@@ -167,8 +176,13 @@ class HubWire final : public RoutedWire, HubParts {
     m.current = o;
     m.start = start;
     m.end = start + passing_of(f.bytes).ps;
+    carried_[o.slot] = {m.start, m.end};
+    const uint32_t medium = medium_of(o.slot);
+    if (passes_by_itself()) agenda_.push({m.end, f.order, medium + static_cast<uint32_t>(media_.size()), ++m.passing});
     tell(o.slot, start + whole(f.bytes / rate_ + latency_));
   }
+  /// Whether the end of a frame is an event of its own, before its arrival.
+  [[nodiscard]] bool passes_by_itself() const { return failing_ && !collides_; }
   /// How long so many bytes take the medium.
   [[nodiscard]] Charge passing_of(double bytes) const {
     Charge c = std::max<Ps>(1, whole(bytes / rate_));
@@ -183,17 +197,22 @@ class HubWire final : public RoutedWire, HubParts {
     const CriticalPath::Who who = path.place("wire");
     Station& station = stations_[static_cast<size_t>(f.from)];
     path.order(m.head, path.time(station.point) > path.time(f.point) ? station.point : f.point);
-    const bool queued = m.start > f.asked && path.time(m.point) == m.start;
+    const auto [start, end] = carried_[slot];
+    const bool queued = start > f.asked && path.time(m.point) == start;
     const CriticalPath::Point mine = queued ? path.join(m.point, f.point) : path.join(f.point, m.point);
     const Charge passing = passing_of(f.bytes);
-    m.point = station.point = path.extend(path.extend(mine, m.start, Stage::Queueing, who), m.start + passing.ps, Stage::Wire, who, passing.bill);
+    m.point = station.point = path.extend(path.extend(mine, start, Stage::Queueing, who), start + passing.ps, Stage::Wire, who, passing.bill);
     // The latency is rounded together with the bytes.
-    return path.extend(m.point, std::max(t, m.end), Stage::Latency, who, path.bill({{this, link_number::latency.name, 1}}));
+    return path.extend(m.point, std::max(t, end), Stage::Latency, who, path.bill({{this, link_number::latency.name, 1}}));
   }
   void leave(uint32_t slot) override {
-    const uint32_t medium = medium_of(slot);
+    contended_ += carried_[slot].first > flows_[slot].asked;
+    if (!passes_by_itself()) pass(medium_of(slot));
+  }
+  /// The current frame has passed.
+  void pass(uint32_t medium) {
     MediumState& m = media_[medium];
-    contended_ += m.start > flows_[slot].asked;
+    const uint32_t slot = m.current.slot;
     m.current.slot = kNone;
     m.free = m.end;
     passed(slot, m.end);
@@ -217,6 +236,12 @@ class HubWire final : public RoutedWire, HubParts {
     agenda_.push({at, medium, medium, ++m.gen});
   }
   void change(const Agenda::Item& i) override {
+    if (i.what >= media_.size()) {
+      const uint32_t medium = i.what - static_cast<uint32_t>(media_.size());
+      if (i.gen != media_[medium].passing) return;
+      loop_.now = i.t;
+      return pass(medium);
+    }
     MediumState& m = media_[i.what];
     if (i.gen != m.gen || m.decision == kNever) return;
     m.decision = kNever;
@@ -247,7 +272,12 @@ class HubWire final : public RoutedWire, HubParts {
   void cut_off(const std::vector<uint32_t>& slots) override {
     for (const uint32_t slot : slots) {
       Station& s = stations_[static_cast<size_t>(flows_[slot].from)];
-      if (s.offered && s.line.front() == slot) retract(slot);
+      if (s.offered && s.line.front() == slot) {
+        const MediumState& m = media_[medium_of(slot)];
+        const bool has_passed = m.current.slot == slot && m.end <= loop_.now;  // and not arrived
+        s.free = std::max(s.free, has_passed ? m.end : loop_.now);
+        retract(slot);
+      }
       std::erase(s.line, slot);
       lose(slot);
     }

@@ -158,7 +158,8 @@ class QueueWire final : public RoutedWire, QueueParts {
       prune(port);
       size_t at = port.line.size();
       while (at > port.first && port.line[at - 1].comes_after(p.head, f.order)) --at;
-      const Ps start = std::max(p.head, at > port.first ? port.line[at - 1].end : port.free);
+      // What waits when something fails is planned anew, and begins now at the earliest.
+      const Ps start = std::max({p.head, at > port.first ? port.line[at - 1].end : port.free, loop_.now});
       if (start > p.head && hop > 0 && f.bytes + waiting(port, at, p.head) > buffer_) {
         if (p.head > loop_.now) return await(slot);  // by then there may be space
         ++dropped_;
@@ -287,8 +288,10 @@ class QueueWire final : public RoutedWire, QueueParts {
       withdraw(l, at);
     }
     for (const uint32_t slot : slots) lose(slot);
+    // A frame that a switch dropped has no slot any more, and still passes the link before.
+    const auto lost_now = [&](const Place& e) { return flows_[e.slot].order == e.order && std::find(slots.begin(), slots.end(), e.slot) != slots.end(); };
     for (Port& port : ports_)
-      while (port.line.size() > port.first && flows_[port.line.back().slot].gone) {
+      while (port.line.size() > port.first && lost_now(port.line.back())) {
         port.line.pop_back();
         port.free = loop_.now;
       }
@@ -299,15 +302,10 @@ class QueueWire final : public RoutedWire, QueueParts {
     revoked_.clear();
     for (const uint32_t slot : again) {
       if (flows_[slot].gone) continue;
-      if (passages_[slot].head > loop_.now) {
+      if (passages_[slot].head > loop_.now)
         await(slot);
-        continue;
-      }
-      passages_[slot].head = loop_.now;
-      if (anatomy_.critical.on)
-        passages_[slot].points.head =
-            anatomy_.critical.extend(passages_[slot].points.head, loop_.now, Stage::Queueing, anatomy_.critical.place("wire"));
-      go_on(slot);
+      else
+        go_on(slot);
     }
   }
 };
