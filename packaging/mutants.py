@@ -197,7 +197,7 @@ def _after(command: list[str], option: str) -> str:
 def _kept(result: dict[str, Any]) -> dict[str, Any]:
     from retrompi.reference.compare import COUNTERS
 
-    names = ("outcome", "detail", "time_ps", "per_rank", "marks", "calls", "messages_of", "waits", *COUNTERS)
+    names = ("outcome", "detail", "time_ps", "per_rank", "marks", "calls", "messages_of", "waits", "traffic", *COUNTERS)
     return {name: result[name] for name in names}
 
 

@@ -21,6 +21,7 @@ from retrompi.reference.compare import compared
 from retrompi.reference.network import Wire
 from retrompi.reference.programs import Program, compare_programs, drawn, shrunk
 from retrompi.spec import registry
+from retrompi.spec.cojobs import JobSpec
 from retrompi.spec.question import Beside, Question, Replay, pingpong
 
 
@@ -230,6 +231,50 @@ def test_flows_that_end_together_arrive_in_the_order_of_sending(
     assert arrivals == sorted(arrivals)
 
 
+CUT_OFF: list[Any] = [
+    # What waits when a link fails keeps its order: the one that was sent first had gone first.
+    Program("nemesis", "nt4-p6-200*4@switch-100", (0, 1, 2, 3),
+            (("irecv 2 0 20000 0",), ("isend 2 0 9000 0", "isend 3 0 9000 0", "isend 0 0 9000 0"),
+             ("isend 3 0 20000 0", "isend 0 0 20000 0"), ("finalize",)), failures=("link n4@0.0263665203783s..0.0343681664934s",)),
+    # A frame that a switch has dropped still passes the link before: that had been free at once.
+    Program("lam", "nt4-p6-200*4@switch-10", (0, 1, 2, 3),
+            (("isend 1 0 4000 0", "isend 3 0 4000 0"), ("finalize",), ("isend 3 0 1500 0", "isend 0 0 1500 0", "isend 1 0 1500 0"),
+             ("irecv 0 0 20000 0", "isend 1 0 20000 0")), (("platform.link.buffer", "3000B"),),
+            failures=("link n3@0.0245534952781s..0.0251162911403s",)),
+    # The next frame of a station whose first one is lost comes to the hub then: it had come when it was sent.
+    Program("mpich2sock", "nt4-p6-200*3@hub-10", (0, 1, 2), (("isend 1 0 4000 0",), ("finalize",), ("isend 0 0 1500 0",)),
+            failures=("link n2@0.0091209082932s..0.0130666686574s",)),
+    Program("mpich2sock", "nt4-p6-200*6@hub-10", (0, 1, 2, 3, 4, 5),
+            (("isend 1 0 4000 0", "isend 2 0 4000 0"), ("isend 2 0 4000 0", "isend 3 0 4000 0", "isend 4 0 4000 0", "isend 5 0 4000 0"),
+             ("finalize",), ("isend 2 0 1500 0",), ("isend 5 0 9000 0", "isend 0 0 9000 0", "isend 1 0 9000 0", "isend 2 0 9000 0"),
+             ("isend 0 0 9000 0",)), (("platform.link.access", "csma-cd"),), seed=14,
+            failures=("link n1@0.51028214574s..0.510630752897s",)),
+]  # fmt: skip
+
+
+@for_each("program", CUT_OFF)
+def test_frames_that_wait_when_a_link_fails(program: Program) -> None:
+    engine, _, what = compared(program.question())
+    assert not what, what
+    assert engine["failed"], "nothing failed while it ran"
+
+
+BESIDE: list[Any] = [
+    ({"traffic": ["any 4Mbps 1500B poisson", "n1->any 500kbps 200B onoff:3ms/7ms"]}, "traffic"),
+    ({"failures": ["hub@2ms..60ms"]}, "lost"),
+    ({"kills": ["daemon on n2@10ms"]}, ""),
+    ({"kills": ["rank 1@30ms", "rank 1@31ms"]}, ""),
+]  # fmt: skip
+
+
+@for_each("beside, counted", BESIDE)
+def test_what_happens_beside_a_program(beside: dict[str, Any], counted: str) -> None:
+    program = job("send 1 0 100000 0; recv 1 0 100000 0", "recv 0 0 100000 0; send 0 0 100000 0")
+    engine, _, what = compared(Question("wmpi", "nt-cluster", Replay(program), "distributed", beside=Beside(**beside)))
+    assert not what, what
+    assert engine[counted] if counted else "killed" in engine["detail"]
+
+
 def test_generated_programs() -> None:
     seeds = program_generator.seeds(10_000)
     tally = compare_programs(seeds, len(seeds), seconds=6)
@@ -289,8 +334,8 @@ def test_a_difference_is_made_small() -> None:
 
 @for_each("options, what", [
     ({"network": "simgrid"}, "the network 'simgrid'"),
-    ({"beside": Beside(failures=["link server@1s"])}, "failures"),
-    ({"beside": Beside(kills=["rank 1@1s"])}, "killed processes"),
+    ({"beside": Beside(jobs=[JobSpec("wmpi", job("barrier", "barrier"))])}, "further jobs"),
+    ({"order": [(0, 1)]}, "an order of calls"),
 ])  # fmt: skip
 def test_what_has_no_rule_is_refused(options: dict[str, Any], what: str) -> None:
     with pytest.raises(NotCovered, match=what):

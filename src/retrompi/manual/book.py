@@ -4,6 +4,7 @@ own, drawn, that both the engine and the specification have simulated when the s
 from __future__ import annotations
 
 import ast
+import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from retrompi.labs.lab import labs
 from retrompi.manual.markdown import Page, escape, link, slug, table
 from retrompi.reference.compare import compared
 from retrompi.sim import simulate
-from retrompi.spec.question import Message, Question, Replay, Workload
+from retrompi.spec.question import Beside, Message, Question, Replay, Workload
 from retrompi.studio.scene import STAGES
 from retrompi.traces.files import parse
 
@@ -57,6 +58,8 @@ class Chapter:
     network: str = "native"
     size: int = 0
     trace: str = ""
+    traffic: str = ""
+    failure: str = ""
     labs: tuple[str, ...] = ()
 
     @property
@@ -66,13 +69,15 @@ class Chapter:
 
     def question(self, workload: Workload) -> Question:
         """What is simulated."""
-        return Question(self.model, self.platform, workload, self.mode, fidelity=self.fidelity, network=self.network)
+        beside = Beside(traffic=[self.traffic] if self.traffic else [], failures=[self.failure] if self.failure else [])
+        return Question(self.model, self.platform, workload, self.mode, fidelity=self.fidelity, network=self.network, beside=beside)
 
     @property
     def options(self) -> str:
         """The run's options on a command line."""
-        beside = {"--fidelity": (self.fidelity, "mechanism"), "--network": (self.network, "native")}
-        own = [f"{option} {value}" for option, (value, usual) in beside.items() if value != usual]
+        options = {"--fidelity": (self.fidelity, "mechanism"), "--network": (self.network, "native"),
+                   "--traffic": (self.traffic, ""), "--fail": (self.failure, "")}  # fmt: skip
+        own = [f"{option} {shlex.quote(value)}" for option, (value, usual) in options.items() if value != usual]
         return " ".join([f"-m {self.model}", f"-p '{self.platform}'", f"--mode {self.mode}", *own])
 
 

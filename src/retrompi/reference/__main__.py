@@ -13,7 +13,7 @@ from retrompi.base.errors import RetrompiError
 from retrompi.reference.compare import compared
 from retrompi.reference.programs import compare_programs
 from retrompi.reference.values import NotCovered
-from retrompi.spec.question import Question, Replay
+from retrompi.spec.question import Beside, Question, Replay
 from retrompi.traces import read
 
 
@@ -29,6 +29,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--fidelity", default="mechanism")
     parser.add_argument("--network", default="native")
     parser.add_argument("--wildcards", default="recorded")
+    for option, what in (("--traffic", "cross traffic"), ("--fail", "a failure"), ("--kill", "a process that is killed")):
+        parser.add_argument(option, action="append", default=[], metavar="TEXT", help=f"{what} (retrompi replay --help)")
     parser.add_argument("--seed", type=int, help="of the run's random numbers, or of the first program (default: a new one)")
     parser.add_argument("--programs", type=int, default=100, metavar="N", help="how many generated programs")
     parser.add_argument("--seconds", type=float, default=math.inf, help="processor time for them")
@@ -41,7 +43,8 @@ def main(arguments: list[str]) -> int:
             print(tally.text())
             return 1 if tally.differences else 0
         question = Question(given.model, given.platform, Replay(read(given.trace)), given.mode, given.set, seed=given.seed or 1,
-                            fidelity=given.fidelity, network=given.network, wildcards=given.wildcards)  # fmt: skip
+                            fidelity=given.fidelity, network=given.network, wildcards=given.wildcards,
+                            beside=Beside(given.traffic, given.fail, (), given.kill))  # fmt: skip
         engine, rule, what = compared(question)
     except NotCovered as error:
         print(f"the specification does not cover this run: {error}", file=sys.stderr)

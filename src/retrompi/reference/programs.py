@@ -110,6 +110,17 @@ def _algorithms(rng: random.Random, model: str, lines: Iterable[Iterable[str]]) 
             yield f"{model.partition(':')[0]}.{PREFIX}{operation}", rng.choice(others)
 
 
+def _crowd(rng: random.Random, ranks: int) -> tuple[tuple[str, ...], ...]:
+    """All send to all at once, so that frames wait everywhere."""
+    rounds, found = rng.choice((1, 2, 3)), []
+    for rank in range(ranks):
+        peers = [(rank + distance) % ranks for distance in range(1, ranks)]
+        size = rng.choice((1500, 4000, 9000, 20000))
+        exchange = [*(f"irecv {peer} 0 20000 6" for peer in peers), *(f"isend {peer} 0 {size} 6" for peer in peers), "waitall"]
+        found.append(tuple(exchange * rounds))
+    return tuple(found)
+
+
 def _duration(program: Program) -> float:
     """Seconds that a program takes; 1 where it cannot be asked."""
     try:
@@ -147,7 +158,7 @@ def _failures(rng: random.Random, link: Link, hosts: list[str], span: float) -> 
         things.append("rail 1")
     for _ in range(rng.choice((1, 1, 2, 3))):
         begin = span * rng.random()
-        end = begin + span * 10 ** rng.uniform(-4, 0)
+        end = begin + span * 10 ** rng.uniform(-5, 0)
         yield f"{rng.choice(things)}@{begin:.9g}s{rng.choice(('', f'..{end:.9g}s', f'..{end:.9g}s'))}"
 
 
@@ -162,10 +173,10 @@ def _kills(rng: random.Random, program: Program, hosts: list[str], span: float) 
         yield f"{process}@{span * rng.random() if rng.random() < 0.95 else 0:.9g}s"
 
 
-def _beside(rng: random.Random, program: Program) -> Program:
+def _beside(rng: random.Random, program: Program, crowded: bool) -> Program:
     """The program with cross traffic, failures and killed processes beside it, or with none of them."""
     wired, kills = program.fidelity == "mechanism", rng.random() < 0.1
-    traffic, fails = rng.random() < 0.12, rng.random() < 0.2
+    traffic, fails = rng.random() < 0.12, rng.random() < (0.8 if crowded else 0.15)
     platform = registry.platform(program.platform)
     hosts = [host.name for host in platform.hosts]
     if not (kills or (wired and (traffic or fails))) or len(hosts) < 2:
@@ -190,14 +201,15 @@ def drawn(seed: int) -> Program:
     ranks = rng.choice((2, 2, 2, 3, 3, 4, 5, 6, 7, 9))
     among = rng.choice((1, 2, min(hosts, 4)))
     placement = tuple(rng.randrange(min(among, hosts)) if rng.random() < 0.5 else r % min(among, hosts) for r in range(ranks))
-    lines = tuple(Drawing(rng, ranks, model.startswith("craympt")).lines())
+    crowded = among > 1 and rng.random() < 0.08
+    lines = _crowd(rng, ranks) if crowded else tuple(Drawing(rng, ranks, model.startswith("craympt")).lines())
     level = rng.random()
     return _beside(rng, Program(
         model, platform, placement, lines, tuple(dict((*_overrides(rng, model), *_algorithms(rng, model, lines))).items()),
         seed=rng.choice((1, 2, 12345, 2**31)), fidelity="mechanism" if level < 0.94 else "curve" if level < 0.97 else "loggp",
         wildcards=rng.choice(("recorded", "free")), limit_s=rng.choice((None,) * 9 + (0.01,)),
         cores=(0,) * ranks if rng.random() < 0.05 else (), network=rng.choice(("native",) * 9 + ("fluid",)),
-    ))  # fmt: skip
+    ), crowded)  # fmt: skip
 
 
 def _difference(program: Program) -> str:
