@@ -202,6 +202,16 @@ def test_a_program_that_differed() -> None:
     assert not compared(program.question())[2]
 
 
+def test_links_that_are_as_scarce_but_for_rounding() -> None:
+    """Which of them was divided first differed, and with it the last bit of a share, and a picosecond."""
+    lines = (("irecv 1 0 20000 0", "irecv 2 0 20000 0", "irecv 3 0 20000 0", "isend 2 0 1500 0", "isend 3 0 1500 0"),
+             ("irecv 2 0 20000 0", "irecv 3 0 20000 0", "isend 2 0 9000 0", "isend 3 0 9000 0", "isend 0 0 9000 0"),
+             ("irecv 3 0 20000 0", "irecv 0 0 20000 0", "irecv 1 0 20000 0", "isend 3 0 9000 0", "isend 0 0 9000 0", "isend 1 0 9000 0"),
+             ("irecv 1 0 20000 0", "irecv 2 0 20000 0", "isend 0 0 1500 0", "isend 1 0 1500 0", "isend 2 0 1500 0"))  # fmt: skip
+    program = Program("mpibip", "nt4-p6-200*4@switch-10", (0, 1, 2, 3), lines, seed=46, traffic=("any 32706B/s 200B poisson",))
+    assert not compared(program.question())[2]
+
+
 TIES: list[Any] = [
     ("mpibip:bip", "ibm-43p*4@myrinet-lanai9-clos", (3, 1, 2, 3, 0),
      (("finalize",), ("ibsend 3 77 1 6 req=1",), ("send 3 2 1 6",), ("recv 4 0 1 6",), ("rsend 3 0 1 6",))),

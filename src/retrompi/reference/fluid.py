@@ -199,13 +199,22 @@ class Fluid(Queues):
         done.update(names)
         spare = {name: self._rate(name) / PS for name in names}
         open_ = [way for way in ways if way.flows]
-        while open_:
-            levels = []
-            for at, name in enumerate(names):
-                weight = sum(way.weight * float(len(way.flows)) for way in self.on[name] if way in open_)
-                if weight > 0:
-                    levels.append((spare[name] / weight, at))
-            level, at = min(levels)
+
+        def level_of(name: Any) -> float:
+            weight = sum(way.weight * float(len(way.flows)) for way in self.on[name] if way in open_)
+            return spare[name] / weight if weight > 0 else 0.0
+
+        # What a flow could get of a link only grows as others are divided: a link is looked at again when its turn comes. Of links that
+        # are as scarce but for the rounding of numbers this decides which is the first.
+        levels = [(level, at) for at, name in enumerate(names) if (level := level_of(name)) > 0]
+        while levels:
+            scarcest = min(levels)
+            levels.remove(scarcest)
+            at = scarcest[1]
+            level = level_of(names[at])
+            if levels and (level, at) > min(levels):
+                levels.append((level, at))
+                continue
             for way in [way for way in self.on[names[at]] if way in open_]:
                 open_.remove(way)
                 way.share = level * way.weight
