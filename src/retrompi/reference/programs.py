@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from retrompi.base.errors import RetrompiError
 from retrompi.reference.collectives import is_collective
@@ -254,7 +255,8 @@ def shrunk(program: Program, differs: Callable[[Program], object] = _difference)
             tried(replace(program, **simple))
         for name in ("sets", "traffic", "failures", "kills"):
             for one in getattr(program, name):
-                tried(replace(program, **{name: tuple(other for other in getattr(program, name) if other != one)}))
+                without: dict[str, Any] = {name: tuple(other for other in getattr(program, name) if other != one)}
+                tried(replace(program, **without))
         tried(replace(program, lines=program.lines[:-1], placement=program.placement[:-1], cores=program.cores[:-1]))
         while any(tried(less) for less in _without_a_collective(program)):
             pass
