@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import pytest
 from cases import for_each
 from conftest import Outcome
 from refusals import refused
 
 from retrompi import traces
 from retrompi._engine import Trace
+from retrompi.base import paths
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.spec import roofline
@@ -151,3 +154,33 @@ def test_a_user_reaches_it_by_name(retrompi: Callable[..., Outcome]) -> None:
     answer = retrompi("why", "sweep3d", "nx=50", "ny=50", "nz=50", "p=2", "q=3", "iterations=2", "-m", "mpich", "-p", "ibm-power2*6@fddi")
     assert answer.code == 0
     assert "compute" in answer.out
+
+
+def test_the_predictions_are_those_that_the_script_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nominal times; the open rows fix computation, so that one process takes what they say."""
+    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
+    script = importlib.import_module("swp_power2")
+    with script.FILE.open(encoding="utf-8", newline="") as file:
+        told = {row["id"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+    assert list(told) == [f"SWP-{i:03}" for i in range(1, 9)]
+    for case in script.CASES:
+        for row in script.nominal(case):
+            assert told[row.id]["nominal_s"] == f"{row.nominal_s:.4g}"
+        alone = script.asked(case, "mpich", script.setting(None), (1, 1), **script.factors(case, None))
+        assert script.times(alone, None)[1] == pytest.approx(case.processor_s, rel=1e-3)
+        elapsed = {name: float(told[f"SWP-{case.first + i:03}"]["nominal_s"]) for i, name in enumerate(script.OBSERVABLES)}
+        assert case.processor_s / 6 < elapsed["processor time of the master, MPI"] < elapsed["elapsed time, MPI"]
+    for row in told.values():
+        assert 0 < float(row["low_s"]) <= float(row["median_s"]) <= float(row["high_s"])
+
+
+def test_a_draw_has_one_machine_for_both_libraries_and_each_network_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
+    script = importlib.import_module("swp_power2")
+    settings = [script.setting(draw) for draw in range(script.DRAWS)]
+    counts = Counter(at.network for at in settings)
+    assert max(counts.values()) - min(counts.values()) <= 1
+    assert set(counts) == set(script.NETWORKS)
+    assert {at.host for at in settings} == set(script.HOSTS)
+    assert {at.mpi for at in settings if at.network != "sp2-switch"} == {"mpich"}
+    assert {at.lines for at in settings} == {True, False}

@@ -21,7 +21,7 @@ changes with the size)."""
 
 
 class Row(NamedTuple):
-    """A published number and what is predicted of it."""
+    """A published number and what is predicted of it, in seconds unless its file has another unit."""
 
     id: str
     points: int
@@ -52,10 +52,11 @@ def csv_line(row: Row) -> str:
     return ",".join([*map(str, row[:4]), *("" if math.isnan(value) else f"{value:.4g}" for value in row[4:])])
 
 
-def write(file: Path, title: str, note: str, rows: Sequence[Row]) -> None:
-    """``title``: of the first line; ``note``: behind the draws."""
+def write(file: Path, title: str, note: str, rows: Sequence[Row], unit: str = "s") -> None:
+    """``title``: of the first line; ``note``: behind the draws; ``unit``: of the values, if it is not seconds."""
     draws = 0 if all(math.isnan(row.low_s) for row in rows) else DRAWS
     about = [f"# {key}: {value}" for key, value in predictions.stamps().items()]
-    head = [f"# {title}", *about, f"# draws: {draws}, seed: {SEED}, level: {LEVEL}; {note}", ",".join(Row._fields)]
+    head = [f"# {title}", *about, f"# draws: {draws}, seed: {SEED}, level: {LEVEL}; {note}",
+            ",".join(name.removesuffix("_s") + f"_{unit}" if name.endswith("_s") else name for name in Row._fields)]  # fmt: skip
     file.write_text("\n".join([*head, *map(csv_line, rows)]) + "\n", encoding="utf-8")
     print(f"{file.name}: {len(rows)} rows, {datetime.now(UTC):%H:%M} UTC")
