@@ -72,9 +72,9 @@ def setting(draw: int | None) -> Setting:
     return Setting(host, network, mpi, buffer, draw // 3 % 2 == 0, math.exp(rng.gauss(0, ELSEWHERE)))
 
 
-def asked(case: Case, model: str, at: Setting, grid: tuple[int, int], **factors: float) -> Question:
+def asked(case: Case, model: str, at: Setting, grid: tuple[int, int], computation: float = 1.0, half: float = 0.0) -> Question:
     p, q = grid
-    trace = sweep3d(case.side, case.side, case.side, p, q, case.mk, case.mmi, pvm=model == "pvm", **factors)
+    trace = sweep3d(case.side, case.side, case.side, p, q, case.mk, case.mmi, pvm=model == "pvm", computation=computation, half=half)
     sets = {"pvm": PVM, "mpich": (f"mpich.sockbuf={at.buffer}",)}.get(model) or user_space(model, at.host)
     return Question(model, f"{at.host}*{p * q}@{at.network}", Replay(trace), "distributed", overrides=list(sets) if p * q > 1 else [])
 
