@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "event/callback.hpp"
-#include "event/event_heap.hpp"
+#include "event/event_queue.hpp"
 #include "event/event_trace.hpp"
 #include "event/limits.hpp"
 #include "event/state.hpp"
@@ -43,11 +43,11 @@ class Loop {
   void schedule(Ps t, const Callback& c, bool passive = false) {
     active_ += passive ? 0 : 1;
     if (t <= now) {
-      // Events in the heap for this time were scheduled earlier.
+      // Events in the queue for this time were scheduled earlier.
       present_.push_back(call(c, passive));
       return;
     }
-    heap_.push({t, (next_sequence_++ << 1) | static_cast<uint64_t>(passive), call(c, passive)});
+    queue_.push({t, (next_sequence_++ << 1) | static_cast<uint64_t>(passive), call(c, passive)});
   }
   /// A sequence number for an event that is scheduled later, as if it had been scheduled now.
   uint64_t reserve_sequence() { return next_sequence_++; }
@@ -55,7 +55,7 @@ class Loop {
   void schedule_reserved(Ps t, uint64_t sequence, const Callback& c, bool passive = false) {
     assert(t >= now && sequence < next_sequence_);
     active_ += passive ? 0 : 1;
-    heap_.push({t, (sequence << 1) | static_cast<uint64_t>(passive), call(c, passive)});
+    queue_.push({t, (sequence << 1) | static_cast<uint64_t>(passive), call(c, passive)});
   }
   /// From now on, pending work is counted for each owner below `n`.
   void count_owners(uint32_t n) { pending_.resize(n); }
@@ -70,9 +70,9 @@ class Loop {
   }
   /// Whether a counted owner has only passive events pending.
   [[nodiscard]] bool idle(uint32_t who) const { return pending_[who] == 0; }
-  [[nodiscard]] bool empty() const { return heap_.empty() && present_begin_ == present_.size(); }
+  [[nodiscard]] bool empty() const { return queue_.empty() && present_begin_ == present_.size(); }
   [[nodiscard]] bool only_passive() const { return active_ == 0; }
-  [[nodiscard]] Ps next_time() const { return present_begin_ < present_.size() ? now : heap_.empty() ? kNever : heap_.front().t; }
+  [[nodiscard]] Ps next_time() const { return present_begin_ < present_.size() ? now : queue_.empty() ? kNever : queue_.front().t; }
   [[nodiscard]] uint64_t executed() const { return executed_; }
   /// Simulated time since the start, including what was skipped because it only repeated what had been simulated (mpi/recurrence.hpp).
   [[nodiscard]] Ps time() const { return now + skipped_; }
@@ -83,13 +83,13 @@ class Loop {
   /// What the pending events of the queue are consequences of.
   template <class F>
   void pending_causes(F f) const {
-    for (const Event& e : heap_.items()) f(e.call.cause);
+    queue_.each([&f](const Event& e) { f(e.call.cause); });
   }
   void state(State& s) const {
     // Sequence numbers only order the events, which are put in their order; what is counted has no effect.
-    const auto& [now, stopped, limit, external_event, owner, cause, effort, tick_uses, heap_, present_, present_begin_, next_sequence_, active_,
+    const auto& [now, stopped, limit, external_event, owner, cause, effort, tick_uses, queue_, present_, present_begin_, next_sequence_, active_,
                  executed_, skipped_, pending_, trace_] = *this;
-    for (const Event& e : heap_.items()) s.put_event(e.t, e.order, e.call.what);
+    queue_.each([&s](const Event& e) { s.put_event(e.t, e.order, e.call.what); });
     for (size_t i = present_begin_; i < present_.size(); ++i) s.put_event(now, (uint64_t{1} << 63) + i, present_[i].what);
   }
   /// Whether no event happens up to and including `t`: the running event may then move the clock there itself.
@@ -134,10 +134,10 @@ class Loop {
         present_begin_ = 0;
       }
     } else {
-      assert(heap_.front().t >= now);  // time does not run back
-      now = heap_.front().t;
-      c = heap_.front().call;
-      heap_.pop();
+      assert(queue_.front().t >= now);  // time does not run back
+      now = queue_.front().t;
+      c = queue_.front().call;
+      queue_.pop();
     }
     assert(c.passive || active_ > 0);
     active_ -= c.passive ? 0 : 1;
@@ -160,11 +160,11 @@ class Loop {
   }
 
  private:
-  [[nodiscard]] bool present_is_next() const { return present_begin_ < present_.size() && (heap_.empty() || heap_.front().t > now); }
+  [[nodiscard]] bool present_is_next() const { return present_begin_ < present_.size() && (queue_.empty() || queue_.front().t > now); }
   /// Before an event: bounds on the work, and the trace.
   [[gnu::noinline, gnu::cold]] void look() {
     effort.look(executed_);
-    trace(next_time(), present_is_next() ? present_[present_begin_].what : heap_.front().call.what);
+    trace(next_time(), present_is_next() ? present_[present_begin_].what : queue_.front().call.what);
   }
   struct Call {
     Callback what;
@@ -181,7 +181,7 @@ class Loop {
     uint64_t order;
     Call call;
   };
-  EventHeap<Event> heap_;
+  EventQueue<Event> queue_;
   std::vector<Call> present_;  // for the present time, in order; those before `present_begin_` have run
   size_t present_begin_ = 0;
   uint64_t next_sequence_ = 0;
