@@ -168,6 +168,13 @@ class HubWire final : public RoutedWire, HubParts {
     m.start = start;
     m.end = start + passing_of(f.bytes).ps;
     tell(o.slot, start + whole(f.bytes / rate_ + latency_));
+    fetch(f);
+  }
+  /// A frame may have waited in its line for long: what its arrival needs comes into the cache before.
+  void fetch(const Flow& f) const {
+    f.delivery.fetch();
+    const auto& line = stations_[static_cast<size_t>(f.from)].line;
+    if (line.size() > 1) fetch_lines(&flows_[line[1]], 2);
   }
   /// How long so many bytes take the medium.
   [[nodiscard]] Charge passing_of(double bytes) const {
