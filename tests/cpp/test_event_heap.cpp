@@ -63,5 +63,39 @@ TEST(EventHeap, StaysInOrderWhenPushesAndPopsAlternate) {
   EXPECT_EQ(heap.size(), order - popped);
 }
 
+// Timers that are due long after all else, bursts at one time, and gaps longer than any width of what counts as near.
+TEST(EventQueue, PopsInTheOrderOfOneHeap) {
+  for (const uint64_t seed : {1, 2, 3, 4}) {
+    EventQueue<Entry> queue;
+    EventHeap<Entry> heap;
+    Rng rng(seed);
+    Ps now = 0;
+    uint64_t order = 0;
+    auto push = [&](Ps t) {
+      queue.push({t, order});
+      heap.push({t, order++});
+    };
+    for (int i = 0; i < 20'000; ++i) {
+      for (uint64_t k = rng.next() % 3; k > 0; --k) {
+        const uint64_t kind = rng.next() % 8;
+        push(now + static_cast<Ps>(kind == 0 ? rng.next() % 1'000'000'000'000 : kind == 1 ? 0 : rng.next() % 100'000));
+      }
+      if (i == 0) push(kNever);
+      EXPECT_FALSE(queue.empty());
+      if (heap.size() < 2) continue;  // the one that never comes
+      ASSERT_EQ(queue.front().t, heap.front().t);
+      ASSERT_EQ(queue.front().order, heap.front().order);
+      now = heap.front().t;
+      queue.pop();
+      heap.pop();
+    }
+    size_t left = 0;
+    queue.each([&left](const Entry&) { ++left; });
+    EXPECT_EQ(left, heap.size());
+    for (; !heap.empty(); heap.pop(), queue.pop()) ASSERT_EQ(queue.front().order, heap.front().order);
+    EXPECT_TRUE(queue.empty());
+  }
+}
+
 }  // namespace
 }  // namespace retrompi::test

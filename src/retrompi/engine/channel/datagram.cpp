@@ -26,6 +26,7 @@ struct DatagramParts {
     uint32_t whole = 0;
     int64_t bytes = 0;
     bool late = false;
+    bool last = false;
   };
   std::deque<Out> out_;
   uint32_t base_ = 0, expected_ = 0;
@@ -70,7 +71,7 @@ class DatagramChan final : public ChanOf<DatagramSpec>, DatagramParts {
     D& d = *static_cast<D*>(c.object);
     if (calls<&D::on_timer, D>(c)) return State::Call::Void;  // of a first try, or past: whether it will expire is seen from `armed`
     if (!calls<&D::on_out, D>(c) && !calls<&D::on_frame, D>(c) && !calls<&D::on_in, D>(c)) return State::Call::Unknown;
-    const auto& [whole, bytes, late] = d.parts_[c.arg];
+    const auto& [whole, bytes, late, last] = d.parts_[c.arg];
     const auto& [sender, kind, seq, frames, lost] = d.shipped_[whole];
     s.put(c.fn);
     s.put(c.object);
@@ -173,7 +174,7 @@ class DatagramChan final : public ChanOf<DatagramSpec>, DatagramParts {
       const Out* o = kind == kData ? find(seq) : nullptr;
       attribute(o ? NetworkPacket::Datagram : NetworkPacket::DatagramAck, n, &sender == &to, o ? o->p.transit : -1);
       const uint32_t slot = take(parts_, free_);
-      parts_[slot] = {whole, n, late};
+      parts_[slot] = {whole, n, late, left == 0};
       h.kernel(h.charge(host_number::tcp_segment, n * host_number::tcp_byte), Stage::Stack, callback<&DatagramChan::on_out>(*this, slot));
     }
     world.anatomy.current = before;
@@ -191,8 +192,11 @@ class DatagramChan final : public ChanOf<DatagramSpec>, DatagramParts {
   [[nodiscard]] Proc& receiver(const Part& part) const { return shipped_[part.whole].sender == &from ? to : from; }
   void on_out(uint32_t slot) {
     const Part& part = parts_[slot];
-    world.net->frame(common, shipped_[part.whole].sender->host_index, receiver(part).host_index, part.bytes,
-                     delivery<&DatagramChan::on_frame, &DatagramChan::on_lost>(*this, slot));
+    const Proc& there = receiver(part);
+    // A frame before the last arrives before it (or all the same for nothing, if that one is lost): IP keeps it.
+    const Ps alone = part.last || part.late ? Ps(0) : interrupt(there.host, part).ps;
+    world.net->frame(common, shipped_[part.whole].sender->host_index, there.host_index, part.bytes,
+                     delivery<&DatagramChan::on_frame, &DatagramChan::on_lost>(*this, slot), alone);
   }
   void on_frame(uint32_t slot) {
     Part& part = parts_[slot];
@@ -204,8 +208,11 @@ class DatagramChan final : public ChanOf<DatagramSpec>, DatagramParts {
       return;
     }
     Host& h = receiver(part).host;
-    h.kernel(h.charge(host_number::interrupt, host_number::tcp_segment, part.bytes * host_number::tcp_byte), Stage::Stack,
-             callback<&DatagramChan::on_in>(*this, slot));
+    h.kernel(interrupt(h, part), Stage::Stack, callback<&DatagramChan::on_in>(*this, slot));
+  }
+  /// What a frame that arrives costs the receiver's kernel.
+  [[nodiscard]] static Charge interrupt(const Host& h, const Part& part) {
+    return h.charge(host_number::interrupt, host_number::tcp_segment, part.bytes * host_number::tcp_byte);
   }
   void on_in(uint32_t slot) { gone(slot, false); }
   void on_lost(uint32_t slot) { gone(slot, true); }

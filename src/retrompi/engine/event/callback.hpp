@@ -1,5 +1,6 @@
 // Called by an event, the arrival of a frame or the end of kernel work: a member function of an object, with one number.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -16,6 +17,11 @@ struct Callback {
   explicit operator bool() const { return fn != nullptr; }
 };
 
+/// So many cache lines will be used soon.
+inline void fetch_lines(const void* object, std::ptrdiff_t lines) {
+  for (std::ptrdiff_t line = 0; line < lines; ++line) __builtin_prefetch(static_cast<const char*>(object) + 64 * line);
+}
+
 /// Outcome of a transmission: one of two member functions of the same object is called.
 struct Delivery {
   Callback::Fn delivered = nullptr, lost = nullptr;
@@ -23,6 +29,8 @@ struct Delivery {
   uint64_t arg = 0;
   [[nodiscard]] Callback on_delivered() const { return {delivered, object, arg}; }
   [[nodiscard]] Callback on_lost() const { return {lost, object, arg}; }
+  /// It will be delivered soon: its object comes into the cache meanwhile.
+  void fetch() const { fetch_lines(object, 3); }
 };
 
 namespace detail {

@@ -135,6 +135,7 @@ void Host::resume(Thread& t) {
 }
 
 void Host::queue(Thread& t, bool front) {
+  settle();
   auto& q = ready_[static_cast<size_t>(t.prio_)];
   waiting_ |= 1U << static_cast<unsigned>(t.prio_);
   if (front)
@@ -308,7 +309,41 @@ void Host::release(Thread& t) {
   dispatch(core);
 }
 
+bool Host::leave_out(Ps at, Ps work, const Callback& in) {
+  settle();
+  if (!loop.foresees || work <= 0 || at <= loop.now || cores_[0].running || cores_[0].kernel_busy || waiting_ != 0) return false;
+  left_out_.there = true;
+  left_out_.owner = loop.owner;
+  left_out_.at = at;
+  left_out_.until = at + work;
+  left_out_.in = in;
+  loop.leave_out(at, left_out_.until, left_out_.turn);
+  return true;
+}
+
+void Host::settle_left_out() {
+  left_out_.there = false;
+  const uint64_t end = left_out_.turn.next;
+  const uint32_t owner = std::exchange(loop.owner, left_out_.owner);
+  if (end == 0) {  // it has not come
+    loop.schedule_reserved(left_out_.at, left_out_.turn.sequence, left_out_.in);
+    left_out_.turn.sequence = 0;
+  } else if (loop.past(left_out_.until, end)) {
+    absorbs_ = true;
+    left_out_.in();
+    absorbs_ = false;
+  } else {
+    const Ps now = std::exchange(loop.now, left_out_.at);
+    began_before_ = end;
+    left_out_.in();
+    loop.now = now;
+  }
+  loop.owner = owner;
+}
+
 void Host::kernel(Charge cost, Stage stage, const Callback& done, bool background, double memory) {
+  if (absorbs_) return done();
+  settle();
   if (anatomy.critical.on) [[unlikely]]
     record_request();
   kjobs_.push_back({cost, stage, done, loop.now, anatomy.current, loop.owner, background, memory_is_shared() ? memory : 0, loop.cause});
@@ -374,7 +409,11 @@ void Host::start_kernel_clock() {
   kernel_.began = loop.now;
   kernel_.slow = slowdown(kernel_.memory, nullptr);
   const Ps need = kernel_.slow > 1 ? static_cast<Ps>(static_cast<double>(kernel_.need) * kernel_.slow + 0.5) : kernel_.need;
-  loop.schedule(loop.now + need, callback<&Host::on_kernel>(*this, ++kernel_.gen), own_kjobs_ == 0);
+  const Callback end = callback<&Host::on_kernel>(*this, ++kernel_.gen);
+  if (const uint64_t sequence = std::exchange(began_before_, 0))
+    loop.schedule_reserved(loop.now + need, sequence, end);
+  else
+    loop.schedule(loop.now + need, end, own_kjobs_ == 0);
 }
 
 void Host::on_kernel(uint32_t gen) {
@@ -430,7 +469,7 @@ void Host::state(State& s) const {
   // `waiting_`, `pinned_`, `using_memory_` and `own_kjobs_` sum up what is put; `others_` and `copied_` only save time; the end of `kernel_` is an
   // event. The phase of the clock differs between repetitions (Loop::tick_uses).
   const auto& [shared_, spec, name, loop, anatomy, cores_, bus_free_, ready_, waiting_, pinned_, using_memory_, others_, copied_, kjobs_, kernel_,
-               own_kjobs_, threads_, tick_phase_, place_, asks_, acts_] = *this;
+               own_kjobs_, left_out_, absorbs_, began_before_, threads_, tick_phase_, place_, asks_, acts_] = *this;
   const auto& threads = threads_;
   auto index = [&threads](const Thread* t) {
     return std::find_if(threads.begin(), threads.end(), [t](const auto& each) { return each.get() == t; }) - threads.begin();

@@ -224,6 +224,15 @@ class Host {
   void kernel(Charge cost, Stage stage, const Callback& done, bool background = false, double memory = 0);
   void kernel(const CopyCost& copy, const Callback& done) { kernel(charge(copy), Stage::Copy, done, false, copy.memory); }
 
+  /// A frame is coming at `at`, for which `in` will ask for so much work of the kernel that changes nothing else. True: it is left out as long as
+  /// nobody on this host could see it; false: `in` is to be called then.
+  [[nodiscard]] bool leave_out(Ps at, Ps work, const Callback& in);
+  /// Before something else happens here: what was left out and is not over goes on as if it had not been.
+  void settle() {
+    if (left_out_.there) [[unlikely]]
+      settle_left_out();
+  }
+
   /// The sum of so many times declared numbers of the host: `host.charge(host_number::interrupt, bytes * host_number::tcp_byte)`.
   template <class... Part>
   [[nodiscard]] Charge charge(const Part&... parts) const {
@@ -330,6 +339,7 @@ class Host {
   Stage blame(const Thread& t) const;
   void reblame();  // anatomy only: the running thread has changed or begun to spin
   [[nodiscard]] Charge context_switch() const { return charge(host_number::dispatch); }
+  void settle_left_out();
   void start_kernel(Core& c);
   void start_kernel_clock();
   void extend_over(const KernelJob& job);
@@ -367,6 +377,15 @@ class Host {
     CriticalPath::Point end = 0;    // of the one before
   } kernel_;
   size_t own_kjobs_ = 0;  // those that belong to a job
+  struct {  // a frame that comes at `at` while nobody is here; the kernel is done with it at `until`
+    bool there = false;
+    uint32_t owner = 0;
+    Ps at = 0, until = 0;
+    Callback in;
+    Loop::Turn turn;
+  } left_out_;
+  bool absorbs_ = false;       // work of the kernel that is over: what follows from it happens
+  uint64_t began_before_ = 0;  // the sequence number of the end of kernel work that has begun before now
   std::vector<std::unique_ptr<Thread>> threads_;
   Ps tick_phase_;  // clocks of two machines are not synchronised
   CriticalPath::Who place_;

@@ -96,6 +96,7 @@ bool Recurrence::put_state(Rank& rank, const void* coroutine, State& s) {
     s.put_time(rank.call_began);
     rank.thread.sites(s, coroutine);
   }
+  if (w_.loop.settle) w_.loop.settle();
   job_.state(s);
   for (const Proc* p : processes_) p->state(s);
   if (!s.refused()) channels_(s);

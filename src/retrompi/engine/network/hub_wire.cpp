@@ -180,6 +180,13 @@ class HubWire final : public RoutedWire, HubParts {
     const uint32_t medium = medium_of(o.slot);
     if (passes_by_itself()) agenda_.push({m.end, f.order, medium + static_cast<uint32_t>(media_.size()), ++m.passing});
     tell(o.slot, start + whole(f.bytes / rate_ + latency_));
+    fetch(f);
+  }
+  /// A frame may have waited in its line for long: what its arrival needs comes into the cache before.
+  void fetch(const Flow& f) const {
+    f.delivery.fetch();
+    const auto& line = stations_[static_cast<size_t>(f.from)].line;
+    if (line.size() > 1) fetch_lines(&flows_[line[1]], 2);
   }
   /// Whether the end of a frame is an event of its own, before its arrival.
   [[nodiscard]] bool passes_by_itself() const { return failing_ && !collides_; }

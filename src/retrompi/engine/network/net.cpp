@@ -71,9 +71,10 @@ Ps Net::background(bool out, size_t host, size_t rail, int64_t bytes) {
   return bus.free_at + h.nic_latency;
 }
 
-void Net::frame(Common& job, size_t from, size_t to, int64_t payload, const Delivery& d) {
+void Net::frame(Common& job, size_t from, size_t to, int64_t payload, const Delivery& d, Ps alone) {
   Flight& f = flight(job);
   f = {this, from, to, payload + overhead_, d, w_.anatomy.current, &job, rail_of(from, to)};
+  f.alone = alone;
   if (rails_.stripe || w_.wire->overtakes()) f.number = orders_[{from, to}].out++;
   if (rails_.stripe) f.rail = static_cast<uint32_t>(static_cast<size_t>(f.number) % rails_.n);
   const Ps out = cross(true, from, f);
@@ -170,6 +171,7 @@ void Net::Flight::on_carried() {
   by = w.anatomy.current;
   w.loop.owner = job->number;
   const Ps end = net->cross(false, to, *this);
+  if (alone > 0 && number < 0 && w.hosts[to]->leave_out(end, alone, callback<&Flight::on_in>(*this))) return;
   w.loop.cause = point;
   w.loop.schedule(end, callback<&Flight::on_in>(*this));
 }
@@ -236,7 +238,7 @@ State::Call Net::describe(const Callback& c, State& s) {
   if (!calls<&Flight::on_carried, Flight>(c) && !calls<&Flight::on_in, Flight>(c) && !calls<&Flight::on_sent, Flight>(c)) return State::Call::Unknown;
   const Flight& f = *static_cast<const Flight*>(c.object);
   // A burst (`piece`, `behind`, `left`) has other calls, which are not known.
-  const auto& [net, from, to, bytes, delivery, by, job, rail, parts, gone, piece, behind, left, number, point, whole] = f;
+  const auto& [net, from, to, bytes, delivery, by, job, rail, parts, gone, piece, behind, left, alone, number, point, whole] = f;
   if (whole || parts > 0 || gone) s.refuse();
   s.put(c.fn);
   s.put(from);

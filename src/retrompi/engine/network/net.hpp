@@ -22,8 +22,9 @@ class Net {
     std::vector<size_t> places;  // of the hosts on the platform; they determine the rail of a pair
   };
   Net(World& w, int64_t overhead, int64_t mtu, Rails rails);
-  /// Carries one frame; reports it lost when something on the path is down.
-  void frame(Common& job, size_t from, size_t to, int64_t payload, const Delivery& d);
+  /// Carries one frame; reports it lost when something on the path is down. `alone`: its delivery asks the receiver's kernel for so much work and
+  /// changes nothing else; 0: it does more.
+  void frame(Common& job, size_t from, size_t to, int64_t payload, const Delivery& d, Ps alone = 0);
   /// Moves a whole message from memory to memory: its pieces follow each other through bus, wire and bus, so that only one of
   /// them adds to the time of the slowest stage. A packet of `behind` bytes may follow it. Returns when the last byte has left the
   /// sender's memory.
@@ -49,6 +50,7 @@ class Net {
     int64_t piece = 0;              // of a burst
     int64_t behind = 0;             // of a burst's bytes: a packet of its own
     Ps left = 0;                    // when a burst has left the sender's memory
+    Ps alone = 0;                   // of a frame: the kernel's work, if its delivery changes nothing else
     int64_t number = -1;            // of a frame between its two hosts, where frames may overtake each other
     CriticalPath::Point point = 0;  // when it has crossed the sender's card
     Flight* whole = nullptr;        // of a part

@@ -96,6 +96,12 @@ class Simulation {
       profile_ = std::make_shared<CallProfile>(first().t, first().job->ranks.size());
       first().job->profile = profile_.get();
     }
+    // What is written down beside a run has every event.
+    w_.loop.foresees = parts_.size() == 1 && c_.network != SimConfig::Network::Simgrid && c_.traffic.empty() && c_.failures.empty() &&
+                       !w_.anatomy.log && c_.trace_events.empty();
+    w_.loop.settle = [this] {
+      for (const auto& h : w_.hosts) h->settle();
+    };
     if (c_.limit_s > 0) w_.loop.limit = to_ps_or_never(c_.limit_s);
     bool stuck = false;
     for (bool again = true; again;) try {
