@@ -1,7 +1,7 @@
 """What joins the hosts: cards, links that are queues, and a hub.
 
-A frame crosses the sender's card, the links of its way, and the receiver's card. Nothing is planned ahead here: a frame comes to a link,
-waits until those that came before it have passed, and goes on. Sources: docs/networks.md; the order at a switch's port is first come,
+A frame crosses the sender's card, the links of its way, and the receiver's card. Nothing is planned for a link before a frame has come to
+it: there it waits until those that came before it have passed. Sources: docs/networks.md; the order at a switch's port is first come,
 first served; a hub is one medium that carries one frame at a time.
 """
 
@@ -59,9 +59,9 @@ class Wire:
     At one instant, what happens on links comes first, in the order in which the frames were sent; then decisions of media; then arrivals,
     again in the order of sending.
 
-    When a link or a card fails, all frames are lost that are on their way over it, wherever they are, and so is what is sent while it is
-    down. The sender's system is not told; it hears of it by what does not come. A link that was carrying a frame is free at once, and the
-    frames that wait go on in the order in which they wait.
+    When a link or a card fails, all frames are lost whose way leads over it, wherever they are between the two cards, and so is what is
+    sent while it is down. The sender's system is not told; it hears of it by what does not come. A link, also one that works, that was carrying
+    a lost frame is free at once, and the frames that wait for it go on in the order in which they came.
     """
 
     MOVES, DECIDES, ARRIVES = range(3)
@@ -221,8 +221,8 @@ class Nothing(Wire):
 
 @dataclass
 class Place:
-    """A frame's place on the ``hop``-th link of its way: its first byte came at ``came``, its last one comes at ``last_byte``; it has the
-    link from ``start`` to ``end``."""
+    """A frame's place in the line of the ``hop``-th link of its way: its first byte came at ``came``, its last one comes at ``last_byte``;
+    it has the link from ``start`` to ``end``."""
 
     frame: Frame
     hop: int
@@ -246,8 +246,10 @@ class Queues(Wire):
     """Cable, switch, torus, fat tree, and sites: every link is a queue with a rate and a latency.
 
     The first byte of a frame is let through as soon as the link is free, and the last one follows when the link has passed all bytes and
-    the last byte has come (cut through). Latencies and bytes are rounded once for the whole way, not at each link: a frame that never
-    waits takes exactly its bytes at the slowest link's rate and the sum of the latencies.
+    the last byte has come (cut through). Each link counts in whole picoseconds; at the end ``rounding`` makes good what that adds up to, so
+    that a frame that never waits takes exactly its bytes at the slowest link's rate and the sum of the latencies.
+
+    A link behind the first has a buffer: a frame that has to wait there and does not fit beside those that wait already is dropped.
     """
 
     def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
@@ -265,7 +267,7 @@ class Queues(Wire):
 
     def _link(self, name: Any) -> Link:
         if name not in self.links:
-            # In a torus frames of others come to a card's first link too, so its own queue up behind the card.
+            # In a torus frames in transit come to a card's first link too, so its own queue up behind the card.
             latency = 0 if name[0] == "card" else nearest(self._latency([name]))
             self.links[name] = Link(PS / self._rate(name), latency)
         return self.links[name]

@@ -1,8 +1,8 @@
 """Frames of other programs on the same network: at a constant rate, at random, or in bursts.
 
-A frame that sets out from a host of the job is work of its kernel, and so is one that arrives there (interrupt and protocol stack); it
-crosses cards and links as all do. Of the other machines there is only the card's place on the network. A source has a queue of 256
-frames on their way; one more is dropped. Source: docs/networks.md.
+A frame that sets out from a host of the job is work of its kernel (`Host.kernel`), and so is one that arrives there (interrupt and
+protocol stack); it crosses cards and links as all do. Of the other machines there is only the card's place on the network. At most 256
+frames of a source are between where they are made and the receiver's card; one more is dropped. Source: docs/networks.md.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ QUEUE = 256
 class Source:
     """One flow of frames, from ``source`` to ``target`` (places of the network, the job's hosts first; -1: drawn for each frame).
 
-    ``rate`` (B/s) and ``size`` (B) count headers. At random: the gaps are exponentially distributed. In bursts: so are the lengths of the
-    periods with and without frames, of mean ``on`` and ``off``, and the rate is that of both together.
+    ``rate`` (B/s) and ``size`` (B) count headers. The first frame comes within one mean gap. At random: the gaps after it are
+    exponentially distributed. In bursts: so are the lengths of the periods with and without frames, of mean ``on`` and ``off``, the first
+    of which has frames; within it gaps are equal, and the rate is that of both periods together.
     """
 
     def __init__(self, traffic: Traffic, row: Any, random: Any) -> None:
