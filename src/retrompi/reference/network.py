@@ -60,8 +60,8 @@ class Wire:
     again in the order of sending.
 
     When a link or a card fails, all frames are lost whose way leads over it, wherever they are between the two cards, and so is what is
-    sent while it is down. The sender's system is not told; it hears of it by what does not come. A link, also one that works, that was carrying
-    a lost frame is free at once, and the frames that wait for it go on in the order in which they came.
+    sent while it is down. The sender's system is not told; it hears of it by what does not come. A link, also one that works, that was
+    carrying a lost frame is free at once, and the frames that wait for it go on in the order in which they came.
     """
 
     MOVES, DECIDES, ARRIVES = range(3)
