@@ -2,7 +2,8 @@
 
 `tests/data/hpl.csv.gz`: `retrompi trace record` of xhpl (netlib's HPL, MPICH 4.0.2; NBMIN 4, right-looking, increasing ring, no look-ahead,
 long swaps, both forms transposed, equilibration), from the first call of the solve to four calls behind the last with a tag of its own;
-without the polls for the panel.
+without the polls for the panel. `hpl-forms.csv.gz`: the same with every broadcast of a panel and with look-ahead of one panel (HPL 2.3), to
+the last call with a tag of the solve.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.spec import roofline
 from retrompi.spec.question import Question, Replay
-from retrompi.traces.hpl import hpl, local, solve
+from retrompi.traces.hpl import BROADCASTS, LAST_PANEL_TAG, PANEL_TAG, Form, hpl, local, solve
 
 Grid = tuple[int, int, int, int]
 Call = tuple[str, int, int, int]
+Variant = tuple[int, int, int, int, int, int]
 GRIDS = [(150, 8, 1, 4), (150, 8, 4, 1), (150, 8, 2, 2), (97, 12, 4, 2)]
 
 
@@ -38,6 +40,16 @@ def recorded() -> dict[Grid, dict[int, list[Call]]]:
         for r in csv.DictReader(file):
             grid = (int(r["n"]), int(r["nb"]), int(r["p"]), int(r["q"]))
             found[grid][int(r["rank"])].append((r["call"], int(r["peer"]), int(r["tag"]), int(r["bytes"] or 0)))
+    return found
+
+
+@cache
+def recorded_forms() -> dict[Variant, dict[int, list[Call]]]:
+    found: dict[Variant, dict[int, list[Call]]] = defaultdict(lambda: defaultdict(list))
+    with gzip.open(Path(__file__).parent / "data/hpl-forms.csv.gz", "rt", newline="") as file:
+        for r in csv.DictReader(file):
+            n, nb, p, q, bcast, depth = (int(r[k]) for k in ("n", "nb", "p", "q", "bcast", "depth"))
+            found[n, nb, p, q, bcast, depth][int(r["rank"])].append((r["call"], int(r["peer"]), int(r["tag"]), int(r["bytes"])))
     return found
 
 
@@ -73,10 +85,10 @@ def calls(trace: Trace, folder: Path) -> dict[int, list[Call]]:
         found[me] = []
         for line in (folder / f"rank-{me}.txt").read_text().splitlines():
             words = line.split()
-            if words[1] in ("send", "recv", "irecv"):
+            if words[1] in ("send", "recv", "irecv", "Ssend", "ISsend"):
                 found[me].append((words[1], int(words[2]), int(words[3]), int(words[4]) * (1 if words[5] == "6" else 8)))
             elif words[1] == "wait":
-                found[me].append(("wait", int(words[2]), int(words[4]), 0))
+                found[me].append(("wait", int(words[3] if int(words[2]) == me else words[2]), int(words[4]), 0))
     return found
 
 
@@ -88,6 +100,26 @@ def test_every_call_is_that_of_a_recording(grid: Grid, tmp_path: Path) -> None:
     for rank, mine in made.items():
         assert mine == real[rank][: len(mine)], rank
         assert all(tag > 9000 for _, _, tag, _ in real[rank][len(mine) :])  # what follows is not the solve's
+
+
+def of_panels(calls: list[Call], panels: bool) -> list[Call]:
+    return [c for c in calls if (PANEL_TAG <= c[2] <= LAST_PANEL_TAG) is panels]
+
+
+def test_every_call_of_every_broadcast_and_of_look_ahead_is_that_of_a_recording(tmp_path: Path) -> None:
+    """Look-ahead on several rows: a poll finds the panel between two messages of the swaps, where timing has it; each order is compared."""
+    forms = recorded_forms()
+    assert {(bcast, depth) for *_, bcast, depth in forms} == {(b, d) for b in range(len(BROADCASTS)) for d in (0, 1)} - {(0, 0)}
+    for (n, nb, p, q, bcast, depth), real in forms.items():
+        folder = tmp_path / f"{n}-{p}-{q}-{bcast}-{depth}"
+        made = calls(solve(nb, p, q, pivots(n), Form(bcast=bcast, depth=depth)), folder)
+        assert made.keys() == real.keys()
+        for rank, mine in made.items():
+            for panels in (False, True) if depth and p > 1 else (None,):
+                some, those = (mine, real[rank]) if panels is None else (of_panels(mine, panels), of_panels(real[rank], panels))
+                end = len(those)
+                assert some[:end] == those, (folder.name, rank, panels)
+                assert all(tag > 9000 for _, _, tag, _ in some[end:])  # the last reduction of the solution
 
 
 def operations(trace: Trace, folder: Path) -> float:
@@ -111,6 +143,16 @@ def test_a_generated_solve_completes(p: int, q: int) -> None:
     assert simulate.run(asked).outcome == "completed"
 
 
+@for_each("found", [0.0, 0.4, 1.0])
+def test_look_ahead_completes_wherever_the_panel_is_found_and_does_the_same_work(found: float, tmp_path: Path) -> None:
+    for bcast in range(len(BROADCASTS)):
+        trace = hpl(200, 16, 2, 4, bcast=bcast, depth=1, found=found)
+        asked = Question("mpich", "linux-p6-200*8@switch-100", Replay(trace), "distributed")
+        assert simulate.run(asked).outcome == "completed"
+    without = operations(hpl(200, 16, 2, 4, bcast=bcast), tmp_path / "without")
+    assert abs(operations(trace, tmp_path / "with") / without - 1) < 0.02  # trsm and gemm of blocks instead of all columns at once
+
+
 def test_local_counts_are_those_of_the_distribution() -> None:
     for count, start, block, processes in ((17, 0, 4, 3), (30, 8, 4, 2), (5, 12, 4, 4)):
         owners = [i // block % processes for i in range(start, start + count)]
@@ -121,6 +163,9 @@ def test_what_it_cannot_generate_is_refused() -> None:
     for args in ((0, 1, 1, 1), (10, 11, 1, 1), (10, 2, 3, 1), (10, 2, 1, 0)):
         with refused(UsageError, "out-of-range"):
             hpl(*args)
+    for choice in ({"bcast": 6}, {"bcast": -1}, {"depth": 2}, {"found": 1.5}):
+        with refused(UsageError, "out-of-range"):
+            hpl(10, 2, 1, 2, **choice)  # type: ignore[arg-type]
     with refused(UsageError, "out-of-range"):
         solve(2, 1, 1, [0, 0])
 
