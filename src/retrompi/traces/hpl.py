@@ -7,7 +7,9 @@ recording, call by call (tests/test_hpl.py), but for the polls with which a proc
 
 With look-ahead a process that has the next panel's columns updates and factors them first, and the others poll for that panel while they
 update, a block of columns at a time. When a poll finds it is the machine's doing, which a list of calls cannot hold: it is stated
-(``found``), and a caller that simulates moves it to where the panel's sender has called (the marks of each rank say when).
+(``found``), and a caller that simulates moves it to where the panel's sender has called. Marks of each rank say when: ``update K``,
+``swapped K``, ``updated K`` around its update before panel K, ``panel K`` and ``passed K`` around its part of the panel's broadcast, and
+``give K RANK`` before it sends the panel on.
 
 Computation is stated as kernels (docs/computation.md). Which rows are swapped follows from the pivots: of a matrix of random numbers each
 is one of the rows that are left.
@@ -24,7 +26,7 @@ from retrompi.base.errors import UsageError
 from retrompi.traces.generate import GENERATORS, Generator
 from retrompi.traces.making import trace_of_lines
 
-__all__ = ["BROADCASTS", "Form", "hpl", "local", "solve"]
+__all__ = ["BROADCASTS", "Form", "hpl", "local", "neighbours", "solve"]
 
 PIVOT_TAG, PANEL_TAG, LAST_PANEL_TAG = 1001, 2001, 3000
 SOLVE_TAG, LAST_SOLVE_TAG, COLLECTIVE_TAG = 3001, 4000, 9001
@@ -61,6 +63,23 @@ def _rounded(length: float) -> int:
     """``length`` with two digits, at least 1."""
     digits = int(10 ** max(0, len(str(int(length))) - 2))
     return max(1, int(length / digits + 0.5) * digits)
+
+
+def neighbours(bcast: int, columns: int, distance: int) -> tuple[int | None, list[int]]:
+    """In one or two rings: from which distance the process ``distance`` columns behind the panel's has it, and to which it gives it."""
+    modified, second = bcast % 2 == 1, (columns + 1) // 2 if bcast >= 2 else columns
+    if distance == 0:
+        after = [1]
+        if modified and columns > 2 and second != 2:
+            after.append(2)
+        if second < columns and columns > 2:
+            after.append(second)
+        return None, after
+    if bcast >= 2 and columns == 2:
+        return 0, []
+    source = 0 if distance in (1, second) or (modified and distance == 2) else distance - 1
+    last = distance + 1 in (second, columns) or (modified and distance == 1)
+    return source, [] if last else [distance + 1]
 
 
 class _Solve:
@@ -184,30 +203,16 @@ class _Solve:
                 members = [rank(d) for d in range(self.q) if not (modified and d == 1)]
                 self.spread_and_roll(members, max(0, distance - 1) if modified else distance, tag, doubles)
             return
-        source, targets = self.ring(distance)
+        source, targets = neighbours(self.form.bcast, self.q, distance)
         if source is not None:
             self.whole(rank(distance), rank(source), tag, doubles, "recv")
         for d in targets:
+            if self.form.depth:
+                self.mark(rank(distance), f"give {at // self.nb} {rank(d)}")
             self.whole(rank(distance), rank(d), tag, doubles, "send")
 
     def whole(self, me: int, other: int, tag: int, doubles: int, call: str) -> None:
         self.say(me, f"{call} {other} {tag} {WORD * doubles} 6")
-
-    def ring(self, distance: int) -> tuple[int | None, list[int]]:
-        """From which distance the process at ``distance`` has a panel, and to which it gives it, in one or two rings."""
-        q, modified, second = self.q, self.form.bcast % 2 == 1, (self.q + 1) // 2 if self.form.bcast >= 2 else self.q
-        if distance == 0:
-            after = [1]
-            if modified and q > 2 and second != 2:
-                after.append(2)
-            if second < q and q > 2:
-                after.append(second)
-            return None, after
-        if self.form.bcast >= 2 and q == 2:
-            return 0, []
-        source = 0 if distance in (1, second) or (modified and distance == 2) else distance - 1
-        last = distance + 1 in (second, q) or (modified and distance == 1)
-        return source, [] if last else [distance + 1]
 
     def spread_and_roll(self, members: Sequence[int], place: int, tag: int, doubles: int) -> None:
         """A panel in pieces: spread along a binary tree from the first of ``members``, and rolled around their ring (HPL_bcast_blong)."""
