@@ -1,7 +1,7 @@
 """HPL's rows of a machine, predicted: what `hpla.py` and `hplt.py` share.
 
 One row of a machine is open and fixes the rate of its matrix product (``gemm_rate``) and nothing else. The authors give the best of the
-parameters they tried and do not say which: a draw has a block size and a set of what was tried, and each row is the fastest of it.
+parameters they tried and do not say which: a draw has a block size, and tries the modified ring with and without look-ahead, or without.
 """
 
 from __future__ import annotations
@@ -9,17 +9,19 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 import rows
+
+from retrompi._engine import Trace
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import Result
-from retrompi.spec.question import Question, Replay
+from retrompi.spec.question import Question
 from retrompi.studies.uncertainty import Spec, question_of
 from retrompi.traces.hpl import BROADCASTS, Form, local, neighbours, solve
 
@@ -43,9 +45,13 @@ class Way(NamedTuple):
 
 
 WAYS = tuple(Way(b, d) for d in (0, 1) for b in range(len(BROADCASTS)))
-FEW = (Way(1, 0), Way(1, 1))
-"""What the TUNING file advises: the modified ring, with and without look-ahead."""
-NONE = (Way(0, 0), Way(1, 0))
+PLAIN, AHEAD = Way(1, 0), Way(1, 1)
+"""What HPL's TUNING file advises: the modified ring, with and without look-ahead."""
+ELSEWHERE = 0.05
+"""Deviation of the logarithm of the product's rate at other sizes than the open row's (assumed: what it copies, and the block size that was
+best there)."""
+TRIED = 0.85
+"""Probability that look-ahead was among what the authors tried (assumed)."""
 
 
 @dataclass(frozen=True)
@@ -53,25 +59,25 @@ class Machine:
     """``question``: (trace, ranks) -> what is asked. ``ids``: (grid, n) -> row. ``open``: grid, n and Gflop/s of the row that is open."""
 
     file: Path
-    host: str
     ids: Mapping[tuple[tuple[int, int], int], str]
+    draws: int
     open: tuple[tuple[int, int], int, float]
-    question: Callable[[object, int], Question]
-    more: Callable[[Random, int], Mapping[str, str]] = field(default=lambda rng, draw: {})
+    question: Callable[[Trace, int], Question]
+    more: Callable[[Random], Mapping[str, str]] = lambda rng: {}
     """What a draw sets beside the values of the model and the platform."""
-
-    @property
-    def rows(self) -> list[tuple[tuple[int, int], int]]:
-        return list(self.ids)
+    each: bool = True
+    """Whether every draw simulates look-ahead; otherwise it gains in each what it gains with nominal values."""
 
 
 class Draw(NamedTuple):
-    """``number``: of the values of model and platform, None: nominal ones. ``nb``, ``ways``: tried. ``sets``: what else it sets."""
+    """``number``: of the values of model and platform, None: nominal ones. ``ahead``: look-ahead was tried. ``elsewhere``: a factor on the
+    rate of the product in other rows than the open one. ``sets``: what else it sets."""
 
-    number: int | None
-    nb: int
-    ways: tuple[Way, ...]
-    sets: Mapping[str, str]
+    number: int | None = None
+    nb: int = USUAL
+    ahead: bool = True
+    elsewhere: float = 1.0
+    sets: Mapping[str, str] = {}
 
 
 def gflops(n: int, seconds: float) -> float:
@@ -84,13 +90,22 @@ def pivots(n: int) -> list[int]:
     return [rng.randrange(i, n) for i in range(n)]
 
 
+@cache
+def plain(n: int, nb: int, p: int, q: int, bcast: int) -> Trace:
+    """Without look-ahead."""
+    return solve(nb, p, q, pivots(n), Form(bcast=bcast))
+
+
 Places = dict[tuple[int, int], int]
 """(panel, rank) -> blocks of its update that a process has done when a poll finds the panel."""
 
 
 class Pace(NamedTuple):
-    """What a simulated solve with look-ahead says of one: durations, from its marks, by (panel, column). ``ahead``: from the end of the update
-    before to the panel's first send. ``block``, ``swaps``: of an update. ``message``: (constant, a panel's row) of a send and its receive."""
+    """Durations of a simulated solve with look-ahead, from its marks, by (panel, column).
+
+    ``ahead``: from the end of the update before to the panel's first send. ``block``, ``swaps``: of an update. ``message``: of a send and
+    its receive, (constant, for a row of the panel).
+    """
 
     ahead: Mapping[int, float]
     block: Mapping[tuple[int, int], float]
@@ -106,7 +121,8 @@ def pace(result: Result, grid: tuple[int, int], n: int, nb: int, bcast: int) -> 
         if rest:
             panel, _, receiver = rest.partition(" ")
             at[word, int(panel), int(receiver) if receiver else mark["rank"]] = mark["time_s"]
-    ahead, block, swaps, sent = dict[int, float](), dict[tuple[int, int], float](), dict[tuple[int, int], float](), list[tuple[float, float]]()
+    ahead, sent = dict[int, float](), list[tuple[float, float]]()
+    block, swaps = dict[tuple[int, int], float](), dict[tuple[int, int], float]()
     for (word, panel, rank), updated in at.items():
         if word != "updated":
             continue
@@ -124,7 +140,9 @@ def pace(result: Result, grid: tuple[int, int], n: int, nb: int, bcast: int) -> 
 
 
 def blocks(n: int, nb: int, q: int, panel: int, column: int) -> int:
-    return max(1, -(-(local(n + 1 - panel * nb, panel * nb, nb, column, q) - (nb if column == panel % q else 0)) // nb))
+    """Of the update before ``panel`` that are left when that panel is factored."""
+    columns = local(n + 1 - panel * nb, panel * nb, nb, column, q) - (nb if column == panel % q else 0)
+    return max(1, -(-columns // nb))
 
 
 def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -140,8 +158,8 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 def found_by_polls(of: Pace, grid: tuple[int, int], n: int, nb: int, bcast: int) -> Places:
     """When polls find the panels: the processes of a row once more, with the durations of ``of``.
 
-    A panel is sent when its receiver answers (HPL's panels are longer than any library sends at once), which it does at a poll: between two
-    blocks of its update, or at once when it has nothing left. Neither computes while the panel moves.
+    A panel is sent when its receiver answers (all but the last panels are longer than a library sends without asking), which it does at a
+    poll: between two blocks of its update, or at once when it has nothing left. Neither computes while the panel moves.
     """
     p, q = grid
     free = [0.0] * q
@@ -157,15 +175,17 @@ def found_by_polls(of: Pace, grid: tuple[int, int], n: int, nb: int, bcast: int)
                 receiver = (root + other) % q
                 step, total = of.block.get((panel, receiver), 0.0), blocks(n, nb, q, panel, receiver)
                 first = begin[receiver] + of.swaps.get((panel, receiver), 0.0)
-                done = 0 if now <= begin[receiver] or not step else min(max(1 if grid[0] > 1 else 0, math.ceil((now - first) / step)), total)
+                done = 0
+                if now > begin[receiver] and step:
+                    done = min(max(1 if p > 1 else 0, math.ceil((now - first) / step)), total)
                 answered = max(now, begin[receiver] if done == 0 else first + done * step)
                 now = answered + of.message[0] + of.message[1] * (n - panel * nb)
                 ready[other] = now
                 end[other] = (total - done) * step + (of.swaps.get((panel, receiver), 0.0) if done == 0 else 0.0)
                 for row in range(p):
                     places[panel, row * q + receiver] = done
-            rest = end.get(distance, blocks(n, nb, q, panel, column) * of.block.get((panel, column), 0.0) + of.swaps.get((panel, column), 0.0))
-            free[column] = now + rest
+            whole = blocks(n, nb, q, panel, column) * of.block.get((panel, column), 0.0) + of.swaps.get((panel, column), 0.0)
+            free[column] = now + end.get(distance, whole)
     return places
 
 
@@ -176,100 +196,107 @@ class Runs:
         self.machine = machine
         self.places: dict[tuple[object, ...], Places] = {}
 
-    def question(self, trace: object, ranks: int, draw: Draw, gemm: float | None) -> Question:
+    def question(self, trace: Trace, ranks: int, draw: Draw, gemm: float | None) -> Question:
         one = self.machine.question(trace, ranks)
         rate = {} if gemm is None else {"platform.host.gemm_rate": f"{gemm:.8g} flop/s"}
         one = one.with_(overrides=[f"{k}={v}" for k, v in {**draw.sets, **rate}.items()])
-        return one if draw.number is None else question_of(Resolved.of(one), draw.number, Spec(rows.LEVEL, 100, SEED))
+        return one if draw.number is None else question_of(Resolved.of(one), draw.number, Spec(rows.LEVEL, self.machine.draws, SEED))
 
-    def seconds(self, grid: tuple[int, int], n: int, draw: Draw, way: Way, gemm: float | None, settling: int = SETTLING) -> float:
+    def seconds(self, grid: tuple[int, int], n: int, draw: Draw, way: Way, gemm: float | None) -> float:
         p, q = grid
         ahead = way.depth > 0 and q > 1
         key = (grid, n, draw.nb, way)
-        for _ in range(settling if ahead and way.bcast < 4 else 1):
+        for _ in range(SETTLING if ahead and way.bcast < 4 else 1):
             places = self.places.get(key, {})
 
             def found(panel: int, rank: int, blocks: int, places: Places = places) -> int:
                 return places.get((panel, rank), blocks // 2)
 
-            result = simulate.run(self.question(solve(draw.nb, p, q, pivots(n), Form(4, *way, found)), p * q, draw, gemm))
+            trace = solve(draw.nb, p, q, pivots(n), Form(4, *way, found)) if ahead else plain(n, draw.nb, p, q, way.bcast)
+            result = simulate.run(self.question(trace, p * q, draw, gemm))
             simulate.require_completed(result, f"hpl of {n} on {p}x{q}")
             if ahead and way.bcast < 4:
                 self.places[key] = found_by_polls(pace(result, grid, n, draw.nb, way.bcast), grid, n, draw.nb, way.bcast)
         return rows.seconds(result)
 
-    def best(self, grid: tuple[int, int], n: int, draw: Draw, gemm: float | None, settling: int = SETTLING) -> tuple[float, Way]:
-        """Gflop/s of the fastest of what was tried, and which that is."""
-        ways = dict.fromkeys(way if grid[1] > 1 else Way(0, 0) for way in draw.ways)
-        return max((gflops(n, self.seconds(grid, n, draw, way, gemm, settling)), way) for way in ways)
+    def best(self, grid: tuple[int, int], n: int, draw: Draw, gemm: float | None) -> tuple[float, Way]:
+        """Gflop/s of the faster of what was tried, and which that is."""
+        ways = [PLAIN, AHEAD] if draw.ahead and grid[1] > 1 and (self.machine.each or draw.number is None) else [PLAIN]
+        return max((gflops(n, self.seconds(grid, n, draw, way, gemm)), way) for way in ways)
 
-    def gemm_rate(self, draw: Draw, settling: int = SETTLING) -> float:
-        """Rate of the matrix product that meets the open row. A solve's time is linear in its reciprocal, as long as the same part waits."""
-        grid, n, wanted = self.machine.open
-        goal = (2 / 3 * n**3 + 3 / 2 * n**2) / wanted / 1e9
-        slow, fast = 1 / 300e6, 1 / 1000e6
-        for _ in range(3):
-            times = [(2 / 3 * n**3 + 3 / 2 * n**2) / self.best(grid, n, draw, 1 / x, settling)[0] / 1e9 for x in (slow, fast)]
-            x = fast + (goal - times[1]) / (times[0] - times[1]) * (slow - fast)
-            if abs(slow - fast) < 0.02 * x:
-                break
-            slow, fast = x * 1.008, x / 1.008
-            x = max(x, 1 / 4e9)
-        return 1 / x
-
-
-def nominal(ways: Sequence[Way]) -> Draw:
-    return Draw(None, USUAL, tuple(ways), {})
-
-
-def draws_of(machine: Machine, count: int, wide: Sequence[Way]) -> list[Draw]:
-    """``wide``: the ways that a draw has which tried all of them (those of all that win anywhere; the others would change nothing)."""
-    rng, made = Random(SEED), []
-    for number in range(count):
-        tried = rng.choices((tuple(wide), FEW, NONE), (0.45, 0.4, 0.15))[0]
-        made.append(Draw(number, rng.choice(BLOCKS), tried, dict(machine.more(rng, number))))
-    return made
+    def gemm_rate(self, draw: Draw, gain: float = 1.0) -> float:
+        """Rate of the matrix product that meets the open row, whose time is about linear in its reciprocal: two steps of the secant method,
+        the first with the slope of a product that nobody waits for. ``gain``: by which a draw's rate is too low (`Machine.each`)."""
+        (p, q), n, wanted = self.machine.open
+        goal = 2 / 3 * n**3 / (wanted / gain * 1e9)
+        slope, at = 2 / 3 * n**3 / (p * q), 1 / 500e6
+        time = 2 / 3 * n**3 / (self.best((p, q), n, draw, 1 / at)[0] * 1e9)
+        for _ in range(2):
+            after = at + (goal - time) / slope
+            if not 1 / 2e9 < after < 1 / 50e6:
+                raise ValueError(f"the open row takes another rate than 50 to 2000 Mflop/s: {1 / after:.3g}")
+            new = 2 / 3 * n**3 / (self.best((p, q), n, draw, 1 / after)[0] * 1e9)
+            slope, at, time = (new - time) / (after - at), after, new
+            if abs(time / goal - 1) < 0.002:
+                return 1 / at
+        return 1 / (at + (goal - time) / slope)
 
 
-def predict(machine: Machine, count: int, wide: Sequence[Way]) -> dict[tuple[object, ...], rows.Told]:
+def draws_of(machine: Machine) -> list[Draw]:
+    rng = Random(SEED)
+    return [
+        Draw(number, rng.choice(BLOCKS), rng.random() < TRIED, math.exp(rng.gauss(0, ELSEWHERE)), machine.more(rng))
+        for number in range(machine.draws)
+    ]
+
+
+def predict(machine: Machine, draws: Sequence[Draw]) -> dict[tuple[object, ...], rows.Told]:
     runs, values = Runs(machine), dict[str, list[float]]()
-    usual = nominal(wide)
-    gemm = runs.gemm_rate(usual)
-    print(f"gemm_rate {gemm / 1e6:.0f} Mflop/s", flush=True)
-    first = {name: runs.best(grid, n, usual, gemm) for (grid, n), name in machine.ids.items()}
-    for draw in draws_of(machine, count, wide):
-        rate = runs.gemm_rate(draw, 2)
+    gemm = runs.gemm_rate(Draw())
+    first = {name: runs.best(grid, n, Draw(), gemm) for (grid, n), name in machine.ids.items()}
+    print(f"nominal: gemm_rate {gemm / 1e6:.0f} Mflop/s", *(f"{value:.3f}" for value, _ in first.values()), flush=True)
+    gains = {}
+    for (grid, n), name in machine.ids.items():
+        gains[name] = 1.0 if machine.each else first[name][0] / gflops(n, runs.seconds(grid, n, Draw(), PLAIN, gemm))
+    for draw in draws:
+        gain = {name: value if draw.ahead else 1.0 for name, value in gains.items()}
+        rate = runs.gemm_rate(draw, gain[machine.ids[machine.open[:2]]])
         told = []
         for (grid, n), name in machine.ids.items():
-            value = machine.open[2] if (grid, n) == machine.open[:2] else runs.best(grid, n, draw, rate, 2)[0]
+            value = machine.open[2]
+            if (grid, n) != machine.open[:2]:
+                value = gain[name] * runs.best(grid, n, draw, rate * draw.elsewhere)[0]
             values.setdefault(name, []).append(value)
-            told.append(f"{value:.3g}")
-        print(draw.number, draw.nb, len(draw.ways), f"{rate / 1e6:.0f}", *told, flush=True)
+            told.append(f"{value:.3f}")
+        print(draw.number, draw.nb, draw.ahead, f"{rate / 1e6:.0f}", *told, flush=True)
     return {
-        (name, n, f"{grid[0]}x{grid[1]}", f"{way}" if grid[1] > 1 else ""): rows.told(value, values.get(name, []))
+        (name, n, f"{grid[0]}x{grid[1]}", "ahead" if first[name][1] == AHEAD else "plain"): rows.told(first[name][0], values.get(name, []))
         for (grid, n), name in machine.ids.items()
-        for value, way in [first[name]]
     }
 
 
-def main(machine: Machine, about: str, wide: Sequence[Way], count: int) -> None:
+def main(machine: Machine, about: str) -> None:
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--before", action="store_true", help="the open row with the values of the library, instead of a file")
     parser.add_argument("--ways", action="store_true", help="every broadcast and look-ahead with nominal values, instead of a file")
     parser.add_argument("--nominal", action="store_true", help="without the draws: the ends of the intervals stay empty")
     given = parser.parse_args()
     runs = Runs(machine)
+    grid, n, value = machine.open
     if given.before:
-        grid, n, value = machine.open
-        rate, way = runs.best(grid, n, nominal(wide), None)
-        print(f"{machine.ids[grid, n]}: {rate:.3f} Gflop/s by {way}, published {value} ({rate / value:.2f})")
-        print(f"gemm_rate that meets it: {runs.gemm_rate(nominal(wide)) / 1e6:.0f} Mflop/s")
+        for way in (PLAIN, AHEAD):
+            rate = gflops(n, runs.seconds(grid, n, Draw(), way, None))
+            print(f"{machine.ids[grid, n]}: {rate:.3f} Gflop/s by {way}, published {value} ({rate / value:.2f})")
+        print(f"gemm_rate that meets it: {runs.gemm_rate(Draw()) / 1e6:.0f} Mflop/s")
     elif given.ways:
-        gemm = runs.gemm_rate(nominal(wide))
-        for grid, n in machine.rows:
-            rates = {way: gflops(n, runs.seconds(grid, n, nominal(wide), way, gemm)) for way in (WAYS if grid[1] > 1 else WAYS[:1])}
-            print(f"{grid[0]}x{grid[1]} {n}:", ", ".join(f"{way} {rate:.3f}" for way, rate in sorted(rates.items(), key=lambda r: -r[1])), flush=True)
+        gemm = runs.gemm_rate(Draw())
+        for grid, n in machine.ids:
+            rates = {way: gflops(n, runs.seconds(grid, n, Draw(), way, gemm)) for way in (WAYS if grid[1] > 1 else WAYS[:1])}
+            told = ", ".join(f"{way} {rate:.3f}" for way, rate in sorted(rates.items(), key=lambda r: -r[1]))
+            print(f"{grid[0]}x{grid[1]} {n}: {told}", flush=True)
     else:
-        made = predict(machine, 0 if given.nominal else count, wide)
-        head = [f"{about} Not by hand; README.md explains it.", f"draws: {0 if given.nominal else count}, seed: {SEED}, level: {rows.LEVEL}; {machine.ids[machine.open[:2]]} is open"]  # fmt: skip
-        rows.write(machine.file, head, ["id", "n", "grid", "nominal_way", "nominal_gflops", "low_gflops", "median_gflops", "high_gflops"], made)
+        draws = [] if given.nominal else draws_of(machine)
+        made = predict(machine, draws)
+        drawn = f"draws: {len(draws)}, seed: {SEED}, level: {rows.LEVEL}; {machine.ids[grid, n]} is open"
+        columns = ["id", "n", "grid", "nominal_is", *(f"{what}_gflops" for what in rows.Told._fields)]
+        rows.write(machine.file, [f"{about} Not by hand; README.md explains it.", drawn], columns, made)

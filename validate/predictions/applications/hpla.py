@@ -7,20 +7,19 @@ from pathlib import Path
 from random import Random
 
 import hpl_runs
-from hpl_runs import Way
+
+from retrompi._engine import Trace
 from retrompi.spec.question import Question, Replay
 
 GRIDS = ((1, 4), (2, 2), (4, 1))
 SIZES = (2000, 5000, 8000, 10000)
-WIDE = (Way(1, 0), Way(1, 1), Way(2, 1))
-DRAWS = 24
 
 
-def question(trace: object, ranks: int) -> Question:
-    return Question("mpich", f"linux-k7-500*{ranks}@switch-100-bonded", Replay(trace), "distributed")  # type: ignore[arg-type]
+def question(trace: Trace, ranks: int) -> Question:
+    return Question("mpich", f"linux-k7-500*{ranks}@switch-100-bonded", Replay(trace), "distributed")
 
 
-def more(rng: Random, draw: int) -> Mapping[str, str]:
+def more(rng: Random) -> Mapping[str, str]:
     """The socket buffer that mpirun's environment may have set, and what frames out of order cost: the driver does not put them in order
     again, the model does (assumed: up to two fifths of the rate are lost)."""
     kept = 1.0 if rng.random() < 0.5 else rng.uniform(0.6, 1.0)
@@ -29,12 +28,12 @@ def more(rng: Random, draw: int) -> Mapping[str, str]:
 
 MACHINE = hpl_runs.Machine(
     file=Path(__file__).parent / "hpl-athlon.csv",
-    host="linux-k7-500",
     ids={(grid, n): f"HPLA-{4 * i + k + 1:03}" for i, grid in enumerate(GRIDS) for k, n in enumerate(SIZES)},
+    draws=24,
     open=((1, 4), 10000, 1.95),
     question=question,
     more=more,
 )
 
 if __name__ == "__main__":
-    hpl_runs.main(MACHINE, "HPL on four Athlons with two bonded Fast Ethernet cards, predicted by hpla.py.", WIDE, DRAWS)
+    hpl_runs.main(MACHINE, "HPL on four Athlons with two bonded Fast Ethernet cards, predicted by hpla.py.")
