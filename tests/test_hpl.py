@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
+import pytest
 from cases import for_each
 from conftest import Outcome
 from refusals import refused
 
 from retrompi import traces
 from retrompi._engine import Trace
+from retrompi.base import paths
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.spec import roofline
@@ -174,3 +178,42 @@ def test_a_user_reaches_it_by_name(retrompi: Callable[..., Outcome]) -> None:
     answer = retrompi("why", "hpl", "n=200", "nb=20", "p=1", "q=4", "-m", "mpich", "-p", "linux-p6-200*4@switch-100")
     assert answer.code == 0
     assert "compute" in answer.out
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
+    return importlib.import_module("hpl_runs")
+
+
+@for_each("p, q, bcast", [(1, 4, 1), (1, 3, 0), (2, 2, 1)])
+def test_where_polls_find_panels_follows_from_one_simulation(p: int, q: int, bcast: int, runs: ModuleType) -> None:
+    """The next, with its durations, gives the same places. Panels found at once, in the middle or at the end everywhere are hardly faster:
+    a poll that finds a panel before it is sent waits, and one that finds it late lets its sender wait."""
+    n, nb = 900, 30
+
+    def run(form: Form) -> simulate.Result:
+        trace = solve(nb, p, q, runs.pivots(n), form)
+        return simulate.run(Question("mpich", f"linux-k7-500*{p * q}@switch-100-bonded", Replay(trace), "distributed"))
+
+    shares = [run(Form(bcast=bcast, depth=1, found=lambda k, r, blocks, s=share: round(s * blocks))) for share in (0, 0.5, 1)]  # type: ignore[misc]
+    places = runs.found_by_polls(runs.pace(shares[1], (p, q), n, nb, bcast), (p, q), n, nb, bcast)
+    settled = run(Form(bcast=bcast, depth=1, found=lambda panel, rank, blocks: places.get((panel, rank), 0)))
+    again = runs.found_by_polls(runs.pace(settled, (p, q), n, nb, bcast), (p, q), n, nb, bcast)
+    assert runs.rows.seconds(settled) < min(runs.rows.seconds(result) for result in shares) * 1.02
+    assert runs.rows.seconds(settled) < max(runs.rows.seconds(result) for result in shares) * 0.95
+    assert sum(abs(again[key] - places[key]) <= 1 for key in places) > 0.8 * len(places)
+
+
+def test_an_open_row_fixes_the_rate_of_the_product(runs: ModuleType) -> None:
+    """Of a small machine whose rate is known: what it was asked with is found again, from the time alone."""
+    small = ((1, 2), 400)
+
+    def question(trace: Trace, ranks: int) -> Question:
+        return Question("mpich", f"linux-k7-500*{ranks}@switch-100-bonded", Replay(trace), "distributed")
+
+    def machine(rate: float) -> object:
+        return runs.Machine(file=Path("unused"), ids={small: "X-1"}, draws=1, open=(*small, rate), question=question)
+
+    published = runs.Runs(machine(1.0)).best(*small, runs.Draw(), 480e6)[0]
+    assert runs.Runs(machine(published)).gemm_rate(runs.Draw()) == pytest.approx(480e6, rel=0.01)
