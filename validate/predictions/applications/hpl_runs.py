@@ -10,7 +10,7 @@ import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -195,12 +195,13 @@ class Runs:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.places: dict[tuple[object, ...], Places] = {}
+        self.chosen: dict[tuple[tuple[int, int], int], Way] = {}
 
     def question(self, trace: Trace, ranks: int, draw: Draw, gemm: float | None) -> Question:
         one = self.machine.question(trace, ranks)
         rate = {} if gemm is None else {"platform.host.gemm_rate": f"{gemm:.8g} flop/s"}
         one = one.with_(overrides=[f"{k}={v}" for k, v in {**draw.sets, **rate}.items()])
-        return one if draw.number is None else question_of(Resolved.of(one), draw.number, Spec(rows.LEVEL, self.machine.draws, SEED))
+        return one if draw.number is None else question_of(Resolved.of(one), draw.number, Spec(rows.LEVEL, 2 * self.machine.draws, SEED))
 
     def seconds(self, grid: tuple[int, int], n: int, draw: Draw, way: Way, gemm: float | None) -> float:
         p, q = grid
@@ -220,59 +221,87 @@ class Runs:
         return rows.seconds(result)
 
     def best(self, grid: tuple[int, int], n: int, draw: Draw, gemm: float | None) -> tuple[float, Way]:
-        """Gflop/s of the faster of what was tried, and which that is."""
-        ways = [PLAIN, AHEAD] if draw.ahead and grid[1] > 1 and (self.machine.each or draw.number is None) else [PLAIN]
-        return max((gflops(n, self.seconds(grid, n, draw, way, gemm)), way) for way in ways)
+        """Gflop/s of what was tried, and by which way. With nominal values both are compared; where look-ahead is the faster there, it is what
+        a draw has that tried it."""
+        if draw.number is None:
+            ways = [PLAIN, AHEAD] if grid[1] > 1 else [PLAIN]
+        else:
+            ways = [AHEAD if draw.ahead and self.machine.each and self.chosen.get((grid, n)) == AHEAD else PLAIN]
+        rate, way = max((gflops(n, self.seconds(grid, n, draw, way, gemm)), way) for way in ways)
+        if draw.number is None:
+            self.chosen[grid, n] = way
+        return rate, way
 
     def gemm_rate(self, draw: Draw, gain: float = 1.0) -> float:
         """Rate of the matrix product that meets the open row, whose time is about linear in its reciprocal: two steps of the secant method,
-        the first with the slope of a product that nobody waits for. ``gain``: by which a draw's rate is too low (`Machine.each`)."""
+        the first with the slope of a product that nobody waits for. ``gain``: by which a draw's rate is too low (`Machine.each`). Infinite
+        where no rate up to the processor's peak does."""
         (p, q), n, wanted = self.machine.open
         goal = 2 / 3 * n**3 / (wanted / gain * 1e9)
         slope, at = 2 / 3 * n**3 / (p * q), 1 / 500e6
         time = 2 / 3 * n**3 / (self.best((p, q), n, draw, 1 / at)[0] * 1e9)
         for _ in range(2):
             after = at + (goal - time) / slope
-            if not 1 / 2e9 < after < 1 / 50e6:
-                raise ValueError(f"the open row takes another rate than 50 to 2000 Mflop/s: {1 / after:.3g}")
+            if after * self.peak < 1:
+                return math.inf
             new = 2 / 3 * n**3 / (self.best((p, q), n, draw, 1 / after)[0] * 1e9)
             slope, at, time = (new - time) / (after - at), after, new
             if abs(time / goal - 1) < 0.002:
                 return 1 / at
-        return 1 / (at + (goal - time) / slope)
+        after = at + (goal - time) / slope
+        return 1 / after if after * self.peak >= 1 else math.inf
+
+    @cached_property
+    def peak(self) -> float:
+        (p, q), *_ = self.machine.open
+        asked = Resolved.of(self.machine.question(plain(8, 8, p, q, 0), p * q))
+        return roofline.peak(asked.platform.hosts[0])
 
 
 def draws_of(machine: Machine) -> list[Draw]:
     rng = Random(SEED)
     return [
         Draw(number, rng.choice(BLOCKS), rng.random() < TRIED, math.exp(rng.gauss(0, ELSEWHERE)), machine.more(rng))
-        for number in range(machine.draws)
+        for number in range(2 * machine.draws)
     ]
 
 
-def predict(machine: Machine, draws: Sequence[Draw]) -> dict[tuple[object, ...], rows.Told]:
-    runs, values = Runs(machine), dict[str, list[float]]()
+def predict(machine: Machine, draws: Sequence[Draw], write: Callable[[Predicted, int], None]) -> None:
+    """``write`` is called with what is known: after the nominal values, and after each draw. A draw that no rate of the product brings to the
+    open row is none of this machine: as many of the others as the machine has draws count."""
+    runs, values, counted = Runs(machine), dict[str, list[float]](), 0
     gemm = runs.gemm_rate(Draw())
     first = {name: runs.best(grid, n, Draw(), gemm) for (grid, n), name in machine.ids.items()}
     print(f"nominal: gemm_rate {gemm / 1e6:.0f} Mflop/s", *(f"{value:.3f}" for value, _ in first.values()), flush=True)
     gains = {}
     for (grid, n), name in machine.ids.items():
         gains[name] = 1.0 if machine.each else first[name][0] / gflops(n, runs.seconds(grid, n, Draw(), PLAIN, gemm))
+
+    def told() -> Predicted:
+        return {
+            (name, n, f"{grid[0]}x{grid[1]}", "ahead" if first[name][1] == AHEAD else "plain"): rows.told(first[name][0], values.get(name, []))
+            for (grid, n), name in machine.ids.items()
+        }
+
+    write(told(), 0)
     for draw in draws:
         gain = {name: value if draw.ahead else 1.0 for name, value in gains.items()}
         rate = runs.gemm_rate(draw, gain[machine.ids[machine.open[:2]]])
-        told = []
-        for (grid, n), name in machine.ids.items():
+        some = []
+        for (grid, n), name in machine.ids.items() if math.isfinite(rate) else ():
             value = machine.open[2]
             if (grid, n) != machine.open[:2]:
                 value = gain[name] * runs.best(grid, n, draw, rate * draw.elsewhere)[0]
             values.setdefault(name, []).append(value)
-            told.append(f"{value:.3f}")
-        print(draw.number, draw.nb, draw.ahead, f"{rate / 1e6:.0f}", *told, flush=True)
-    return {
-        (name, n, f"{grid[0]}x{grid[1]}", "ahead" if first[name][1] == AHEAD else "plain"): rows.told(first[name][0], values.get(name, []))
-        for (grid, n), name in machine.ids.items()
-    }
+            some.append(f"{value:.3f}")
+        print(draw.number, draw.nb, draw.ahead, f"{rate / 1e6:.0f}", *some, flush=True)
+        counted += math.isfinite(rate)
+        write(told(), counted)
+        if counted == machine.draws:
+            return
+
+
+Predicted = dict[tuple[object, ...], rows.Told]
 
 
 def main(machine: Machine, about: str) -> None:
@@ -295,8 +324,10 @@ def main(machine: Machine, about: str) -> None:
             told = ", ".join(f"{way} {rate:.3f}" for way, rate in sorted(rates.items(), key=lambda r: -r[1]))
             print(f"{grid[0]}x{grid[1]} {n}: {told}", flush=True)
     else:
-        draws = [] if given.nominal else draws_of(machine)
-        made = predict(machine, draws)
-        drawn = f"draws: {len(draws)}, seed: {SEED}, level: {rows.LEVEL}; {machine.ids[grid, n]} is open"
         columns = ["id", "n", "grid", "nominal_is", *(f"{what}_gflops" for what in rows.Told._fields)]
-        rows.write(machine.file, [f"{about} Not by hand; README.md explains it.", drawn], columns, made)
+
+        def write(made: Predicted, counted: int) -> None:
+            drawn = f"draws: {counted}, seed: {SEED}, level: {rows.LEVEL}; {machine.ids[grid, n]} is open"
+            rows.write(machine.file, [f"{about} Not by hand; README.md explains it.", drawn], columns, made)
+
+        predict(machine, [] if given.nominal else draws_of(machine), write)

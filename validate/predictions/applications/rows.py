@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,4 +49,3 @@ def write(file: Path, head: Sequence[str], columns: Sequence[str], rows: Mapping
     about = [f"{key}: {value}" for key, value in predictions.stamps().items()]
     lines = [*(f"# {line}" for line in (head[0], *about, *head[1:])), ",".join(columns), *(csv_line(*row) for row in rows.items())]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(f"{file.name}: {len(rows)} rows, {datetime.now(UTC):%H:%M} UTC")
