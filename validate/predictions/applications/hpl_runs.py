@@ -21,6 +21,7 @@ from retrompi._engine import Trace
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import Result
+from retrompi.spec import roofline
 from retrompi.spec.question import Question
 from retrompi.studies.uncertainty import Spec, question_of
 from retrompi.traces.hpl import BROADCASTS, Form, local, neighbours, solve
@@ -277,13 +278,14 @@ def predict(machine: Machine, draws: Sequence[Draw], write: Callable[[Predicted,
     for (grid, n), name in machine.ids.items():
         gains[name] = 1.0 if machine.each else first[name][0] / gflops(n, runs.seconds(grid, n, Draw(), PLAIN, gemm))
 
-    def told() -> Predicted:
-        return {
-            (name, n, f"{grid[0]}x{grid[1]}", "ahead" if first[name][1] == AHEAD else "plain"): rows.told(first[name][0], values.get(name, []))
-            for (grid, n), name in machine.ids.items()
-        }
+    def so_far() -> Predicted:
+        made = {}
+        for ((p, q), n), name in machine.ids.items():
+            rate, way = first[name]
+            made[name, n, f"{p}x{q}", "ahead" if way == AHEAD else "plain"] = rows.told(rate, values.get(name, []))
+        return made
 
-    write(told(), 0)
+    write(so_far(), 0)
     for draw in draws:
         gain = {name: value if draw.ahead else 1.0 for name, value in gains.items()}
         rate = runs.gemm_rate(draw, gain[machine.ids[machine.open[:2]]])
@@ -296,7 +298,7 @@ def predict(machine: Machine, draws: Sequence[Draw], write: Callable[[Predicted,
             some.append(f"{value:.3f}")
         print(draw.number, draw.nb, draw.ahead, f"{rate / 1e6:.0f}", *some, flush=True)
         counted += math.isfinite(rate)
-        write(told(), counted)
+        write(so_far(), counted)
         if counted == machine.draws:
             return
 
