@@ -217,3 +217,16 @@ def test_an_open_row_fixes_the_rate_of_the_product(runs: ModuleType) -> None:
 
     published = runs.Runs(machine(1.0)).best(*small, runs.Draw(), 480e6)[0]
     assert runs.Runs(machine(published)).gemm_rate(runs.Draw()) == pytest.approx(480e6, rel=0.01)
+
+
+@for_each("name, open_row, published", [("hpla", "HPLA-004", 1.95), ("hplt", "HPLT-006", 2.73)])
+def test_the_predictions_have_every_row_and_the_open_one_as_published(name: str, open_row: str, published: float, runs: ModuleType) -> None:
+    machine = importlib.import_module(name).MACHINE
+    with machine.file.open(encoding="utf-8", newline="") as file:
+        told = {row["id"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+    assert list(told) == list(machine.ids.values())
+    assert float(told[open_row]["nominal_gflops"]) == pytest.approx(published, rel=4e-3)
+    for row in told.values():
+        low, median, high = (float(row[f"{end}_gflops"]) for end in ("low", "median", "high"))
+        assert 0 < low <= median <= high
+        assert (low, high) == (published, published) if row["id"] == open_row else low < high

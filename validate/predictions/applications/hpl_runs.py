@@ -66,8 +66,9 @@ class Machine:
     question: Callable[[Trace, int], Question]
     more: Callable[[Random], Mapping[str, str]] = lambda rng: {}
     """What a draw sets beside the values of the model and the platform."""
-    each: bool = True
-    """Whether every draw simulates look-ahead; otherwise it gains in each what it gains with nominal values."""
+    ahead: bool = True
+    """Whether look-ahead is one of the ways; otherwise it gains too little there to be simulated."""
+    blocks: tuple[int, ...] = BLOCKS
 
 
 class Draw(NamedTuple):
@@ -225,20 +226,19 @@ class Runs:
         """Gflop/s of what was tried, and by which way. With nominal values both are compared; where look-ahead is the faster there, it is what
         a draw has that tried it."""
         if draw.number is None:
-            ways = [PLAIN, AHEAD] if grid[1] > 1 else [PLAIN]
+            ways = [PLAIN, AHEAD] if grid[1] > 1 and self.machine.ahead else [PLAIN]
         else:
-            ways = [AHEAD if draw.ahead and self.machine.each and self.chosen.get((grid, n)) == AHEAD else PLAIN]
+            ways = [AHEAD if draw.ahead and self.chosen.get((grid, n)) == AHEAD else PLAIN]
         rate, way = max((gflops(n, self.seconds(grid, n, draw, way, gemm)), way) for way in ways)
         if draw.number is None:
             self.chosen[grid, n] = way
         return rate, way
 
-    def gemm_rate(self, draw: Draw, gain: float = 1.0) -> float:
+    def gemm_rate(self, draw: Draw) -> float:
         """Rate of the matrix product that meets the open row, whose time is about linear in its reciprocal: two steps of the secant method,
-        the first with the slope of a product that nobody waits for. ``gain``: by which a draw's rate is too low (`Machine.each`). Infinite
-        where no rate up to the processor's peak does."""
+        the first with the slope of a product that nobody waits for. Infinite where no rate up to the processor's peak does."""
         (p, q), n, wanted = self.machine.open
-        goal = 2 / 3 * n**3 / (wanted / gain * 1e9)
+        goal = 2 / 3 * n**3 / (wanted * 1e9)
         slope, at = 2 / 3 * n**3 / (p * q), 1 / 500e6
         time = 2 / 3 * n**3 / (self.best((p, q), n, draw, 1 / at)[0] * 1e9)
         for _ in range(2):
@@ -262,22 +262,18 @@ class Runs:
 def draws_of(machine: Machine) -> list[Draw]:
     rng = Random(SEED)
     return [
-        Draw(number, rng.choice(BLOCKS), rng.random() < TRIED, math.exp(rng.gauss(0, ELSEWHERE)), machine.more(rng))
+        Draw(number, rng.choice(machine.blocks), rng.random() < TRIED, math.exp(rng.gauss(0, ELSEWHERE)), machine.more(rng))
         for number in range(2 * machine.draws)
     ]
 
 
 def predict(machine: Machine, draws: Sequence[Draw], write: Callable[[Predicted, int], None]) -> None:
-    """``write`` is called with what is known: after the nominal values, and after each draw. A draw that no rate of the product brings to the
-    open row is none of this machine: as many of the others as the machine has draws count."""
+    """``write`` is called with what is known: after the nominal values, and after each draw. A draw that no rate of the product brings to
+    the open row is none of this machine: as many of the others as the machine has draws count."""
     runs, values, counted = Runs(machine), dict[str, list[float]](), 0
     gemm = runs.gemm_rate(Draw())
     first = {name: runs.best(grid, n, Draw(), gemm) for (grid, n), name in machine.ids.items()}
     print(f"nominal: gemm_rate {gemm / 1e6:.0f} Mflop/s", *(f"{value:.3f}" for value, _ in first.values()), flush=True)
-    gains = {}
-    for (grid, n), name in machine.ids.items():
-        gains[name] = 1.0 if machine.each else first[name][0] / gflops(n, runs.seconds(grid, n, Draw(), PLAIN, gemm))
-
     def so_far() -> Predicted:
         made = {}
         for ((p, q), n), name in machine.ids.items():
@@ -287,13 +283,12 @@ def predict(machine: Machine, draws: Sequence[Draw], write: Callable[[Predicted,
 
     write(so_far(), 0)
     for draw in draws:
-        gain = {name: value if draw.ahead else 1.0 for name, value in gains.items()}
-        rate = runs.gemm_rate(draw, gain[machine.ids[machine.open[:2]]])
+        rate = runs.gemm_rate(draw)
         some = []
         for (grid, n), name in machine.ids.items() if math.isfinite(rate) else ():
             value = machine.open[2]
             if (grid, n) != machine.open[:2]:
-                value = gain[name] * runs.best(grid, n, draw, rate * draw.elsewhere)[0]
+                value = runs.best(grid, n, draw, rate * draw.elsewhere)[0]
             values.setdefault(name, []).append(value)
             some.append(f"{value:.3f}")
         print(draw.number, draw.nb, draw.ahead, f"{rate / 1e6:.0f}", *some, flush=True)

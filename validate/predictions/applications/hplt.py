@@ -41,11 +41,12 @@ def more(rng: Random) -> Mapping[str, str]:
 MACHINE = hpl_runs.Machine(
     file=Path(__file__).parent / "hpl-torc.csv",
     ids={(grid, n): f"HPLT-{6 * i + k + 1:03}" for i, grid in enumerate(GRIDS) for k, n in enumerate(SIZES)},
-    draws=10,
+    draws=8,
     open=((2, 4), 20000, 2.73),
     question=question,
     more=more,
-    each=False,
+    ahead=False,
+    blocks=(40, 60, 80),
 )
 
 if __name__ == "__main__":
