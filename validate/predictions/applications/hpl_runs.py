@@ -223,8 +223,8 @@ class Runs:
         return rows.seconds(result)
 
     def best(self, grid: tuple[int, int], n: int, draw: Draw, gemm: float | None) -> tuple[float, Way]:
-        """Gflop/s of what was tried, and by which way. With nominal values both are compared; where look-ahead is the faster there, it is what
-        a draw has that tried it."""
+        """Gflop/s of what was tried, and by which way. With nominal values both are compared; where look-ahead is the faster there, a draw
+        that tried it has it."""
         if draw.number is None:
             ways = [PLAIN, AHEAD] if grid[1] > 1 and self.machine.ahead else [PLAIN]
         else:
