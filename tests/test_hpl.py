@@ -200,8 +200,8 @@ def test_where_polls_find_panels_follows_from_one_simulation(p: int, q: int, bca
     places = runs.found_by_polls(runs.pace(shares[1], (p, q), n, nb, bcast), (p, q), n, nb, bcast)
     settled = run(Form(bcast=bcast, depth=1, found=lambda panel, rank, blocks: places.get((panel, rank), 0)))
     again = runs.found_by_polls(runs.pace(settled, (p, q), n, nb, bcast), (p, q), n, nb, bcast)
-    assert runs.rows.seconds(settled) < min(runs.rows.seconds(result) for result in shares) * 1.02
-    assert runs.rows.seconds(settled) < max(runs.rows.seconds(result) for result in shares) * 0.95
+    assert runs._common.seconds(settled) < min(runs._common.seconds(result) for result in shares) * 1.02
+    assert runs._common.seconds(settled) < max(runs._common.seconds(result) for result in shares) * 0.95
     assert sum(abs(again[key] - places[key]) <= 1 for key in places) > 0.8 * len(places)
 
 

@@ -163,10 +163,14 @@ def test_a_user_reaches_it_by_name(retrompi: Callable[..., Outcome]) -> None:
     assert "compute" in answer.out
 
 
-def test_the_predictions_are_those_that_the_script_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+@for_each("name, open_rows", [
+    ("plap_t3e", {"PLAP-027": 134.6, "PLAP-028": 432.3, "PLAP-037": 2.233, "PLAP-038": 9.566}),
+    ("plap_sp2", {"PLAP-001": 95.54, "PLAP-002": 455.5, "PLAP-011": 1.602, "PLAP-012": 9.425}),
+])  # fmt: skip
+def test_the_predictions_are_those_that_the_script_makes(name: str, open_rows: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Nominal times of the smaller grid; the interval's ends need hundreds of runs."""
     monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
-    script = importlib.import_module("plap_t3e")
+    script = importlib.import_module(name)
     with script.FILE.open(encoding="utf-8", newline="") as file:
         told = {row["id"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
     assert len(told) == 26
@@ -174,5 +178,16 @@ def test_the_predictions_are_those_that_the_script_makes(monkeypatch: pytest.Mon
         assert told[row.id]["nominal_s"] == f"{row.nominal_s:.4g}"
     for row in (row for row in told.values() if row["low_s"]):
         assert 0 < float(row["low_s"]) <= float(row["median_s"]) <= float(row["high_s"])
-    for name, published in (("PLAP-027", 134.6), ("PLAP-028", 432.3), ("PLAP-037", 2.233), ("PLAP-038", 9.566)):
-        assert float(told[name]["nominal_s"]) == pytest.approx(published, rel=2e-3)
+    for id, published in open_rows.items():
+        assert float(told[id]["nominal_s"]) == pytest.approx(published, rel=2e-3)
+
+
+def test_a_draw_has_the_latency_that_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
+    sp2, script = importlib.import_module("_sp2"), importlib.import_module("plap_sp2")
+    drawn = [script.library(draw) for draw in range(40)]
+    assert Counter(model for model, _ in drawn) == dict.fromkeys(sp2.MODELS, 20)
+    assert all(sp2.LATENCY * script.CLOCKS <= latency <= sp2.LATENCY for _, latency in drawn)
+    for model in sp2.MODELS:
+        sets = dict(one.partition(".")[2].split("=") for one in sp2.user_space(model, script.HOST, 40e-6))
+        assert sp2.latency_of(model, script.HOST, float(sets["overhead"].removesuffix("s"))) == pytest.approx(40e-6, rel=1e-3)

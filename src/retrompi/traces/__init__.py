@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from retrompi._engine import Trace
 
-from . import generate, hpl, lap2d, rates
+from . import generate, hpl, lap2d, rates, sweep3d
 from .computation import Rate, at_rate, rate_of, stated
 from .errors import TraceError
 from .files import folders, parse, read, read_folders, read_once, write
@@ -41,6 +41,7 @@ __all__ = [
     "read_outcomes",
     "smpi_losses",
     "stated",
+    "sweep3d",
     "unsupported",
     "write",
 ]

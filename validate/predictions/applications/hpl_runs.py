@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-import rows
+import _common
 
 from retrompi._engine import Trace
 from retrompi.sim import simulate
@@ -23,7 +23,7 @@ from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import Result
 from retrompi.spec import roofline
 from retrompi.spec.question import Question
-from retrompi.studies.uncertainty import Spec, question_of
+from retrompi.studies.uncertainty import Spec, log_job, question_of
 from retrompi.traces.hpl import BROADCASTS, Form, local, neighbours, solve
 
 SEED = 23
@@ -203,7 +203,20 @@ class Runs:
         one = self.machine.question(trace, ranks)
         rate = {} if gemm is None else {"platform.host.gemm_rate": f"{gemm:.8g} flop/s"}
         one = one.with_(overrides=[f"{k}={v}" for k, v in {**draw.sets, **rate}.items()])
-        return one if draw.number is None else question_of(Resolved.of(one), draw.number, Spec(rows.LEVEL, 2 * self.machine.draws, SEED))
+        return one if draw.number is None else question_of(Resolved.of(one), draw.number, self.spec)
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(_common.LEVEL, 2 * self.machine.draws, SEED)
+
+    def discrepant(self, result: Result, asked: Question, draw: Draw) -> float:
+        """A draw's seconds: those outside computation have the discrepancy of a job, as in every interval (docs/uncertainty.md)."""
+        seconds = _common.seconds(result)
+        if draw.number is None:
+            return seconds
+        factor = math.exp(log_job(Resolved.of(asked), self.spec)[draw.number])
+        last = max(result.ranks, key=lambda row: row["time_s"])
+        return seconds * (last["compute_s"] + factor * (last["time_s"] - last["compute_s"])) / last["time_s"]
 
     def seconds(self, grid: tuple[int, int], n: int, draw: Draw, way: Way, gemm: float | None) -> float:
         p, q = grid
@@ -216,11 +229,12 @@ class Runs:
                 return places.get((panel, rank), blocks // 2)
 
             trace = solve(draw.nb, p, q, pivots(n), Form(4, *way, found)) if ahead else plain(n, draw.nb, p, q, way.bcast)
-            result = simulate.run(self.question(trace, p * q, draw, gemm))
+            asked = self.question(trace, p * q, draw, gemm)
+            result = simulate.run(asked)
             simulate.require_completed(result, f"hpl of {n} on {p}x{q}")
             if ahead and way.bcast < 4:
                 self.places[key] = found_by_polls(pace(result, grid, n, draw.nb, way.bcast), grid, n, draw.nb, way.bcast)
-        return rows.seconds(result)
+        return self.discrepant(result, asked, draw)
 
     def best(self, grid: tuple[int, int], n: int, draw: Draw, gemm: float | None) -> tuple[float, Way]:
         """Gflop/s of what was tried, and by which way. With nominal values both are compared; where look-ahead is the faster there, a draw
@@ -267,19 +281,20 @@ def draws_of(machine: Machine) -> list[Draw]:
     ]
 
 
-def predict(machine: Machine, draws: Sequence[Draw], write: Callable[[Predicted, int], None]) -> None:
+def predict(machine: Machine, draws: Sequence[Draw], write: Callable[[list[str], int], None]) -> None:
     """``write`` is called with what is known: after the nominal values, and after each draw. A draw that no rate of the product brings to
     the open row is none of this machine: as many of the others as the machine has draws count."""
     runs, values, counted = Runs(machine), dict[str, list[float]](), 0
     gemm = runs.gemm_rate(Draw())
     first = {name: runs.best(grid, n, Draw(), gemm) for (grid, n), name in machine.ids.items()}
     print(f"nominal: gemm_rate {gemm / 1e6:.0f} Mflop/s", *(f"{value:.3f}" for value, _ in first.values()), flush=True)
-    def so_far() -> Predicted:
-        made = {}
+    def so_far() -> list[str]:
+        lines = []
         for ((p, q), n), name in machine.ids.items():
             rate, way = first[name]
-            made[name, n, f"{p}x{q}", "ahead" if way == AHEAD else "plain"] = rows.told(rate, values.get(name, []))
-        return made
+            numbers = [rate, *(_common.ends(values[name]) if name in values else (math.nan,) * 3)]
+            lines.append(",".join([name, str(n), f"{p}x{q}", "ahead" if way == AHEAD else "plain", *_common.values(numbers)]))
+        return lines
 
     write(so_far(), 0)
     for draw in draws:
@@ -296,9 +311,6 @@ def predict(machine: Machine, draws: Sequence[Draw], write: Callable[[Predicted,
         write(so_far(), counted)
         if counted == machine.draws:
             return
-
-
-Predicted = dict[tuple[object, ...], rows.Told]
 
 
 def main(machine: Machine, about: str) -> None:
@@ -321,10 +333,10 @@ def main(machine: Machine, about: str) -> None:
             told = ", ".join(f"{way} {rate:.3f}" for way, rate in sorted(rates.items(), key=lambda r: -r[1]))
             print(f"{grid[0]}x{grid[1]} {n}: {told}", flush=True)
     else:
-        columns = ["id", "n", "grid", "nominal_is", *(f"{what}_gflops" for what in rows.Told._fields)]
 
-        def write(made: Predicted, counted: int) -> None:
-            drawn = f"draws: {counted}, seed: {SEED}, level: {rows.LEVEL}; {machine.ids[grid, n]} is open"
-            rows.write(machine.file, [f"{about} Not by hand; README.md explains it.", drawn], columns, made)
+        def write(lines: list[str], counted: int) -> None:
+            drawn = f"draws: {counted}, seed: {SEED}, level: {_common.LEVEL}; {machine.ids[grid, n]} is open"
+            columns = "id,n,grid,nominal_is,nominal_gflops,low_gflops,median_gflops,high_gflops"
+            _common.write_lines(machine.file, f"{about} Not by hand; README.md explains it.", drawn, [columns, *lines])
 
         predict(machine, [] if given.nominal else draws_of(machine), write)

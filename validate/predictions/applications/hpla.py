@@ -29,7 +29,7 @@ def more(rng: Random) -> Mapping[str, str]:
 MACHINE = hpl_runs.Machine(
     file=Path(__file__).parent / "hpl-athlon.csv",
     ids={(grid, n): f"HPLA-{4 * i + k + 1:03}" for i, grid in enumerate(GRIDS) for k, n in enumerate(SIZES)},
-    draws=16,
+    draws=20,
     open=((1, 4), 10000, 1.95),
     question=question,
     more=more,

@@ -41,7 +41,7 @@ def more(rng: Random) -> Mapping[str, str]:
 MACHINE = hpl_runs.Machine(
     file=Path(__file__).parent / "hpl-torc.csv",
     ids={(grid, n): f"HPLT-{6 * i + k + 1:03}" for i, grid in enumerate(GRIDS) for k, n in enumerate(SIZES)},
-    draws=8,
+    draws=16,
     open=((2, 4), 20000, 2.73),
     question=question,
     more=more,
