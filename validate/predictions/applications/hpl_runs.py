@@ -215,7 +215,7 @@ class Runs:
         if draw.number is None:
             return seconds
         factor = math.exp(log_job(Resolved.of(asked), self.spec)[draw.number])
-        last = max(result.ranks, key=lambda row: row["time_s"])
+        last = max(result.per_rank, key=lambda row: row["time_s"])
         return seconds * (last["compute_s"] + factor * (last["time_s"] - last["compute_s"])) / last["time_s"]
 
     def seconds(self, grid: tuple[int, int], n: int, draw: Draw, way: Way, gemm: float | None) -> float:
