@@ -29,7 +29,7 @@ from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.spec import roofline
 from retrompi.spec.question import Question, Replay
-from retrompi.traces.hpl import BROADCASTS, LAST_PANEL_TAG, PANEL_TAG, Form, hpl, local, solve
+from retrompi.traces.hpl import BROADCASTS, LAST_PANEL_TAG, PANEL_TAG, HplForm, hpl, local, solve
 
 Grid = tuple[int, int, int, int]
 Call = tuple[str, int, int, int]
@@ -116,7 +116,7 @@ def test_every_call_of_every_broadcast_and_of_look_ahead_is_that_of_a_recording(
     assert {(bcast, depth) for *_, bcast, depth in forms} == {(b, d) for b in range(len(BROADCASTS)) for d in (0, 1)} - {(0, 0)}
     for (n, nb, p, q, bcast, depth), real in forms.items():
         folder = tmp_path / f"{n}-{p}-{q}-{bcast}-{depth}"
-        made = calls(solve(nb, p, q, pivots(n), Form(bcast=bcast, depth=depth)), folder)
+        made = calls(solve(nb, p, q, pivots(n), HplForm(bcast=bcast, depth=depth)), folder)
         assert made.keys() == real.keys()
         for rank, mine in made.items():
             for panels in (False, True) if depth and p > 1 else (None,):
@@ -192,13 +192,13 @@ def test_where_polls_find_panels_follows_from_one_simulation(p: int, q: int, bca
     a poll that finds a panel before it is sent waits, and one that finds it late lets its sender wait."""
     n, nb = 900, 30
 
-    def run(form: Form) -> simulate.Result:
+    def run(form: HplForm) -> simulate.Result:
         trace = solve(nb, p, q, runs.pivots(n), form)
         return simulate.run(Question("mpich", f"linux-k7-500*{p * q}@switch-100-bonded", Replay(trace), "distributed"))
 
-    shares = [run(Form(bcast=bcast, depth=1, found=lambda k, r, blocks, s=share: round(s * blocks))) for share in (0, 0.5, 1)]  # type: ignore[misc]
+    shares = [run(HplForm(bcast=bcast, depth=1, found=lambda k, r, blocks, s=share: round(s * blocks))) for share in (0, 0.5, 1)]  # type: ignore[misc]
     places = runs.found_by_polls(runs.pace(shares[1], (p, q), n, nb, bcast), (p, q), n, nb, bcast)
-    settled = run(Form(bcast=bcast, depth=1, found=lambda panel, rank, blocks: places.get((panel, rank), 0)))
+    settled = run(HplForm(bcast=bcast, depth=1, found=lambda panel, rank, blocks: places.get((panel, rank), 0)))
     again = runs.found_by_polls(runs.pace(settled, (p, q), n, nb, bcast), (p, q), n, nb, bcast)
     assert runs._common.seconds(settled) < min(runs._common.seconds(result) for result in shares) * 1.02
     assert runs._common.seconds(settled) < max(runs._common.seconds(result) for result in shares) * 0.95

@@ -26,7 +26,7 @@ from retrompi.base.errors import UsageError
 from retrompi.traces.generate import GENERATORS, Generator
 from retrompi.traces.making import trace_of_lines
 
-__all__ = ["BROADCASTS", "Form", "hpl", "local", "neighbours", "solve"]
+__all__ = ["BROADCASTS", "HplForm", "hpl", "local", "neighbours", "solve"]
 
 PIVOT_TAG, PANEL_TAG, LAST_PANEL_TAG = 1001, 2001, 3000
 SOLVE_TAG, LAST_SOLVE_TAG, COLLECTIVE_TAG = 3001, 4000, 9001
@@ -37,7 +37,7 @@ BROADCASTS = ("1rg", "1rM", "2rg", "2rM", "Lng", "LnM")
 modified so that the process which factors the next panel has it first and passes nothing on."""
 
 
-class Form(NamedTuple):
+class HplForm(NamedTuple):
     """How a solve is done, of HPL.dat's choices. ``nbmin``: columns at which the recursion of the panel ends. ``bcast``: of `BROADCASTS`.
 
     ``depth``: panels of look-ahead, 0 or 1. ``found``: (panel, rank, blocks of the update) -> blocks done when the panel is found.
@@ -85,7 +85,7 @@ def neighbours(bcast: int, columns: int, distance: int) -> tuple[int | None, lis
 class _Solve:
     """The lines of every rank of a ``p`` x ``q`` grid, numbered by rows."""
 
-    def __init__(self, nb: int, p: int, q: int, pivots: Sequence[int], form: Form) -> None:
+    def __init__(self, nb: int, p: int, q: int, pivots: Sequence[int], form: HplForm) -> None:
         self.n, self.nb, self.p, self.q, self.nbmin, self.pivots, self.form = len(pivots), nb, p, q, form.nbmin, pivots, form
         self.lines: list[list[str]] = [[f"{me} init\n"] for me in range(p * q)]
 
@@ -299,7 +299,7 @@ class _Solve:
                 me = self.rank(row, other)
                 self.mark(me, f"update {at // self.nb}")
                 if done == 0:
-                    self.found(at, width, tag, me, distance)
+                    self.take_panel(at, width, tag, me, distance)
             if n <= 0:
                 continue
             if self.p > 1:
@@ -310,7 +310,7 @@ class _Solve:
                 first = min(done * self.nb, n)
                 if done:
                     self.update_one(before, self.nb, me, first / done, done)
-                    self.found(at, width, tag, me, distance)
+                    self.take_panel(at, width, tag, me, distance)
                 if n > first:
                     self.update_one(before, self.nb, me, n - first)
                 self.mark(me, f"updated {at // self.nb}")
@@ -322,7 +322,7 @@ class _Solve:
         blocks = -(-n // self.nb)
         return min(max(self.form.found(panel, rank, blocks), 0), blocks)
 
-    def found(self, at: int, width: int, tag: int, me: int, distance: int) -> None:
+    def take_panel(self, at: int, width: int, tag: int, me: int, distance: int) -> None:
         self.mark(me, f"panel {at // self.nb}")
         self.pass_on(at, width, tag, me // self.q, distance)
         self.mark(me, f"passed {at // self.nb}")
@@ -544,13 +544,13 @@ def hpl(
     """
     if not 0 <= found <= 1:
         raise UsageError("hpl's found is a share, 0 to 1", code="out-of-range")
-    form = Form(nbmin, bcast, depth, lambda panel, rank, blocks: round(found * blocks))
+    form = HplForm(nbmin, bcast, depth, lambda panel, rank, blocks: round(found * blocks))
     _check(n, nb, p, q, form)
     rng = random.Random(seed)
     return solve(nb, p, q, [rng.randrange(i, n) for i in range(n)], form)
 
 
-def solve(nb: int, p: int, q: int, pivots: Sequence[int], form: Form = Form()) -> Trace:  # noqa: B008  a frozen value
+def solve(nb: int, p: int, q: int, pivots: Sequence[int], form: HplForm = HplForm()) -> Trace:  # noqa: B008  a frozen value
     """As `hpl`, with the pivots of a matrix: the row that is exchanged with each row in turn. Raises UsageError."""
     n = len(pivots)
     _check(n, nb, p, q, form)
@@ -584,7 +584,7 @@ def solve(nb: int, p: int, q: int, pivots: Sequence[int], form: Form = Form()) -
     return trace_of_lines("hpl", made.lines)
 
 
-def _check(n: int, nb: int, p: int, q: int, form: Form) -> None:
+def _check(n: int, nb: int, p: int, q: int, form: HplForm) -> None:
     if min(n, nb, p, q, form.nbmin) < 1 or nb > n or n > MOST_ROWS:
         raise UsageError(f"hpl needs n from 1 to {MOST_ROWS}, nb at most n, and p, q and nbmin from 1 on", code="out-of-range")
     if p & (p - 1):

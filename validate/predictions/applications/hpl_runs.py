@@ -24,7 +24,7 @@ from retrompi.sim.result import Result
 from retrompi.spec import roofline
 from retrompi.spec.question import Question
 from retrompi.studies.uncertainty import Spec, log_job, question_of
-from retrompi.traces.hpl import BROADCASTS, Form, local, neighbours, solve
+from retrompi.traces.hpl import BROADCASTS, HplForm, local, neighbours, solve
 
 SEED = 23
 SETTLING = 2
@@ -95,7 +95,7 @@ def pivots(n: int) -> list[int]:
 @cache
 def plain(n: int, nb: int, p: int, q: int, bcast: int) -> Trace:
     """Without look-ahead."""
-    return solve(nb, p, q, pivots(n), Form(bcast=bcast))
+    return solve(nb, p, q, pivots(n), HplForm(bcast=bcast))
 
 
 Places = dict[tuple[int, int], int]
@@ -228,7 +228,7 @@ class Runs:
             def found(panel: int, rank: int, blocks: int, places: Places = places) -> int:
                 return places.get((panel, rank), blocks // 2)
 
-            trace = solve(draw.nb, p, q, pivots(n), Form(4, *way, found)) if ahead else plain(n, draw.nb, p, q, way.bcast)
+            trace = solve(draw.nb, p, q, pivots(n), HplForm(4, *way, found)) if ahead else plain(n, draw.nb, p, q, way.bcast)
             asked = self.question(trace, p * q, draw, gemm)
             result = simulate.run(asked)
             simulate.require_completed(result, f"hpl of {n} on {p}x{q}")
