@@ -258,7 +258,7 @@ class _Solve:
 
     # --- row swaps and update ----------------------------------------------------------------------------------------------
 
-    def left(self, column: int, start: int) -> int:
+    def columns_left(self, column: int, start: int) -> int:
         """Columns from ``start`` on of a process, the right-hand side among them."""
         return local(self.n + 1 - start, start, self.nb, column, self.q)
 
@@ -266,7 +266,7 @@ class _Solve:
         """By the panel at ``at``, of all columns behind it."""
         swaps = self.swapped(at, width)
         for column in range(self.q):
-            n = self.left(column, at) - (width if column == at // self.nb % self.q else 0)
+            n = self.columns_left(column, at) - (width if column == at // self.nb % self.q else 0)
             self.update_columns(at, width, column, n, swaps)
 
     def update_columns(self, at: int, width: int, column: int, n: int, swaps: tuple[list[int], list[int]]) -> None:
@@ -292,7 +292,7 @@ class _Solve:
         self.update_columns(before, self.nb, column, width, swaps)
         self.factor(at, width)
         for other in range(self.q):
-            n = self.left(other, at) - (width if other == column else 0)
+            n = self.columns_left(other, at) - (width if other == column else 0)
             distance = (other - column) % self.q
             blocks = {row: self.blocks_before(at // self.nb, self.rank(row, other), n, distance) for row in range(self.p)}
             for row, done in blocks.items():
@@ -576,7 +576,7 @@ def solve(nb: int, p: int, q: int, pivots: Sequence[int], form: HplForm = HplFor
         last = (n - 1) // nb * nb
         swaps = made.swapped(last, n - last)
         for column in range(q):
-            made.update_columns(last, n - last, column, made.left(column, n), swaps)
+            made.update_columns(last, n - last, column, made.columns_left(column, n), swaps)
     made.substitute()
     made.lines[0].append("# mark end\n")
     for me, lines in enumerate(made.lines):
