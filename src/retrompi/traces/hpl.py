@@ -277,7 +277,7 @@ class _Solve:
         for row in range(self.p):
             self.update_one(at, width, self.rank(row, column), n)
 
-    def update_one(self, at: int, width: int, me: int, n: int, times: float = 1.0) -> None:
+    def update_one(self, at: int, width: int, me: int, n: float, times: float = 1.0) -> None:
         row = me // self.q
         below = local(self.n - at, at, self.nb, row, self.p) - (width if row == at // self.nb % self.p else 0)
         about = _rounded(n)
