@@ -78,7 +78,8 @@ lint: setup $(DEV)
 	@# mypy cannot see the folders that the build maps into the package: give it the package as it is installed
 	@rm -rf build/lint && mkdir -p build/lint/retrompi && cd build/lint/retrompi && \
 	  ln -s ../../../src/retrompi/* . && for d in models platforms scenarios validate cli; do ln -s ../../../$$d $$d; done
-	cd build/lint && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p retrompi
+	@# scripts of predictions import what lies beside them
+	cd build/lint && MYPYPATH=../../validate/predictions/applications ../../$(BIN)/mypy --config-file ../../pyproject.toml -p retrompi
 	@# every lab's reference.py has the same module name, so each is looked at by itself
 	cd build/lint && for f in ../../labs/*/reference.py; do ../../$(BIN)/mypy --config-file ../../pyproject.toml $$f || exit 1; done
 	@# the code of a paper is a package of its own, under a name that Python can import

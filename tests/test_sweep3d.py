@@ -162,13 +162,13 @@ def test_the_predictions_are_those_that_the_script_makes(monkeypatch: pytest.Mon
     script = importlib.import_module("swp_power2")
     with script.FILE.open(encoding="utf-8", newline="") as file:
         told = {row["id"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
-    assert list(told) == [f"SWP-{i:03}" for i in range(1, 9)]
+    assert [name for name in told if "/" not in name] == [f"SWP-{i:03}" for i in range(1, 9)]
     for case in script.CASES:
         for row in script.nominal(case):
             assert told[row.id]["nominal_s"] == f"{row.nominal_s:.4g}"
         alone = script.asked(case, "mpich", script.setting(None), (1, 1), **script.factors(case, None))
         assert script.times(alone, None)[1] == pytest.approx(case.processor_s, rel=1e-3)
-        elapsed = {name: float(told[f"SWP-{case.first + i:03}"]["nominal_s"]) for i, name in enumerate(script.OBSERVABLES)}
+        elapsed = {name: float(told[id]["nominal_s"]) for id, name in zip(script.named(case), script.OBSERVABLES, strict=True)}
         assert case.processor_s / 6 < elapsed["processor time of the master, MPI"] < elapsed["elapsed time, MPI"]
     for row in told.values():
         assert 0 < float(row["low_s"]) <= float(row["median_s"]) <= float(row["high_s"])

@@ -26,7 +26,9 @@ from retrompi.traces.sweep3d import sweep3d
 
 FILE = Path(__file__).parent / "swp-power2.csv"
 GRID = (2, 3)
-OBSERVABLES = ("elapsed time, MPI", "processor time of the master, MPI", "elapsed time, PVM", "processor time of the master, PVM")
+OBSERVABLES = ("elapsed time, MPI", "processor time of the master, MPI", "elapsed time, PVM", "processor time of the master, PVM",
+               "elapsed time, PVM over MPI")  # fmt: skip
+"""The rows of a case, and the ratio of two, which has no error of computation in it."""
 PVM = ("pvm.route=direct", "pvm.encoding=inplace")
 """What the program asks for (code: SWEEP3D 2.2b, msg_stuff.cpp)."""
 HOSTS = ("ibm-sp2-wide", "ibm-sp2-thin", "ibm-power2")
@@ -70,9 +72,9 @@ def setting(draw: int | None) -> Setting:
     return Setting(host, network, mpi, buffer, draw // 3 % 2 == 0, math.exp(rng.gauss(0, ELSEWHERE)))
 
 
-def asked(case: Case, model: str, at: Setting, grid: tuple[int, int], **factors: float) -> Question:
+def asked(case: Case, model: str, at: Setting, grid: tuple[int, int], computation: float = 1.0, half: float = 0.0) -> Question:
     p, q = grid
-    trace = sweep3d(case.side, case.side, case.side, p, q, case.mk, case.mmi, pvm=model == "pvm", **factors)
+    trace = sweep3d(case.side, case.side, case.side, p, q, case.mk, case.mmi, pvm=model == "pvm", computation=computation, half=half)
     sets = {"pvm": PVM, "mpich": (f"mpich.sockbuf={at.buffer}",)}.get(model) or user_space(model, at.host)
     return Question(model, f"{at.host}*{p * q}@{at.network}", Replay(trace), "distributed", overrides=list(sets) if p * q > 1 else [])
 
@@ -112,11 +114,12 @@ def values(case: Case, draw: int | None) -> list[float]:
     for model in (at.mpi, "pvm"):
         elapsed, computed = times(asked(case, model, at, GRID, **more), draw)
         found += [elapsed, elapsed if model in MODELS else computed]
-    return found
+    return [*found, found[2] / found[0]]
 
 
 def named(case: Case) -> list[str]:
-    return [f"SWP-{case.first + i:03}" for i in range(len(OBSERVABLES))]
+    rows = [f"SWP-{case.first + i:03}" for i in range(4)]
+    return [*rows, f"{rows[2]}/{rows[0]}"]
 
 
 def nominal(case: Case) -> list[Row]:
