@@ -121,8 +121,8 @@ def pace(result: Result, grid: tuple[int, int], n: int, nb: int, bcast: int) -> 
     for mark in result.marks:
         word, _, rest = str(mark["label"]).partition(" ")
         if rest:
-            panel, _, receiver = rest.partition(" ")
-            at[word, int(panel), int(receiver) if receiver else mark["rank"]] = mark["time_s"]
+            number, _, receiver = rest.partition(" ")
+            at[word, int(number), int(receiver) if receiver else mark["rank"]] = mark["time_s"]
     ahead, sent = dict[int, float](), list[tuple[float, float]]()
     block, swaps = dict[tuple[int, int], float](), dict[tuple[int, int], float]()
     for (word, panel, rank), updated in at.items():
