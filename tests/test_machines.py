@@ -16,7 +16,7 @@ from retrompi.base import paths
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.papers.sources import rows
 from retrompi.sim import simulate
-from retrompi.spec import composition, machines, platform_file, registry
+from retrompi.spec import composition, machines, origin, platform_file, registry
 from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
@@ -356,3 +356,12 @@ def test_more_ranks_than_processors_names_the_composition_that_has_enough(tmp_pa
     run = ("replay", str(trace), "-m", "wmpi", "-p", "nt4-p6-200*2@hub-10", "--mode", "block")
     told = retrompi("--store", str(tmp_path / "runs.db"), *run)
     assert "-p 'nt4-p6-200*4@hub-10' has a processor for each rank" in " ".join(told.err.split())
+
+
+def test_a_number_that_a_host_has_and_the_one_like_it_has_not_is_its_own() -> None:
+    """Every number of every host has an origin: draws of ``linux-k7-500`` need it, whose product's rate the host like it does not state."""
+    for name in HOSTS:
+        keys = machines.host(name).quantities
+        found = origin.of_platform(registry.platform(name), [f"{registry.platform(name).hosts[0].name}.{key}" for key in keys])
+        assert len(found) == len(keys)
+    assert origin.of_platform(registry.platform("linux-k7-500"), ["n1.gemm_rate"])["n1.gemm_rate"].path == "linux-k7-500.gemm_rate"

@@ -155,7 +155,7 @@ def _of_machine(machine: machines.Machine, key: str, beside: Path | None) -> Ori
         return Origin(f"{name}.{key}", q.high / root.high if q.high and root.high else 1.0)
     if machine.like:
         other = machines.host(machine.like, _root(machine, beside))
-        if other.quantities[key] == q:
+        if other.quantities.get(key) == q:
             return _of_machine(other, key, beside)
     return Origin(f"{machine.name}.{key}")
 

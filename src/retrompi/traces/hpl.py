@@ -1,9 +1,15 @@
 """HPL, the Linpack benchmark for distributed memory: the calls of its solve, generated for a grid of processes.
 
-The solve is that of HPL 1.0 and 2.x (pdgesv without look-ahead and pdtrsv; doc: netlib's hpl, src/pgesv, src/pfact, src/comm): a recursive,
-right-looking factorisation of a panel by the processes of one column, with a binary exchange for each pivot; the panel along an
-increasing ring; the row swaps "spread and roll" among the processes of a column; the update; and the backward substitution. Messages
-are those of a recording, call by call (tests/test_hpl.py), but for the polls with which a process waits for the panel: it receives.
+The solve is that of HPL 1.0 and 2.x (pdgesv and pdtrsv; doc: netlib's hpl, src/pgesv, src/pfact, src/comm): a recursive, right-looking
+factorisation of a panel by the processes of one column, with a binary exchange for each pivot; the panel along a row by one of six ways;
+the row swaps "spread and roll" among the processes of a column; the update; and the backward substitution. Messages are those of a
+recording, call by call (tests/test_hpl.py), but for the polls with which a process waits for the panel: it receives.
+
+With look-ahead a process that has the next panel's columns updates and factors them first, and the others poll for that panel while they
+update, a block of columns at a time. When a poll finds it is the machine's doing, which a list of calls cannot hold: it is stated
+(``found``), and a caller that simulates moves it to where the panel's sender has called. Marks of each rank say when: ``update K``,
+``swapped K``, ``updated K`` around its update before panel K, ``panel K`` and ``passed K`` around its part of the panel's broadcast, and
+``give K RANK`` before it sends the panel on.
 
 Computation is stated as kernels (docs/computation.md). Which rows are swapped follows from the pivots: of a matrix of random numbers each
 is one of the rows that are left.
@@ -12,19 +18,35 @@ is one of the rows that are left.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
 from retrompi.traces.generate import GENERATORS, Generator
 from retrompi.traces.making import trace_of_lines
 
-__all__ = ["hpl", "local", "solve"]
+__all__ = ["BROADCASTS", "HplForm", "hpl", "local", "neighbours", "solve"]
 
 PIVOT_TAG, PANEL_TAG, LAST_PANEL_TAG = 1001, 2001, 3000
 SOLVE_TAG, LAST_SOLVE_TAG, COLLECTIVE_TAG = 3001, 4000, 9001
 MOST_ROWS = 1 << 20
 WORD = 8
+BROADCASTS = ("1rg", "1rM", "2rg", "2rM", "Lng", "LnM")
+"""The ways of a panel along its row, by their numbers and names in HPL.dat: increasing ring, two rings, spread and roll ("long"), each also
+modified so that the process which factors the next panel has it first and passes nothing on."""
+
+
+class HplForm(NamedTuple):
+    """How a solve is done, of HPL.dat's choices. ``nbmin``: columns at which the recursion of the panel ends. ``bcast``: of `BROADCASTS`.
+
+    ``depth``: panels of look-ahead, 0 or 1. ``found``: (panel, rank, blocks of the update) -> blocks done when the panel is found.
+    """
+
+    nbmin: int = 4
+    bcast: int = 0
+    depth: int = 0
+    found: Callable[[int, int, int], int] = lambda panel, rank, blocks: blocks // 2
 
 
 def local(count: int, start: int, block: int, me: int, processes: int) -> int:
@@ -43,11 +65,28 @@ def _rounded(length: float) -> int:
     return max(1, int(length / digits + 0.5) * digits)
 
 
+def neighbours(bcast: int, columns: int, distance: int) -> tuple[int | None, list[int]]:
+    """In one or two rings: from which distance the process ``distance`` columns behind the panel's has it, and to which it gives it."""
+    modified, second = bcast % 2 == 1, (columns + 1) // 2 if bcast >= 2 else columns
+    if distance == 0:
+        after = [1]
+        if modified and columns > 2 and second != 2:
+            after.append(2)
+        if second < columns and columns > 2:
+            after.append(second)
+        return None, after
+    if bcast >= 2 and columns == 2:
+        return 0, []
+    source = 0 if distance in (1, second) or (modified and distance == 2) else distance - 1
+    last = distance + 1 in (second, columns) or (modified and distance == 1)
+    return source, [] if last else [distance + 1]
+
+
 class _Solve:
     """The lines of every rank of a ``p`` x ``q`` grid, numbered by rows."""
 
-    def __init__(self, n: int, nb: int, p: int, q: int, nbmin: int, pivots: Sequence[int]) -> None:
-        self.n, self.nb, self.p, self.q, self.nbmin, self.pivots = n, nb, p, q, nbmin, pivots
+    def __init__(self, nb: int, p: int, q: int, pivots: Sequence[int], form: HplForm) -> None:
+        self.n, self.nb, self.p, self.q, self.nbmin, self.pivots, self.form = len(pivots), nb, p, q, form.nbmin, pivots, form
         self.lines: list[list[str]] = [[f"{me} init\n"] for me in range(p * q)]
 
     def rank(self, row: int, column: int) -> int:
@@ -135,38 +174,161 @@ class _Solve:
                 other = ((distance ^ (1 << step)) + owner) % self.p
                 self.exchange(self.rank(row, column), self.rank(other, column), PIVOT_TAG, sent, received)
 
+    # --- the panel to its row ----------------------------------------------------------------------------------------------
+
+    def panel_doubles(self, at: int, width: int, row: int) -> int:
+        below = local(self.n - at, at, self.nb, row, self.p) - (width if row == at // self.nb % self.p else 0)
+        return max(0, below) * width + width * width + width + 1
+
     def broadcast(self, at: int, width: int, tag: int) -> None:
-        """The factored panel along an increasing ring from its column, in every row."""
-        root, owner = at // self.nb % self.q, at // self.nb % self.p
+        """The factored panel from its column to the others, in every row."""
         for row in range(self.p if self.q > 1 else 0):
-            below = local(self.n - at, at, self.nb, row, self.p) - (width if row == owner else 0)
-            size = WORD * (max(0, below) * width + width * width + width + 1)
-            for step in range(self.q):
-                column = (root + step) % self.q
-                me, after, before = (self.rank(row, (column + k) % self.q) for k in (0, 1, -1))
-                if step:
-                    self.say(me, f"recv {before} {tag} {size} 6")
-                if step < self.q - 1:
-                    self.say(me, f"send {after} {tag} {size} 6")
+            for distance in range(self.q):
+                self.pass_on(at, width, tag, row, distance)
+
+    def pass_on(self, at: int, width: int, tag: int, row: int, distance: int) -> None:
+        """What the process ``distance`` columns behind the panel's does for its broadcast: HPL_bcast, with its receive where it polls."""
+        if self.q == 1:
+            return
+        doubles, root = self.panel_doubles(at, width, row), at // self.nb % self.q
+
+        def rank(d: int) -> int:
+            return self.rank(row, (root + d) % self.q)
+
+        if self.form.bcast >= 4:
+            modified = self.form.bcast == 5
+            if modified and distance <= 1:  # all of it to the next, which is left out of the rest
+                self.whole(rank(distance), rank(1 - distance), tag, doubles, "Ssend" if distance == 0 else "recv")
+            if not modified or (distance != 1 and self.q > 2):
+                members = [rank(d) for d in range(self.q) if not (modified and d == 1)]
+                self.spread_and_roll(members, max(0, distance - 1) if modified else distance, tag, doubles)
+            return
+        source, targets = neighbours(self.form.bcast, self.q, distance)
+        if source is not None:
+            self.whole(rank(distance), rank(source), tag, doubles, "recv")
+        for d in targets:
+            if self.form.depth:
+                self.mark(rank(distance), f"give {at // self.nb} {rank(d)}")
+            self.whole(rank(distance), rank(d), tag, doubles, "send")
+
+    def whole(self, me: int, other: int, tag: int, doubles: int, call: str) -> None:
+        self.say(me, f"{call} {other} {tag} {WORD * doubles} 6")
+
+    def spread_and_roll(self, members: Sequence[int], place: int, tag: int, doubles: int) -> None:
+        """A panel in pieces: spread along a binary tree from the first of ``members``, and rolled around their ring (HPL_bcast_blong)."""
+        size, me = len(members), members[place]
+        count = max(doubles // size, 1)
+        mask = step = 1
+        k = size - 1
+        while k > 1:
+            k, step, mask = k >> 1, step << 1, (mask << 1) + 1
+        far, index = place, step
+        while step > 0:
+            mask ^= step
+            if place & mask == 0:
+                wanted = doubles - index * count
+                if index + step < size:
+                    wanted = min(wanted, step * count)
+                other = place ^ step
+                if place & step:
+                    self.whole(me, members[other], tag, max(0, wanted), "recv")
+                elif other < size:
+                    self.whole(me, members[other], tag, max(0, wanted), "Ssend")
+            if far < step:
+                step >>= 1
+                index -= step
+            else:
+                far -= step
+                step >>= 1
+                index += step
+
+        def piece(i: int) -> int:
+            begin = i * count
+            return max(0, min(doubles, doubles if i == size - 1 else begin + count) - begin)
+
+        for k in range(size - 1):
+            half = k >> 1
+            if (place + k) & 1:
+                sent, received, other = (place + half) % size, (place - half - 1) % size, members[place - 1]
+            else:
+                sent, received, other = (place - half) % size, (place + half + 1) % size, members[(place + 1) % size]
+            self.whole(me, other, tag, piece(sent), "ISsend")
+            self.whole(me, other, tag, piece(received), "recv")
+            self.say(me, f"wait {me} {other} {tag}")
 
     # --- row swaps and update ----------------------------------------------------------------------------------------------
 
+    def columns_left(self, column: int, start: int) -> int:
+        """Columns from ``start`` on of a process, the right-hand side among them."""
+        return local(self.n + 1 - start, start, self.nb, column, self.q)
+
     def update(self, at: int, width: int) -> None:
-        owner = at // self.nb % self.p
-        lengths, order = self.swapped(at, width)
+        """By the panel at ``at``, of all columns behind it."""
+        swaps = self.swapped(at, width)
         for column in range(self.q):
-            n = local(self.n + 1 - at, at, self.nb, column, self.q) - (width if column == at // self.nb % self.q else 0)
+            n = self.columns_left(column, at) - (width if column == at // self.nb % self.q else 0)
+            self.update_columns(at, width, column, n, swaps)
+
+    def update_columns(self, at: int, width: int, column: int, n: int, swaps: tuple[list[int], list[int]]) -> None:
+        if n <= 0:
+            return
+        if self.p > 1:
+            self.swap(column, at // self.nb % self.p, n, *swaps)
+        for row in range(self.p):
+            self.update_one(at, width, self.rank(row, column), n)
+
+    def update_one(self, at: int, width: int, me: int, n: float, times: float = 1.0) -> None:
+        row = me // self.q
+        below = local(self.n - at, at, self.nb, row, self.p) - (width if row == at // self.nb % self.p else 0)
+        about = _rounded(n)
+        self.compute(me, "copy", 2 * width * n / self.p, times)
+        self.compute(me, f"trsm:order={width}", n, times)
+        self.compute(me, f"gemm:n={about},k={width}", below, n / about * times)
+
+    def ahead(self, at: int, width: int, tag: int) -> None:
+        """A step of look-ahead: the panel at ``at`` is updated and factored, then passed on while the rest is updated (HPL_pdgesvK2)."""
+        before, column = at - self.nb, at // self.nb % self.q
+        swaps = self.swapped(before, self.nb)
+        self.update_columns(before, self.nb, column, width, swaps)
+        self.factor(at, width)
+        for other in range(self.q):
+            n = self.columns_left(other, at) - (width if other == column else 0)
+            distance = (other - column) % self.q
+            blocks = {row: self.blocks_before(at // self.nb, self.rank(row, other), n, distance) for row in range(self.p)}
+            for row, done in blocks.items():
+                me = self.rank(row, other)
+                self.mark(me, f"update {at // self.nb}")
+                if done == 0:
+                    self.take_panel(at, width, tag, me, distance)
             if n <= 0:
                 continue
             if self.p > 1:
-                self.swap(column, owner, n, lengths, order)
-            for row in range(self.p):
-                me = self.rank(row, column)
-                below = local(self.n - at, at, self.nb, row, self.p) - (width if row == owner else 0)
-                self.compute(me, "copy", 2 * width * n / self.p)
-                self.compute(me, f"trsm:order={width}", n)
-                about = _rounded(n)
-                self.compute(me, f"gemm:n={about},k={width}", below, n / about)
+                self.swap(other, before // self.nb % self.p, n, *swaps)
+            for row, done in blocks.items():
+                me = self.rank(row, other)
+                self.mark(me, f"swapped {at // self.nb}")
+                first = min(done * self.nb, n)
+                if done:
+                    self.update_one(before, self.nb, me, first / done, done)
+                    self.take_panel(at, width, tag, me, distance)
+                if n > first:
+                    self.update_one(before, self.nb, me, n - first)
+                self.mark(me, f"updated {at // self.nb}")
+
+    def blocks_before(self, panel: int, rank: int, n: int, distance: int) -> int:
+        """Blocks of ``n`` columns that a process has updated when it finds the panel; none by which the panel's column or "long" waits."""
+        if n <= 0 or distance == 0 or self.form.bcast >= 4:
+            return 0
+        blocks = -(-n // self.nb)
+        return min(max(self.form.found(panel, rank, blocks), 0), blocks)
+
+    def take_panel(self, at: int, width: int, tag: int, me: int, distance: int) -> None:
+        self.mark(me, f"panel {at // self.nb}")
+        self.pass_on(at, width, tag, me // self.q, distance)
+        self.mark(me, f"passed {at // self.nb}")
+
+    def mark(self, me: int, label: str) -> None:
+        self.lines[me].append(f"# {me} mark {label}\n")
 
     def swapped(self, at: int, width: int) -> tuple[list[int], list[int]]:
         """Ends of the parts of the swapped rows by place in the order of processes, and that order (HPL_plindx10, HPL_logsort)."""
@@ -370,32 +532,51 @@ class _Solve:
             step >>= 1
 
 
-def hpl(n: int, nb: int, p: int, q: int, nbmin: int = 4, seed: int = 1) -> Trace:
-    """HPL's solve of order ``n`` in blocks of ``nb`` on a grid of ``p`` x ``q`` processes, numbered by rows, without look-ahead.
+def hpl(
+    n: int, nb: int, p: int, q: int, nbmin: int = 4, seed: int = 1, *, bcast: int = 0, depth: int = 0, found: float = 0.5
+) -> Trace:
+    """HPL's solve of order ``n`` in blocks of ``nb`` on a grid of ``p`` x ``q`` processes, numbered by rows.
 
     Rank 0 has the marks ``begin`` and ``end``, between which the benchmark takes its time. ``nbmin``: columns at which the recursion of the
-    panel ends. The pivots are drawn with ``seed``. ``p`` is a power of two. Raises UsageError.
+    panel ends. The pivots are drawn with ``seed``. ``bcast``: way of a panel along its row, as in HPL.dat (0 increasing ring, 1 modified,
+    2 two rings, 3 modified, 4 spread and roll, 5 modified). ``depth``: 1 with look-ahead; ``found`` is then the share of an update after
+    which a process finds the next panel. ``p`` is a power of two. Raises UsageError.
     """
-    _check(n, nb, p, q, nbmin)
+    if not 0 <= found <= 1:
+        raise UsageError("hpl's found is a share, 0 to 1", code="out-of-range")
+    form = HplForm(nbmin, bcast, depth, lambda panel, rank, blocks: round(found * blocks))
+    _check(n, nb, p, q, form)
     rng = random.Random(seed)
-    return solve(nb, p, q, [rng.randrange(i, n) for i in range(n)], nbmin)
+    return solve(nb, p, q, [rng.randrange(i, n) for i in range(n)], form)
 
 
-def solve(nb: int, p: int, q: int, pivots: Sequence[int], nbmin: int = 4) -> Trace:
+def solve(nb: int, p: int, q: int, pivots: Sequence[int], form: HplForm = HplForm()) -> Trace:  # noqa: B008  a frozen value
     """As `hpl`, with the pivots of a matrix: the row that is exchanged with each row in turn. Raises UsageError."""
     n = len(pivots)
-    _check(n, nb, p, q, nbmin)
+    _check(n, nb, p, q, form)
     if any(not i <= to < n for i, to in enumerate(pivots)):
         raise UsageError("hpl exchanges each row with one at or below it", code="out-of-range")
-    made = _Solve(n, nb, p, q, nbmin, pivots)
+    made = _Solve(nb, p, q, pivots, form)
     made.lines[0].append("# mark begin\n")
+    ahead = form.depth > 0 and q > 1  # HPL looks ahead only where there are other columns
     tag = PANEL_TAG
     for at in range(0, n, nb):
         width = min(nb, n - at)
-        made.factor(at, width)
-        made.broadcast(at, width, tag)
-        made.update(at, width)
+        if ahead and at:
+            made.ahead(at, width, tag)
+        else:
+            made.factor(at, width)
+            made.broadcast(at, width, tag)
+            if not ahead:
+                made.update(at, width)
+            else:
+                tag += 1  # of the panel that HPL makes before it begins
         tag = PANEL_TAG if tag + 1 > LAST_PANEL_TAG else tag + 1
+    if ahead:
+        last = (n - 1) // nb * nb
+        swaps = made.swapped(last, n - last)
+        for column in range(q):
+            made.update_columns(last, n - last, column, made.columns_left(column, n), swaps)
     made.substitute()
     made.lines[0].append("# mark end\n")
     for me, lines in enumerate(made.lines):
@@ -403,11 +584,13 @@ def solve(nb: int, p: int, q: int, pivots: Sequence[int], nbmin: int = 4) -> Tra
     return trace_of_lines("hpl", made.lines)
 
 
-def _check(n: int, nb: int, p: int, q: int, nbmin: int) -> None:
-    if min(n, nb, p, q, nbmin) < 1 or nb > n or n > MOST_ROWS:
+def _check(n: int, nb: int, p: int, q: int, form: HplForm) -> None:
+    if min(n, nb, p, q, form.nbmin) < 1 or nb > n or n > MOST_ROWS:
         raise UsageError(f"hpl needs n from 1 to {MOST_ROWS}, nb at most n, and p, q and nbmin from 1 on", code="out-of-range")
     if p & (p - 1):
         raise UsageError(f"hpl generates grids whose rows are a power of two, not {p}", code="out-of-range")
+    if not 0 <= form.bcast < len(BROADCASTS) or form.depth not in (0, 1):
+        raise UsageError("hpl has the broadcasts 0 to 5 of HPL.dat and looks ahead by 0 or 1 panels", code="out-of-range")
 
 
 GENERATORS["hpl"] = Generator(hpl, rule="no bytes are counted; HPL's rate is (2/3 n^3 + 3/2 n^2) operations in the time between its marks")

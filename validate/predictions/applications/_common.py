@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from retrompi.papers import predictions
 from retrompi.sim import simulate
+from retrompi.sim.result import Result
 from retrompi.spec.question import Question
 from retrompi.studies.uncertainty import Spec
 
@@ -33,30 +34,50 @@ class Row(NamedTuple):
     high_s: float = math.nan
 
 
-def seconds_of(question: Question) -> float:
+def seconds(result: Result) -> float:
     """Between the marks of the program."""
-    at = {row["label"]: row["time_s"] for row in simulate.run(question).marks}
+    at = {row["label"]: row["time_s"] for row in result.marks}
     return at["end"] - at["begin"]
+
+
+def seconds_of(question: Question) -> float:
+    return seconds(simulate.run(question))
+
+
+def ends(values: Sequence[float]) -> tuple[float, float, float]:
+    """The interval of the draws' values: (low, median, high)."""
+    low, median, high = (predictions.quantile(values, q) for q in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2))
+    return low, median, high
 
 
 def with_intervals(rows: Iterable[Row], told: Mapping[str, Sequence[float]]) -> list[Row]:
     """The rows with the quantiles of the draws' values by id."""
     found = []
     for row in rows:
-        low, median, high = (predictions.quantile(list(told[row.id]), q) for q in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2))
+        low, median, high = ends(told[row.id])
         found.append(row._replace(low_s=low, median_s=median, high_s=high))
     return found
 
 
+def values(numbers: Iterable[float]) -> list[str]:
+    """As the files have them; one that is not known is empty."""
+    return ["" if math.isnan(value) else f"{value:.4g}" for value in numbers]
+
+
 def csv_line(row: Row) -> str:
-    return ",".join([*map(str, row[:4]), *("" if math.isnan(value) else f"{value:.4g}" for value in row[4:])])
+    return ",".join([*map(str, row[:4]), *values(row[4:])])
 
 
 def write(file: Path, title: str, note: str, rows: Sequence[Row], unit: str = "s") -> None:
     """``title``: of the first line; ``note``: behind the draws; ``unit``: of the values, if it is not seconds."""
     draws = 0 if all(math.isnan(row.low_s) for row in rows) else DRAWS
-    about = [f"# {key}: {value}" for key, value in predictions.stamps().items()]
-    head = [f"# {title}", *about, f"# draws: {draws}, seed: {SEED}, level: {LEVEL}; {note}",
-            ",".join(name.removesuffix("_s") + f"_{unit}" if name.endswith("_s") else name for name in Row._fields)]  # fmt: skip
-    file.write_text("\n".join([*head, *map(csv_line, rows)]) + "\n", encoding="utf-8")
-    print(f"{file.name}: {len(rows)} rows, {datetime.now(UTC):%H:%M} UTC")
+    columns = [name.removesuffix("_s") + f"_{unit}" if name.endswith("_s") else name for name in Row._fields]
+    write_lines(file, title, f"draws: {draws}, seed: {SEED}, level: {LEVEL}; {note}", [",".join(columns), *map(csv_line, rows)])
+
+
+def write_lines(file: Path, title: str, drawn: str, lines: Sequence[str]) -> None:
+    """Below the title, what says which code made the lines, and what was drawn."""
+    about = [f"{key}: {value}" for key, value in predictions.stamps().items()]
+    head = [f"# {line}" for line in (title, *about, drawn)]
+    file.write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
+    print(f"{file.name}: {len(lines) - 1} rows, {datetime.now(UTC):%H:%M} UTC", flush=True)
