@@ -259,6 +259,16 @@ CUT_OFF: list[Any] = [
              ("finalize",), ("isend 2 0 1500 0",), ("isend 5 0 9000 0", "isend 0 0 9000 0", "isend 1 0 9000 0", "isend 2 0 9000 0"),
              ("isend 0 0 9000 0",)), (("platform.link.access", "csma-cd"),), seed=14,
             failures=("link n1@0.51028214574s..0.510630752897s",)),
+    # A frame that has passed and not arrived is cut off, and with it the one that had begun behind it.
+    Program("ntmpich", "nt4-p6-200*6@hub-100", (0, 1, 2, 3, 4, 5),
+            (("isend 1 0 20000 0", "isend 2 0 20000 0", "isend 3 0 20000 0", "isend 5 0 20000 0"),
+             ("isend 2 0 9000 0", "isend 3 0 9000 0", "isend 4 0 9000 0"),
+             ("isend 4 0 4000 0", "isend 5 0 4000 0", "isend 0 0 4000 0", "isend 1 0 4000 0"),
+             ("isend 4 0 4000 0", "isend 5 0 4000 0", "isend 0 0 4000 0", "isend 1 0 4000 0", "isend 2 0 4000 0"),
+             ("isend 5 0 9000 0", "isend 0 0 9000 0", "isend 1 0 9000 0", "isend 3 0 9000 0"),
+             ("isend 0 0 1500 0", "isend 1 0 1500 0", "isend 2 0 1500 0", "isend 3 0 1500 0", "isend 4 0 1500 0")),
+            (("platform.link.latency", "x10"), ("platform.link.access", "csma-cd")), seed=35,
+            failures=("link n6@0.065206212482s..0.0684460530546s",)),
 ]  # fmt: skip
 
 

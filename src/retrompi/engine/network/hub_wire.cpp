@@ -145,7 +145,7 @@ class HubWire final : public RoutedWire, HubParts {
       ++flows_[slot].gen;
       ++m.passing;
       m.current.slot = kNone;
-      if (m.start < loop_.now) m.free = std::min(m.end, loop_.now);
+      if (m.start < loop_.now) m.free = loop_.now;
       return;
     }
     std::erase_if(m.offers, [slot](const Offer& o) { return o.slot == slot; });
@@ -178,7 +178,7 @@ class HubWire final : public RoutedWire, HubParts {
     m.end = start + passing_of(f.bytes).ps;
     carried_[o.slot] = {m.start, m.end};
     const uint32_t medium = medium_of(o.slot);
-    if (passes_by_itself()) agenda_.push({m.end, f.order, medium + static_cast<uint32_t>(media_.size()), ++m.passing});
+    if (passes_by_itself()) agenda_.push({std::max(m.end, loop_.now), f.order, medium + static_cast<uint32_t>(media_.size()), ++m.passing});
     tell(o.slot, start + whole(f.bytes / rate_ + latency_));
     fetch(f);
   }
@@ -189,7 +189,7 @@ class HubWire final : public RoutedWire, HubParts {
     if (line.size() > 1) fetch_lines(&flows_[line[1]], 2);
   }
   /// Whether the end of a frame is an event of its own, before its arrival.
-  [[nodiscard]] bool passes_by_itself() const { return failing_ && !collides_; }
+  [[nodiscard]] bool passes_by_itself() const { return failing_; }
   /// How long so many bytes take the medium.
   [[nodiscard]] Charge passing_of(double bytes) const {
     Charge c = std::max<Ps>(1, whole(bytes / rate_));
@@ -280,9 +280,7 @@ class HubWire final : public RoutedWire, HubParts {
     for (const uint32_t slot : slots) {
       Station& s = stations_[static_cast<size_t>(flows_[slot].from)];
       if (s.offered && s.line.front() == slot) {
-        const MediumState& m = media_[medium_of(slot)];
-        const bool has_passed = m.current.slot == slot && m.end <= loop_.now;  // and not arrived
-        s.free = std::max(s.free, has_passed ? m.end : loop_.now);
+        s.free = std::max(s.free, loop_.now);
         retract(slot);
       }
       std::erase(s.line, slot);
