@@ -116,6 +116,11 @@ class Loop {
   [[nodiscard]] bool no_event_until(Ps t) const {
     return t < external_event && t < next_time() && t < next_turn_ && t <= limit && !stopped;
   }
+  void move_clock(Ps t) {
+    assert(no_event_until(t));
+    now = t;
+    running_ = UINT64_MAX;  // all that was to happen by then has happened
+  }
   [[nodiscard]] bool finished() const { return stopped || now > limit; }
   /// Whether what happens at `t` is past the limit; the clock then stands there.
   bool ends_before(Ps t) {
