@@ -23,6 +23,7 @@ from retrompi.reference.programs import Program, compare_programs, drawn, shrunk
 from retrompi.spec import registry
 from retrompi.spec.cojobs import JobSpec
 from retrompi.spec.question import Beside, Question, Replay, pingpong
+from retrompi.traces import generate
 
 
 def _equal(model: str, platform: str, workload: Any, mode: Any = "distributed", **options: Any) -> str:
@@ -41,6 +42,16 @@ def test_a_pingpong_of_a_model_on_its_own_machine(model: str) -> None:
 @for_each("fidelity", ("curve", "loggp"))
 def test_the_laws_below_the_mechanism(fidelity: str) -> None:
     assert _equal("wmpi", "nt-pair", pingpong([0, 1000], 2), "shared", fidelity=fidelity) == "completed"
+
+
+@for_each("cores, timeout, kind", [(1, "500ms", "hub"), (1, "60ms", "hub"), (2, "100ms", "hub"), (1, "60ms", "switch")])
+def test_frames_that_a_host_only_takes_in_are_left_out_on_a_crowded_wire(cores: int, timeout: str, kind: str) -> None:
+    """Datagrams of several frames that are sent again while they wait: most frames find a host that nobody uses, and some do not."""
+    overrides = [f"wmpi.udp_timeout={timeout}", f"platform.host.cores={cores}", f"platform.link.kind={kind}"]
+    question = Question("wmpi", "nt-cluster*8", Replay(generate.halo2d(4, 2, 8192, 2, periodic=True)), "distributed", overrides)
+    engine, _, what = compared(question)
+    assert not what, what
+    assert engine["outcome"] == "completed"
 
 
 @for_each("rank0, rank1, outcome", [

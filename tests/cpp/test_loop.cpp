@@ -35,6 +35,22 @@ TEST_F(EventLoop, RunsByTimeAndAmongEqualTimesInTheOrderOfScheduling) {
   EXPECT_EQ(loop.executed(), 4U);
 }
 
+// What is left out would have scheduled something for 11 before `a` schedules `z` for it.
+TEST_F(EventLoop, KeepsThePlaceOfWhatAnEventThatIsLeftOutWouldHaveScheduled) {
+  Loop::Turn turn;
+  loop.leave_out(10, 11, turn);
+  EXPECT_FALSE(loop.no_event_until(10));
+  loop.schedule(10, callback<&EventLoop::say_and_schedule>(*this, 'a'));
+  EXPECT_EQ(turn.next, 0U);
+  loop.step();
+  ASSERT_NE(turn.next, 0U);
+  EXPECT_FALSE(loop.past(11, turn.next));
+  loop.schedule_reserved(11, turn.next, callback<&EventLoop::say>(*this, static_cast<uint64_t>('k')));
+  run();
+  EXPECT_EQ(said, "axykz");
+  EXPECT_TRUE(loop.past(11, turn.next));
+}
+
 TEST_F(EventLoop, RunsWhatIsScheduledForThePresentBeforeTimeGoesOn) {
   loop.schedule(10, callback<&EventLoop::say_and_schedule>(*this, 'a'));
   at(10, 'b');

@@ -49,6 +49,8 @@ class EventHeap {
     }
     sift_up(i, e);
   }
+  /// 1 or 0.
+  static size_t before(const E& a, const E& b) { return static_cast<size_t>(key(a) < key(b)); }
   /// Whether every event comes before its children.
   [[nodiscard]] bool is_heap() const {
     for (size_t i = 1; i < v_.size(); ++i)
@@ -60,8 +62,6 @@ class EventHeap {
   static constexpr size_t kMany = size_t{1} << 16;
   /// Time and sequence number in one: compared by a subtraction with a borrow, in half the instructions of two comparisons.
   static __int128 key(const E& e) { return (static_cast<__int128>(e.t.count()) << 64) | e.order; }
-  /// 1 or 0.
-  static size_t before(const E& a, const E& b) { return static_cast<size_t>(key(a) < key(b)); }
   void sift_up(size_t i, const E& e) {
     while (i > 0) {
       const size_t parent = (i - 1) / 4;

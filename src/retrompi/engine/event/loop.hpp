@@ -116,6 +116,11 @@ class Loop {
   [[nodiscard]] bool no_event_until(Ps t) const {
     return t < external_event && t < next_time() && t < next_turn_ && t <= limit && !stopped;
   }
+  void move_clock(Ps t) {
+    assert(no_event_until(t));
+    now = t;
+    running_ = UINT64_MAX;  // all that was to happen by then has happened
+  }
   [[nodiscard]] bool finished() const { return stopped || now > limit; }
   /// Whether what happens at `t` is past the limit; the clock then stands there.
   bool ends_before(Ps t) {
@@ -128,16 +133,18 @@ class Loop {
   /// when only passive events are left: whether a process has anything to do.
   bool run(Outside& outside, const std::function<bool()>& could_act) {
     while (!finished()) {
-      // At one time, what happens on the hosts comes first.
-      const Ps links = external_event;
-      if (left_out_until_ > now && (empty() || only_passive())) {
-        left_out_until_ = -1;
-        settle();
-        continue;
+      if (only_passive()) [[unlikely]] {
+        if (left_out_until_ > now) {
+          left_out_until_ = -1;
+          settle();
+          continue;
+        }
+        if (!empty() && next_time() <= external_event && !outside.under_way() && !could_act()) return true;
       }
-      if (!empty() && next_time() <= links) {
-        if (only_passive() && !outside.under_way() && !could_act()) return true;
-        if (ends_before(next_time())) break;
+      // At one time, what happens on the hosts comes first.
+      const Ps hosts = next_time(), links = external_event;
+      if (hosts <= links && (hosts != kNever || !empty())) {
+        if (ends_before(hosts)) break;
         step();
       } else if (links == kNever) {
         return true;
@@ -165,11 +172,12 @@ class Loop {
         present_begin_ = 0;
       }
     } else {
-      assert(queue_.front().t >= now);  // time does not run back
-      running_ = queue_.front().order >> 1;
-      take_turns(queue_.front().t, running_);
-      now = queue_.front().t;
-      c = queue_.front().call;
+      const Event& e = queue_.front();
+      assert(e.t >= now);  // time does not run back
+      running_ = e.order >> 1;
+      take_turns(e.t, running_);
+      now = e.t;
+      c = e.call;
       queue_.pop();
     }
     assert(c.passive || active_ > 0);

@@ -395,11 +395,15 @@ void Host::record_coming() {
   anatomy.critical.order(acts_, loop.cause);
 }
 
-void Host::start_kernel(Core& c) {
+void Host::begin_kernel_work(Core& c) {
   c.kernel_since = loop.now;
   kernel_.need = kjobs_.front().cost.ps;
   kernel_.memory = kjobs_.front().memory;
   if (anatomy.critical.on) kernel_.point = anatomy.critical.join(anatomy.critical.join(loop.cause, kjobs_.front().point), kernel_.end);
+}
+
+void Host::start_kernel(Core& c) {
+  begin_kernel_work(c);
   if (kernel_.memory > 0) ++using_memory_;
   start_kernel_clock();
   if (kernel_.memory > 0) reshare(nullptr);
@@ -419,6 +423,30 @@ void Host::start_kernel_clock() {
 void Host::on_kernel(uint32_t gen) {
   if (gen != kernel_.gen) return;
   Core& c = cores_[0];
+  do end_kernel_work(c);
+  while (!kjobs_.empty() && goes_on(c));
+  if (!kjobs_.empty()) return start_kernel(c);
+  c.kernel_busy = false;
+  if (!c.running) return dispatch(0);
+  // A thread that became ready meanwhile may outrank the interrupted one.
+  if (others_ready(c.running->prio_ + 1, 0)) return preempt(0, true);
+  go(*c.running);
+  if (others_ready(0, 0)) arm(0);
+}
+
+/// Whether the next work of the kernel ends before anything else happens anywhere: then it has, without an event.
+bool Host::goes_on(Core& c) {
+  const KernelJob& next = kjobs_.front();
+  const Ps end = loop.now + next.cost.ps;
+  if (own_kjobs_ == 0 || next.memory > 0 || !loop.no_event_until(end)) return false;
+  begin_kernel_work(c);
+  kernel_.slow = 1;
+  loop.move_clock(end);
+  return true;
+}
+
+/// The first work of the kernel is done.
+void Host::end_kernel_work(Core& c) {
   assert(c.kernel_busy && !kjobs_.empty());
   if (kernel_.memory > 0) {
     kernel_.memory = 0;
@@ -438,13 +466,6 @@ void Host::on_kernel(uint32_t gen) {
   loop.remove_pending(job.owner);
   job.done();
   loop.cause = here;
-  if (!kjobs_.empty()) return start_kernel(c);
-  c.kernel_busy = false;
-  if (!c.running) return dispatch(0);
-  // A thread that became ready meanwhile may outrank the interrupted one.
-  if (others_ready(c.running->prio_ + 1, 0)) return preempt(0, true);
-  go(*c.running);
-  if (others_ready(0, 0)) arm(0);
 }
 
 /// The critical path over kernel work that is done, and over its interruption of a thread.

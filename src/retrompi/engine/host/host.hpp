@@ -341,6 +341,9 @@ class Host {
   [[nodiscard]] Charge context_switch() const { return charge(host_number::dispatch); }
   void settle_left_out();
   void start_kernel(Core& c);
+  [[nodiscard]] bool goes_on(Core& c);
+  void begin_kernel_work(Core& c);
+  void end_kernel_work(Core& c);
   void start_kernel_clock();
   void extend_over(const KernelJob& job);
   void begin(Thread& t, const Core& c);

@@ -31,7 +31,7 @@ Thread::Await Thread::run(Charge charge, Stage s, double memory) {
   if (!host_.memory_is_shared()) memory = 0;
   if (host_.undisturbed(*this, host_.loop.now + ps) && !(memory > 0 && host_.using_memory_ > 0) && ++skipped_ < kMostSkipped) {
     // Nothing could observe the elapsed time: no event, and the coroutine continues at once.
-    Ps& now = host_.loop.now;
+    const Ps now = host_.loop.now;
     used_ += ps;
     if (host_.anatomy.log) {
       want_ = s;
@@ -41,8 +41,8 @@ Thread::Await Thread::run(Charge charge, Stage s, double memory) {
       host_.loop.cause = point_ = host_.anatomy.critical.charge(point_, charge.bill);
     }
     if (host_.anatomy.on) host_.anatomy.current = {Cause::Thread, log_};
-    now += ps;
-    seg_begin_ = now;
+    host_.loop.move_clock(now + ps);
+    seg_begin_ = now + ps;
     seg_ = Stage::Library;
     return {*this, true};
   }
