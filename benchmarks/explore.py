@@ -25,7 +25,7 @@ LARGE = 10_000
 
 def search(lines: str, ranks: int, limits: Limits) -> Explored:
     """The search without a runtime: messages of up to EAGER bytes are buffered."""
-    buffers = Buffers.unlimited(ranks, EAGER)
+    buffers = Buffers.without_limit(ranks, EAGER)
     return explore_program(Program.of(traces.parse(lines, ranks), buffers, [[] for _ in range(ranks)]), buffers, limits)
 
 

@@ -258,7 +258,7 @@ class Model:
         r.change(found)
         kernels.loops = lambda: found
         base, traffic = self.old["machine"], kernels._traffic
-        kernels.machine = lambda room, host: (lambda m: m.changed(r.machines.get(m.name, {})))(base(room, host))
+        kernels.machine = lambda room, host: (lambda m: m.with_values(r.machines.get(m.name, {})))(base(room, host))
 
         @cache
         def counted(one: kernels.Loop, n: int, shape: kernels.Machine) -> tuple[float, float, float, float, float, float]:
@@ -329,7 +329,7 @@ def main(chosen: list[str]) -> None:
             for i, host in enumerate(HOSTS):
                 fits[host] = rinf1.fit("nt-pair", host)
                 room = registry.platform("nt-pair")
-                m = kernels.machine(room, host).changed(rinf1.found_values(fits[host], room))
+                m = kernels.machine(room, host).with_values(rinf1.found_values(fits[host], room))
                 inner = kernels.machine
                 kernels.machine = lambda room, at, inner=inner, m=m, i=i, host=host: m if at in (i, host) else inner(room, at)
                 result = simulate.run(Question("wmpi", "nt-pair", Replay(generate.rinf1("")), [i]))

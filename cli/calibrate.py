@@ -116,12 +116,13 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
     if model == "this-machine":
         if given.evaluations:
             raise UsageError(
-                f"--evaluations applies to the historical models; 'calibrate this-machine' takes {', '.join(here.given())} and --dry-run",
+                "--evaluations applies to the historical models; "
+                f"'calibrate this-machine' takes {', '.join(here.given_values())} and --dry-run",
                 code="unused-option",
             )
         calibrate_here(here, output, dry_run=given.dry_run)
         return 0
-    wrong = next((k for k, v in here.given().items() if v), None)
+    wrong = next((k for k, v in here.given_values().items() if v), None)
     if wrong:
         raise UsageError(f"{wrong} applies only to 'calibrate this-machine', not to '{model}'", code="unused-option")
     if given.check_posterior:

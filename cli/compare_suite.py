@@ -21,7 +21,7 @@ def _percent(value: Any) -> str:
     return "" if value is None else f"{100 * value:.2f} %"
 
 
-def _signed(value: Any) -> str:
+def _signed_percent(value: Any) -> str:
     return "" if value is None else f"{100 * value:+.2f} %"
 
 
@@ -29,15 +29,15 @@ _SPREAD = (
     Column("n", "n", right=True),
     Column("median", "median", _percent, right=True),
     Column("p95", "95th", _percent, right=True),
-    Column("worst", "worst", _signed, right=True),
+    Column("worst", "worst", _signed_percent, right=True),
     Column("where", "at", right=True),
-    Column("bias", "bias", _signed, right=True),
+    Column("bias", "bias", _signed_percent, right=True),
 )
 COLUMNS = (
     Column("program", "program"),
     Column("pair", "pair"),
     *_SPREAD,
-    Column("whole", "whole", _signed, right=True),
+    Column("whole", "whole", _signed_percent, right=True),
     Column("noise", "noise", lambda v: "" if v is None else f"±{100 * v:.1f} %", right=True),
     Column("inside", "in it", lambda v: "" if v is None else f"{v:.0%}", right=True),
     Column("most_from", "most from"),

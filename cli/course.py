@@ -457,7 +457,7 @@ def backup(file: Path, given: OfCourse, output: Output) -> None:
 
     if file.suffix.lower() != ".zip":
         raise UsageError(f"{file}: a backup is written as .zip", code="unknown-format")
-    _counted(write(given.open(), file), output)
+    _emit_counts(write(given.open(), file), output)
 
 
 @command.command("restore")
@@ -474,10 +474,10 @@ def restore(file: Path, given: OfCourse, output: Output) -> None:
     """
     from retrompi.classroom.backup import restore as read
 
-    _counted(read(file, given.database), output)
+    _emit_counts(read(file, given.database), output)
 
 
-def _counted(counts: Mapping[str, int], output: Output) -> None:
+def _emit_counts(counts: Mapping[str, int], output: Output) -> None:
     rows = [{"table": name, "rows": n} for name, n in counts.items()]
     output.emit(rows, (Column("table", "table"), Column("rows", "rows", right=True)))
 

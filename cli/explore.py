@@ -67,7 +67,7 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
     """
     from retrompi import traces
     from retrompi.explore import Limits
-    from retrompi.sim.cautions import Caution, gathered, mark
+    from retrompi.sim.cautions import Caution, mark, merge_cautions
     from retrompi.spec import possible, registry
     from retrompi.spec.question import Question, Replay
 
@@ -85,7 +85,7 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
             found.append(_one(question, limits, report, (at, len(names)), alone=len(names) == 1))
             what_if = possible.fiction(name, platform) if given.what_if_hardware else ""
             fictions.append((name, [Caution("never-ran-there", what_if)] if what_if else []))
-    warnings = gathered(fictions)
+    warnings = merge_cautions(fictions)
     warned = note_warnings(warnings)
     failing = [(r, e) for r in found for e in r.failing[:1]]
     if given.out is not None:

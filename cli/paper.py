@@ -80,7 +80,7 @@ def check(paper: str, output: Output) -> None:
     from retrompi.papers.inspection import inspect
 
     found = inspect(paper)
-    rows = [{"file": _shown(p.path), "line": p.line, "code": p.code, "message": p.message} for p in found.problems]
+    rows = [{"file": _near_path(p.path), "line": p.line, "code": p.code, "message": p.message} for p in found.problems]
     if found.problems:
         if output.text:
             for row in rows:
@@ -98,7 +98,7 @@ def check(paper: str, output: Output) -> None:
     say("\nnothing wrong")
 
 
-def _shown(path: str | None) -> str:
+def _near_path(path: str | None) -> str:
     """A path as the user sees it: relative to the working folder where it is in it."""
     if path is None:
         return ""

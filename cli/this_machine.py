@@ -32,7 +32,7 @@ class ThisMachine:
     record: str | None = option("this-machine: save every measured number to FILE (.json or .json.zst).", metavar="FILE")
     recorded: str | None = option("this-machine: fit a recording made with --record; measure nothing.", "--recording", metavar="FILE")
 
-    def given(self) -> dict[str, Any]:
+    def given_values(self) -> dict[str, Any]:
         """The values given, by option."""
         names = {"recorded": "--recording", "rate": "--link-rate", "delay": "--link-delay"}
         return {names.get(f.name, f"--{f.name}"): getattr(self, f.name) for f in fields(self)}
@@ -77,7 +77,7 @@ def _recording(wanted: ThisMachine) -> Recording:
     from retrompi.measure.this_machine import recording
 
     if wanted.recorded is not None:
-        clash = [name for name in ("--record", "--mpi", "--internode", "--quick") if wanted.given()[name]]
+        clash = [name for name in ("--record", "--mpi", "--internode", "--quick") if wanted.given_values()[name]]
         if clash:
             raise UsageError(f"{clash[0]} applies to measuring; --recording fits an existing recording", code="unused-option")
         return recording.load(Path(wanted.recorded))

@@ -157,13 +157,13 @@ def _sentences(a: Answer, found: Found) -> list[str]:
     if a.status == "ends":
         return [f"{share_text}: not reached; between {_short(way, a.low.x)} and {_short(way, a.high.x)} it stops completing: "
                 f"{a.high.reading.outcome_text()}"]  # fmt: skip
-    lines = [f"{share_text}: at {_short(way, a.estimate)}{_moved(way, a.estimate, a.high)}"]
+    lines = [f"{share_text}: at {_short(way, a.estimate)}{_distance_text(way, a.estimate, a.high)}"]
     if a.back:
         lines.append(f"{share_text}: within again at {', '.join(_short(way, p.x) for p in a.back)}")
     return lines
 
 
-def _moved(way: Way, estimate: float | None, high: Place) -> str:
+def _distance_text(way: Way, estimate: float | None, high: Place) -> str:
     """The distance of the key from its base value at an answer."""
     x = estimate if estimate is not None else high.x
     if way.by_factor:

@@ -91,7 +91,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
       retrompi why 12 13
       retrompi why examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --b platform.link.bandwidth=100Mbps
     """
-    from retrompi.sim.cautions import gathered
+    from retrompi.sim.cautions import merge_cautions
     from retrompi.spec import registry
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case, compare_runtimes
@@ -99,7 +99,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     from retrompi.studies.cautions import of_scenario
 
     if program.isdigit():
-        return _stored(ctx, [program, *arguments], given)
+        return _explain_stored(ctx, [program, *arguments], given)
     base = compare_runtimes.program(program, arguments, given.model or registry.FIRST_MODEL, given.platform, given.mode, given.ranks)
     base = case.apply(base, {**({"model": given.model} if given.model else {}), **parse_sets(list(given.sets))})
     two = bool(given.a or given.b)
@@ -114,7 +114,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     if two and known[0] == known[1]:
         raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
     ran = _runs(ctx, [side.question() for side in sides])
-    found = gathered((name, of_scenario(side, run.cautions)) for name, side, run in zip("AB", sides, ran, strict=False))
+    found = merge_cautions((name, of_scenario(side, run.cautions)) for name, side, run in zip("AB", sides, ran, strict=False))
     paths = [run.recorded_path for run in ran]
     if two:
         _two(base.name, [" ".join(of) or "unchanged" for of in (given.a, given.b)], paths, given, found)
@@ -133,9 +133,9 @@ class Shown:
     warnings: tuple[Caution, ...] = ()
 
 
-def _stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> None:
+def _explain_stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> None:
     """One stored run, or the difference of two, run again."""
-    from retrompi.sim.cautions import gathered, of_run
+    from retrompi.sim.cautions import merge_cautions, of_run
     from retrompi.sim.resolved import Resolved
     from retrompi.store.questions import question_of
 
@@ -150,7 +150,7 @@ def _stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> No
     asked = [question_of(store, i) for i in ids]
     ran = _runs(ctx, asked)
     paths = [run.recorded_path for run in ran]
-    found = gathered((f"run {i}", of_run(Resolved.of(q), run.cautions)) for i, q, run in zip(ids, asked, ran, strict=True))
+    found = merge_cautions((f"run {i}", of_run(Resolved.of(q), run.cautions)) for i, q, run in zip(ids, asked, ran, strict=True))
     for i, path in zip(ids, paths, strict=True):
         stored = (store.run(i)["facts"] or {}).get("time_ps")
         if stored is not None and stored != path.took:
@@ -315,7 +315,7 @@ def _two(name: str, names: Sequence[str], paths: Sequence[CriticalPath], given: 
         shown = [{**r, "share": r["ps"] / total["ps"] if total["ps"] else None} for r in rows]
         print_table([*shown, total], [
             Column("stage", "stage"), Column("a_ps", "A", _time, right=True), Column("b_ps", "B", _time, right=True),
-            Column("ps", "B - A", _signed, right=True), Column("share", "share", lambda v: "" if v is None else _share(v), right=True),
+            Column("ps", "B - A", _signed_time, right=True), Column("share", "share", lambda v: "" if v is None else _share(v), right=True),
         ])  # fmt: skip
         say(f"\nthe parts sum to the difference, {_ps(b.took - a.took)}")
     _write(given, paths, ["A", "B"], rows, whole)
@@ -329,7 +329,7 @@ def _time(ps: int) -> str:
     return format_time(ps * PS)
 
 
-def _signed(ps: int) -> str:
+def _signed_time(ps: int) -> str:
     return f"{'-' if ps < 0 else '+'}{format_time(abs(ps) * PS)}"
 
 

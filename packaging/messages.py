@@ -121,7 +121,7 @@ def labs(record: bool) -> int:
             file = folder / f"lab.{language}.toml"
             if record:
                 plain = file.read_text(encoding="utf-8").partition("\n[source]")[0].rstrip()
-                rows = [f"{toml_text.quoted(k)} = {toml_text.quoted(v)}\n" for k, v in translated.fingerprints(folder).items()]
+                rows = [f"{toml_text.quote(k)} = {toml_text.quote(v)}\n" for k, v in translated.fingerprints(folder).items()]
                 file.write_text(f"{plain}\n\n[source]\n{''.join(rows)}", encoding="utf-8")
             for name in stale(folder, language):
                 print(f"{file}: not translated, or its English has changed: {name}")

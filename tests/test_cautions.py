@@ -12,7 +12,7 @@ import pytest
 
 import retrompi as api
 from retrompi.sim import simulate
-from retrompi.sim.cautions import CODES, Caution, calibration, gathered, mark, stored
+from retrompi.sim.cautions import CODES, Caution, calibration, mark, merge_cautions, stored_cautions
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
@@ -199,9 +199,9 @@ def test_what_is_far_outside_is_a_caution_and_the_rest_a_mark() -> None:
 
 def test_gathered_names_runs_unless_it_is_all() -> None:
     one, two = Caution("left-open", "one"), Caution("left-open", "two")
-    assert gathered([("a", [one, two]), ("b", [one])]) == [one, Caution("left-open", "two", "a")]
-    assert stored({"cautions": ["of an older version", {"code": "left-open", "text": "one"}]})[1] == one
-    assert stored(None) == []
+    assert merge_cautions([("a", [one, two]), ("b", [one])]) == [one, Caution("left-open", "two", "a")]
+    assert stored_cautions({"cautions": ["of an older version", {"code": "left-open", "text": "one"}]})[1] == one
+    assert stored_cautions(None) == []
 
 
 def test_every_code_is_documented() -> None:

@@ -19,7 +19,7 @@ from retrompi.explore.buffers import Buffers, PoolSize, Space
 from retrompi.explore.buffers import Path as MessagePath
 from retrompi.explore.machine import Machine
 from retrompi.explore.program import CHOICE, Program
-from retrompi.explore.run import forced
+from retrompi.explore.run import force_execution
 from retrompi.explore.search import _Found, count_orders, explore_program
 from retrompi.sim import simulate
 from retrompi.spec.question import Question, Replay
@@ -35,7 +35,7 @@ def read(lines: str, ranks: int | None = None) -> traces.Trace:
 
 def found(lines: str, buffers: Buffers | None = None, limits: Limits = QUICK) -> Any:
     trace = read(lines, None if buffers is None else len(buffers.hosts))
-    limit = buffers or Buffers.unlimited(trace.ranks)
+    limit = buffers or Buffers.without_limit(trace.ranks)
     return explore_program(Program.of(trace, limit, [[] for _ in range(trace.ranks)]), limit, limits)
 
 
@@ -90,7 +90,7 @@ def test_the_search_agrees_with_brute_force(first: int, monkeypatch: pytest.Monk
         ranks = program(seed)
         brute = Brute(ranks)
         classes.kept.clear()
-        result = found(text(ranks), Buffers.unlimited(len(ranks), EAGER), Limits(descents=0))
+        result = found(text(ranks), Buffers.without_limit(len(ranks), EAGER), Limits(descents=0))
         assert set(classes.kept) == brute.classes, (seed, text(ranks))
         assert result.classes == len(classes.kept) == len(brute.classes), seed
         if brute.orders > 10_000:
@@ -118,7 +118,7 @@ def test_the_engine_ends_as_it_is_told(model: str, mode: str, size: int) -> None
         trace = read(large(seed, size))
         question = Question(model, "nt-cluster", Replay(trace), mode)
         for end in explore(question, QUICK, confirm=False).ends:
-            run = simulate.run(forced(question, end))
+            run = simulate.run(force_execution(question, end))
             outcomes.add(end.outcome)
             assert run.outcome == end.outcome, (seed, end, run.detail)
             if end.outcome == "deadlock":
@@ -234,8 +234,8 @@ def test_a_message_longer_than_its_buffer_aborts() -> None:
 
 def test_eager_or_not_decides_head_to_head() -> None:
     lines = "0 send 1 1 100 6\n0 recv 1 1 100 6\n1 send 0 1 100 6\n1 recv 0 1 100 6\n"
-    assert found(lines, Buffers.unlimited(2, 100)).verdict == "completes"
-    assert found(lines, Buffers.unlimited(2, 99)).verdict == "always deadlocks"
+    assert found(lines, Buffers.without_limit(2, 100)).verdict == "completes"
+    assert found(lines, Buffers.without_limit(2, 99)).verdict == "always deadlocks"
 
 
 def _pool(total: int, *, aborts: bool = True) -> Buffers:
@@ -296,7 +296,7 @@ def test_a_nonblocking_collective_goes_on_beside_its_rank() -> None:
 def test_orders_are_counted_or_estimated() -> None:
     """Two ranks of two calls each and a finalize, which do not meet: 6 over 3 orders."""
     lines = "0 send 0 1 8 6\n0 recv 0 1 8 6\n1 send 1 1 8 6\n1 recv 1 1 8 6\n"
-    trace, buffers = read(lines), Buffers.unlimited(2)
+    trace, buffers = read(lines), Buffers.without_limit(2)
     made = Program.of(trace, buffers, [[], []])
     exact = count_orders(made, buffers)
     assert (exact.value, exact.exact, exact.text) == (20.0, True, "20")
@@ -312,7 +312,7 @@ def test_a_limit_ends_the_search_and_is_told() -> None:
 
 
 def test_the_machine_says_what_a_slot_is() -> None:
-    buffers = Buffers.unlimited(3)
+    buffers = Buffers.without_limit(3)
     machine = Machine(Program.of(read(RACE), buffers, [[], [], []]), buffers)
     assert machine.about(1) == ("receive", -555, 1)
 

@@ -197,7 +197,7 @@ def test_a_broken_model_of_the_users_breaks_no_other(retrompi: Callable[..., Out
     (paths.user_platforms_dir() / "badroom.toml").write_text("name = 3")
     assert {"mine", "wmpi"} <= set(registry.models())
     assert "mine-room" in registry.platforms()
-    assert set(registry.broken()) == {"bad", "badroom"}
+    assert set(registry.load_errors()) == {"bad", "badroom"}
     told = retrompi("models", "list")
     assert told.code == 0
     assert "'bad' is ignored" in told.err
@@ -217,7 +217,7 @@ def test_the_packages_names_win(retrompi: Callable[..., Outcome]) -> None:
     place.mkdir(parents=True)
     (place / "__init__.py").write_text("raise RuntimeError('never imported')")
     assert registry.origin(registry.model("wmpi").folder()) == "retrompi"
-    assert "wmpi" not in registry.broken()
+    assert "wmpi" not in registry.load_errors()
     with refused(UsageError, "bad-name"):
         check_name("wmpi")
     with refused(UsageError, "bad-name"):

@@ -73,7 +73,7 @@ def test_no_way_of_printing_lets_a_control_character_through(tty: bool) -> None:
         lambda: click.echo(HOSTILE), lambda: click.echo(HOSTILE, err=True, color=True), lambda: note(HOSTILE), lambda: print(HOSTILE),
         lambda: sys.stdout.write(HOSTILE), lambda: sys.stderr.writelines([HOSTILE]), lambda: print_csv(rows, ["a", "b", "c", HOSTILE]),
         lambda: print_table(rows, [Column("a", HOSTILE), Column("b", "b"), Column(HOSTILE, "c")]), lambda: print_json(rows),
-        lambda: click.echo(terminal.painted(HOSTILE, fg="red"), color=True),
+        lambda: click.echo(terminal.paint(HOSTILE, fg="red"), color=True),
     ]  # fmt: skip
     for work in ways:
         said = _printed(work, tty=tty)

@@ -498,7 +498,7 @@ def test_a_grading_that_hangs_or_dies_is_a_row(handed_in: Path, where: str, monk
             os._exit(7)
         return real(submission, store, may_run)
 
-    monkeypatch.setattr(collect, "_graded", graded)
+    monkeypatch.setattr(collect, "_grade", graded)
     given = [submissions.Submission(s, handed_in / "ann") for s in ("dies", "works")]
     out, _ = collect.collect(given, where, jobs=2)
     assert "without a word" in out[0].broken

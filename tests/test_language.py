@@ -19,7 +19,7 @@ from retrompi.base import translate
 from retrompi.base.errors import InputError, UsageError
 from retrompi.labs import answers, lab, translated
 from retrompi.spec import registry
-from retrompi.spec.fields import declared
+from retrompi.spec.fields import fields_of
 from retrompi.studies import catalogue, design
 from retrompi.studio.app import page_content
 from retrompi.studio.page import pages
@@ -197,7 +197,7 @@ def test_what_stays_english_says_so(app: Any, resources: Any, path: str) -> None
     marked = set(_english(content))
     server = registry.platform("nt-pair").host("server")
     helps = [p.help for p in registry.model("wmpi").params().values()] if path != "/platforms" else [
-        f.help for f in declared(type(server)).values()
+        f.help for f in fields_of(type(server)).values()
     ]  # fmt: skip
     shown = {h for h in helps if any(h in text for _kind, text in _heads(content))}
     assert shown

@@ -173,7 +173,7 @@ def test_training_runs_are_kept_and_a_damaged_file_is_made_again(monkeypatch: py
 
 def test_a_run_that_does_not_complete_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     (part,) = nemesis().parts
-    monkeypatch.setattr(problem, "_seen", lambda *_: None)
+    monkeypatch.setattr(problem, "_try_look", lambda *_: None)
     assert np.isnan(part.simulate(part.nominal)).all()
 
 

@@ -219,9 +219,9 @@ def test_a_bound_that_only_the_run_in_full_meets_is_no_difference(monkeypatch: p
 
 
 def test_the_choice_is_one_of_three() -> None:
-    assert repetitions.chosen({}) is repetitions.Repetitions.ON
+    assert repetitions.from_environment({}) is repetitions.Repetitions.ON
     with pytest.raises(UsageError, match="did you mean 'check'"):
-        repetitions.chosen({repetitions.VARIABLE: "chek"})
+        repetitions.from_environment({repetitions.VARIABLE: "chek"})
 
 
 @pytest.mark.skipif(shutil.which("c++") is None or sys.platform != "linux", reason="no C++ compiler")

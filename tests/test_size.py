@@ -111,7 +111,7 @@ def test_a_seeded_question_shares_what_its_first_has_found(inside: None) -> None
     specification(first)
     simulate.run(first)
     asked = case.apply(scenario, {"seed": "2"}).question().asked
-    second = first.seeded(2, asked, Bounds())
+    second = first.with_seed(2, asked, Bounds())
     assert second.alike is first.alike
     assert second.trace is first.trace
     one, two = (simulate.run(r) for r in (second, Resolved.of(case.apply(scenario, {"seed": "2"}).question())))

@@ -188,7 +188,7 @@ def test_beyond_the_limit_it_samples_and_says_so(limit: int) -> None:
 @pytest.mark.parametrize("most", [1, 30, 500])
 def test_thinning_afterwards_follows_the_same_rules(most: int) -> None:
     whole = timed(HALO)
-    thin = whole.thinned(most)
+    thin = whole.thin_to(most)
     assert sum(len(p.begin) for p in thin.processes) <= max(most, sum(len(p.totals) for p in thin.processes))
     assert [spent(thin, p) for p in thin.processes] == [p.totals for p in whole.processes]
     assert list(thin.messages.sent) == list(whole.messages.sent[:: thin.every_message])
@@ -273,7 +273,7 @@ def test_csv_and_json_read_back(tmp_path: Path) -> None:
         assert sum(int(r["end_ps"]) - int(r["begin_ps"]) for r in mine) == t.end
     assert write(t, tmp_path / "t.json") == []
     assert Timeline.from_row({k: v for k, v in json.loads((tmp_path / "t.json").read_text()).items() if k != "notes"}).row() == t.row()
-    sampled = t.thinned(20)
+    sampled = t.thin_to(20)
     assert set(sampled.notes()) <= set(write(sampled, tmp_path / "s.json"))
     assert set(sampled.notes()) <= set(write(sampled, tmp_path / "s.csv"))
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from retrompi.api.frames import Progress, Table, opened, reporting
+from retrompi.api.frames import Progress, Table, as_store, reporting
 from retrompi.base.errors import UsageError
 from retrompi.sim.cautions import Caution
 
@@ -68,7 +68,7 @@ def asking_in(store: Store | Path | str | None, fresh: bool, jobs: int | None, p
     @contextmanager
     def ask(scenario: Scenario, metric: Metric, expected: int) -> Iterator[Asker]:
         with reporting(progress, label) as report, Pool(jobs) as executor:
-            yield Asker(opened(store), scenario, metric, executor, fresh, report, expected, label)
+            yield Asker(as_store(store), scenario, metric, executor, fresh, report, expected, label)
 
     return ask
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.api.checking import checked
+from retrompi.api.checking import check_arguments
 from retrompi.api.frames import Progress, Row, Table, reporting
 from retrompi.api.programs import Rows
 from retrompi.base.errors import UsageError, nearest
@@ -156,7 +156,7 @@ def _unseen(paper: Paper, evidence: Evidence, seen: Collection[str]) -> list[str
     return [name for name in marked if name not in seen]
 
 
-@checked
+@check_arguments
 def calibrate(
     what: str | Path, platform: str | Path | None = None, *, seed: int = 1, evaluations: int | None = None, only_fit: str | None = None,
     write: bool = False, progress: Progress | None = None,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrompi.api.checking import checked
-from retrompi.api.frames import Progress, Report, Row, Table, opened, reporting
+from retrompi.api.checking import check_arguments
+from retrompi.api.frames import Progress, Report, Row, Table, as_store, reporting
 from retrompi.api.programs import Rows
 from retrompi.base.errors import UsageError
 
@@ -134,7 +134,7 @@ def transfer_of(model: str, store: Store, fresh: bool, report: Report) -> Transf
     return Transfer(transfer.rows(store, model, fresh=fresh, progress=report), model)
 
 
-@checked
+@check_arguments
 def transfer(
     model: str | Path = "", *, store: Store | Path | str | None = None, fresh: bool = False, progress: Progress | None = None
 ) -> Transfer:
@@ -146,10 +146,10 @@ def transfer(
     >>> retrompi.transfer("mpibip").frame[["machine", "what", "published", "simulated"]]    # doctest: +SKIP
     """
     with reporting(progress, "transfer") as report:
-        return transfer_of(str(model), opened(store), fresh, report)
+        return transfer_of(str(model), as_store(store), fresh, report)
 
 
-@checked
+@check_arguments
 def predict(*names: str) -> Predictions:
     """The predictions of these names (those of a paper for its key; all without any), times in s, with what is known of them since.
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from retrompi.api.checking import checked
-from retrompi.api.frames import Progress, Report, Row, Table, opened, reporting, texts
+from retrompi.api.checking import check_arguments
+from retrompi.api.frames import Progress, Report, Row, Table, as_store, reporting, texts
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
 from retrompi.sim.cautions import Caution
@@ -205,7 +205,7 @@ class Runtimes(Table):
         return runtimes_page.figures(self.found, self.title)["matrix"]
 
 
-@checked
+@check_arguments
 def run(
     program: str | Path, arguments: Sequence[str] = (), *, ranks: int = 2, backend: Backend | None = None, model: str | Path | None = None,
     platform: str | Path | None = None, mode: str | None = None, set: Mapping[str, str | float] | None = None,
@@ -224,15 +224,15 @@ def run(
     from retrompi.measure import launch
 
     on = backend or ("model" if model is not None else "native")
-    with reporting(progress, Path(program).name) as report, needs.asking(what_if_hardware or needs.asked()):
+    with reporting(progress, Path(program).name) as report, needs.asking(what_if_hardware or needs.allows_fiction()):
         return Execution(launch.run(
-            opened(store), on, str(program), arguments, ranks, sets=texts(set or {}), model=None if model is None else str(model),
+            as_store(store), on, str(program), arguments, ranks, sets=texts(set or {}), model=None if model is None else str(model),
             platform=None if platform is None else str(platform), mode=mode, fidelity=fidelity, repetitions=repetitions,
             timeout_s=None if on == "model" else parse(RUN_LIMIT, "s"), fresh=fresh, report=report,
         ))  # fmt: skip
 
 
-@checked
+@check_arguments
 def compare(
     program: str | Path, arguments: Sequence[str] = (), *, ranks: int = 2, model: str | Path | None = None,
     platform: str | Path | None = None, backends: Sequence[Backend] = ("native", "smpi", "model"), repetitions: int = 10,
@@ -247,14 +247,14 @@ def compare(
     """
     from retrompi.measure import compare as comparing
 
-    with reporting(progress, "comparing") as report, needs.asking(what_if_hardware or needs.asked()):
+    with reporting(progress, "comparing") as report, needs.asking(what_if_hardware or needs.allows_fiction()):
         return Comparison(comparing.compare(
-            opened(store), str(program), arguments, ranks, model=None if model is None else str(model),
+            as_store(store), str(program), arguments, ranks, model=None if model is None else str(model),
             platform=None if platform is None else str(platform), backends=backends, repetitions=repetitions, fresh=fresh, report=report,
         ))  # fmt: skip
 
 
-@checked
+@check_arguments
 def compare_runtimes(
     program: str | Path, models: Sequence[str], *, platforms: Sequence[str] = (), ranks: int | None = None, mode: str | None = None,
     platform: str | Path | None = None, arguments: Mapping[str, str | float] | None = None, metrics: Sequence[str] = (),
@@ -277,11 +277,11 @@ def compare_runtimes(
         platforms = tuple(dict.fromkeys((str(platform), *platforms)))
     first = platforms[0] if platforms else None if platform is None else str(platform)
     given = [f"{key}={value}" for key, value in (arguments or {}).items()]
-    with needs.asking(what_if_hardware or needs.asked()):
+    with needs.asking(what_if_hardware or needs.allows_fiction()):
         base = comparing.program(str(program), given, models[0], first, mode, ranks)
     candidates = comparing.Candidates(base, list(models), list(platforms), [known.parse(m) for m in metrics])
     with reporting(progress, "comparing") as report, Pool(jobs) as executor:
-        return runtimes_of(opened(store), candidates, executor, fresh, report)
+        return runtimes_of(as_store(store), candidates, executor, fresh, report)
 
 
 def runtimes_of(store: Store, candidates: Candidates, executor: Executor, fresh: bool, report: Report) -> Runtimes:

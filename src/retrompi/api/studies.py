@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrompi.api.checking import checked
-from retrompi.api.frames import Progress, Row, Table, opened, reporting, texts
+from retrompi.api.checking import check_arguments
+from retrompi.api.frames import Progress, Row, Table, as_store, reporting, texts
 from retrompi.sim.cautions import Caution
 from retrompi.spec import needs
 
@@ -103,12 +103,12 @@ def _run(study: Study, store: Store | Path | str | None, fresh: bool, jobs: int 
     from retrompi.studies.run import run_study
     from retrompi.studies.worker_pool import Pool
 
-    at = opened(store)
+    at = as_store(store)
     with reporting(progress, study.name) as report:
         return StudyResult(at, run_study(at, study, executor=Pool(jobs), fresh=fresh, report=report))
 
 
-@checked
+@check_arguments
 def sweep(
     scenario: str | Path, vary: Mapping[str, Values], *, set: Mapping[str, str | float] | None = None, sample: str = "", draws: int = 0,
     what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
@@ -127,12 +127,12 @@ def sweep(
     """
     from retrompi.studies import design
 
-    with needs.asking(what_if_hardware or needs.asked()):
+    with needs.asking(what_if_hardware or needs.allows_fiction()):
         made = design.from_command(str(scenario), _texts(vary), (), texts(set or {}), sample=sample)
     return _run(replace(made, draws=draws), store, fresh, jobs, progress)
 
 
-@checked
+@check_arguments
 def study(
     name: str | Path, *, draws: int = 0, what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False,
     jobs: int | None = None, progress: Progress | None = None,
@@ -144,6 +144,6 @@ def study(
     """
     from retrompi.studies import design
 
-    with needs.asking(what_if_hardware or needs.asked()):
+    with needs.asking(what_if_hardware or needs.allows_fiction()):
         made = design.study(str(name))
     return _run(replace(made, draws=draws), store, fresh, jobs, progress)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.api.answering import Answer, Asking, asking_in, cautions_of, metric_of, scenario_of, spec_of
-from retrompi.api.checking import checked
+from retrompi.api.checking import check_arguments
 from retrompi.api.frames import Progress, Row, texts
 from retrompi.base.errors import UsageError
 from retrompi.base.units import canonical
@@ -189,7 +189,7 @@ def _search_draws(ask: Asker, spec: Spec, way: Way, shares: Sequence[float], wid
     return distances(together([one] * spec.draws, asker), shares, spec.level)
 
 
-@checked
+@check_arguments
 def tolerance(
     scenario: str | Path, *, add: str | None = None, change: str | None = None, up_to: str | float | None = None,
     down_to: str | float | None = None, slower: float | Sequence[float] = 0.05, metric: str = "time", one_run: bool = False,
@@ -211,7 +211,7 @@ def tolerance(
     """
     ends = tuple(None if end is None else str(end) for end in (up_to, down_to))
     shares = list(slower) if isinstance(slower, Sequence) else [slower]
-    with needs.asking(what_if_hardware or needs.asked()):
+    with needs.asking(what_if_hardware or needs.allows_fiction()):
         base = scenario_of(scenario, texts(set or {}))
         wanted = metric_of(metric, "time", base)
         return tolerance_of(

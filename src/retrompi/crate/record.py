@@ -459,7 +459,7 @@ class _Parts:
 
     def _platform(self, text: str) -> None:
         files: list[Path] = []
-        plain_file = paths.platforms_dir() / f"{composition.unsized(text)}.toml"
+        plain_file = paths.platforms_dir() / f"{composition.without_size(text)}.toml"
         if plain_file.is_file():
             files = platform_file.sources(plain_file)
         else:

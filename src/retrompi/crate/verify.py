@@ -228,11 +228,11 @@ def _paper(told: Opened, scratch: Path, out: Verification, how: Rebuild) -> dict
 
 def _check_inside(files: Mapping[str, bytes], key: str) -> None:
     """Raises UsageError when a TOML file of an untrusted paper names a file outside of its folder."""
-    from retrompi.base.toml import parsed
+    from retrompi.base.toml import parse
 
     for name, data in files.items():
         if name.endswith(".toml"):
-            for text in _texts(parsed(data.decode("utf-8", "replace"), Path(name), "paper")):
+            for text in _texts(parse(data.decode("utf-8", "replace"), Path(name), "paper")):
                 if text.startswith(("/", "~", "\\")) or ".." in text.replace("\\", "/").split("/"):
                     raise UsageError(f"paper/{key}/{name} names '{text[:80]}', which is outside of the crate", code="bad-crate")
 

@@ -97,7 +97,7 @@ class Buffers:
         return cls(tuple(rows["placement"]), _path(rows, "same"), _path(rows, "remote"), int(rows["unexpected_limit"]), names)
 
     @classmethod
-    def unlimited(cls, ranks: int, eager_until: float = math.inf) -> Buffers:
+    def without_limit(cls, ranks: int, eager_until: float = math.inf) -> Buffers:
         """Of no runtime in particular: messages of up to ``eager_until`` bytes are buffered without a limit, longer ones wait for their
         receive (0: all but empty ones)."""
         path = Path(((0, eager_until + 1, "eager"), (eager_until + 1, math.inf, "rendezvous")), _NO_LIMIT, 0)

@@ -328,7 +328,7 @@ class Machine:
                     found = [m for m in found if m is pinned or not _takes(src, ctx, tag, m)]
         return found
 
-    def closed(self, st: State, rank: int, r: Posted, found: list[Message]) -> bool:
+    def is_closed(self, st: State, rank: int, r: Posted, found: list[Message]) -> bool:
         """Whether the receive can never have other candidates than ``found``: nobody else will send it anything."""
         if len(found) == 1 and any(
             found[0] is pinned and src in (ANY_SOURCE, r.src) and ctx == r.ctx and tag in (ANY_TAG, r.tag)
@@ -363,7 +363,7 @@ class Machine:
                 if r.src != ANY_SOURCE or not st.queue[rank]:
                     continue
                 found = self.candidates(st, rank, r)
-                if len(found) == 1 and self.closed(st, rank, r, found):
+                if len(found) == 1 and self.is_closed(st, rank, r, found):
                     self._match(st, rank, at, found[0])
                     return True
         return False
@@ -644,7 +644,7 @@ class _Tight:
                 self.pools[host] = pool
         self.unexpected = bool(buffers.unexpected) and max(to_rank, default=0) > buffers.unexpected
         if not (self.pools or self.unexpected):  # where a sender drains, space alone stops nobody for good
-            in_space = {key: total for key, total in in_space.items() if not self._drained(key)}
+            in_space = {key: total for key, total in in_space.items() if not self._space_drains(key)}
         self.spaces = {key for key, total in in_space.items() if self._fills(key, total, program)}
 
     def _fills(self, key: tuple[int, int], total: int, program: Program) -> bool:
@@ -652,7 +652,7 @@ class _Tight:
         assert program.ranks > key[1]
         return path.space is not None and total > path.space.total
 
-    def _drained(self, key: tuple[int, int]) -> bool:
+    def _space_drains(self, key: tuple[int, int]) -> bool:
         path = self.buffers.same if key[0] < 0 else self.buffers.path(*key)
         return path.space is not None and path.space.drains
 

@@ -245,11 +245,11 @@ class _Rank:
         gone = {id(f) for f in done if not f.template}
         self.filed = [f for f in self.filed if id(f) not in gone]
 
-    def found(self, key: tuple[int, int, int], req: int) -> list[_Filed]:
+    def find(self, key: tuple[int, int, int], req: int) -> list[_Filed]:
         return [f for f in self.filed if f.active and (f.req == req if req else f.key == key)][:1]
 
     def one(self, low: str, key: tuple[int, int, int], req: int, more: Mapping[str, Any]) -> None:
-        found = self.found(key, req)
+        found = self.find(key, req)
         if low == "wait" or more.get("flag") is True:
             self.wait([f.slot for f in found])
             self.retire(found)

@@ -13,7 +13,7 @@ from .program import Program
 from .result import End, Explored
 from .search import DEFAULT, Limits, Progress, explore_program
 
-__all__ = ["explore", "forced", "replay"]
+__all__ = ["explore", "force_execution", "replay"]
 
 MOST_REPLAYED = 20
 """Ends whose shortest execution the engine follows."""
@@ -39,7 +39,7 @@ def explore(question: Question | Resolved, limits: Limits = DEFAULT, progress: P
     return result
 
 
-def forced(question: Question, end: End) -> Question:
+def force_execution(question: Question, end: End) -> Question:
     """The question whose run follows the shortest execution to an end."""
     workload = question.workload
     assert isinstance(workload, Replay)
@@ -49,4 +49,4 @@ def forced(question: Question, end: End) -> Question:
 
 def replay(asked: Resolved, end: End) -> str:
     """How the engine ends when it follows the shortest execution to an end."""
-    return simulate.run(forced(asked.question, end)).outcome
+    return simulate.run(force_execution(asked.question, end)).outcome

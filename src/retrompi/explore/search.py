@@ -113,7 +113,7 @@ class _Found:
             st = self.states[key]
             _tell(end, st, self.program, self.machine)
             if end.outcome == Outcome.DEADLOCK:
-                end.stuck = tuple(_stuck(st, strand, self.program, self.machine) for strand, _ in key[1])
+                end.stuck = tuple(_stuck_call(st, strand, self.program, self.machine) for strand, _ in key[1])
                 end.detail = "; ".join(f"rank {s.rank} waits for {s.waits_for}" for s in end.stuck)
         return sorted(self.ends.values(), key=lambda e: (e.failed, e.calls, e.outcome, e.detail))
 
@@ -206,7 +206,7 @@ def _persistent(machine: Machine, st: State) -> tuple[list[Move], bool]:
             group = groups.get((rank, r.step))
             if group is None or (best is not None and len(group) >= len(best)):
                 continue
-            if machine.closed(st, rank, r, machine.candidates(st, rank, r)):
+            if machine.is_closed(st, rank, r, machine.candidates(st, rank, r)):
                 best = group
     return (best, True) if best is not None else (moves, False)
 
@@ -272,7 +272,7 @@ def _unseen(st: State, move: Move, new: State, machine: Machine) -> bool:
 def count_orders(program: Program, buffers: Buffers, limits: Limits = DEFAULT) -> Count:
     """How many orders of calls and matches there are: counted over the states, or estimated from random descents (Knuth 1975)."""
     machine = Machine(program, buffers, interleave=True)
-    exact = _counted(machine, min(limits.counted, 100 * limits.counted // max(len(program.calls), 1)))
+    exact = _count_paths(machine, min(limits.counted, 100 * limits.counted // max(len(program.calls), 1)))
     if exact is not None:
         return Count(_log10(exact), True)
     source = random.Random(1)
@@ -292,7 +292,7 @@ def _log10(n: int) -> float:
     return math.log10(n // 10**digits) + digits
 
 
-def _counted(machine: Machine, most: int) -> int | None:
+def _count_paths(machine: Machine, most: int) -> int | None:
     """The number of paths through the states; None if there are more than ``most`` states."""
     orders: dict[Any, int] = {}
     stack: list[tuple[State, Any, list[State] | None]] = [(machine.start(), None, None)]
@@ -344,7 +344,7 @@ def _tell(end: End, st: State, program: Program, machine: Machine) -> None:
     end.order = [(program.calls[m.call].rank, program.calls[m.call].line) for m in moves if isinstance(m, Begin)]
 
 
-def _stuck(st: State, strand: int, program: Program, machine: Machine) -> Stuck:
+def _stuck_call(st: State, strand: int, program: Program, machine: Machine) -> Stuck:
     at = st.pc[strand]
     op = machine.ops[strand][at]
     call = program.calls[machine.call_of(strand, at)]

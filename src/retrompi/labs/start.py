@@ -45,11 +45,11 @@ def value_text(task: Task, value: Any) -> str:
         base = units.canonical(task.unit)
         shown = {"s": _time, "B": _size, "B/s": _rate}
         if base == "B" and float(value).is_integer():
-            return toml_text.quoted(f"{value:.0f} B")
+            return toml_text.quote(f"{value:.0f} B")
         if base in shown:
-            return toml_text.quoted(shown[base](float(value)))
-        return toml_text.quoted(f"{float(value):.6g}" + ("" if base in ("1", "probability") else f" {base}"))
-    return toml_text.quoted(str(value))
+            return toml_text.quote(shown[base](float(value)))
+        return toml_text.quote(f"{float(value):.6g}" + ("" if base in ("1", "probability") else f" {base}"))
+    return toml_text.quote(str(value))
 
 
 def _time(seconds: float) -> str:
@@ -77,7 +77,7 @@ def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> 
             model = task.model or texts.get(task.id)
             if not model:
                 raise InputError(f"no 'model' answer to '{task.id}'", lab.folder / "lab.toml", code="missing-key")
-            sheet[task.id] = toml_text.quoted(text.fill(model, text.names(lab, p, student), strict=False))
+            sheet[task.id] = toml_text.quote(text.fill(model, text.names(lab, p, student), strict=False))
         elif task.kind != "file":
             sheet[task.id] = value_text(task, values[task.id])
     (folder / ANSWERS).write_text(answers.sheet(lab, p, student, sheet), encoding="utf-8")

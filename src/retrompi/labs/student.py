@@ -254,10 +254,10 @@ def state_text(state: State) -> str:
     lines = ["# Kept by 'retrompi lab'; a change by hand is seen and reported."]
     lines += [f"{k} = {toml_text.value(getattr(state, k))}" for k in ("student", "lab", "version", "seed", "token", "checks", "seal")]
     if state.hints:
-        lines += ["", "[hints]", *(f"{toml_text.quoted(k)} = {n}" for k, n in sorted(state.hints.items()))]
+        lines += ["", "[hints]", *(f"{toml_text.quote(k)} = {n}" for k, n in sorted(state.hints.items()))]
     for name, one in sorted(state.sealed.items()):
-        lines += ["", f"[sealed.{toml_text.quoted(name)}]"]
-        lines += [f"text = {toml_text.quoted(one.text)}", f"check = {one.check}", f"late = {toml_text.value(one.late)}"]
+        lines += ["", f"[sealed.{toml_text.quote(name)}]"]
+        lines += [f"text = {toml_text.quote(one.text)}", f"check = {one.check}", f"late = {toml_text.value(one.late)}"]
     return "\n".join(lines) + "\n"
 
 

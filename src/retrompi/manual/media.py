@@ -6,7 +6,7 @@ import inspect
 from dataclasses import is_dataclass
 
 from retrompi.manual.markdown import Page, escape, table
-from retrompi.spec.fields import Field, declared
+from retrompi.spec.fields import Field, fields_of
 from retrompi.spec.media import MEDIA, Broadcast, Medium, OneSided, WaitPolicy
 
 __all__ = ["media_page"]
@@ -21,9 +21,9 @@ def _default(f: Field) -> str:
 
 
 def _fields(cls: type, without: type | None = None) -> str:
-    inherited = declared(without) if without is not None else {}
+    inherited = fields_of(without) if without is not None else {}
     rows = [[f"`{f.name}`", escape(f.unit if f.is_quantity else ""), _default(f), escape(f.bounds), f.scale, escape(f.help)]
-            for f in declared(cls).values() if f.name not in inherited]  # fmt: skip
+            for f in fields_of(cls).values() if f.name not in inherited]  # fmt: skip
     return table(["field", "unit", "default", "values", "cost", "what it is"], rows)
 
 

@@ -195,7 +195,7 @@ def read_checks(folder: Path, known: Iterable[str]) -> tuple[Checks, list[InputE
     for path in check_files(folder):
         try:
             text = text_of(path)
-            table = toml_text.parsed(text, path, "checks")
+            table = toml_text.parse(text, path, "checks")
         except InputError as error:
             problems.append(error)
             continue
@@ -258,7 +258,7 @@ def checks_in(folder: Path) -> Checks:
 @cache
 def _place(folder: Path) -> tuple[int, str]:
     try:
-        table = toml_text.parsed(text_of(folder / "paper.toml"), folder / "paper.toml", "paper")
+        table = toml_text.parse(text_of(folder / "paper.toml"), folder / "paper.toml", "paper")
     except InputError:  # told where the paper is read
         table = {}
     order = table.get("order")

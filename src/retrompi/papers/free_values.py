@@ -113,7 +113,7 @@ def span(path: str, o: Owner, *, beside: bool = True) -> Free:
 
 def _made_of(platform: str) -> composition.Composition | None:
     """The hosts and the network of the library that a platform is composed of, by its name or by its file; None if of none."""
-    base = composition.unsized(platform)
+    base = composition.without_size(platform)
     if "@" in platform:
         return composition.parse(platform)
     if base in registry.platform_names() and (file := registry.platform(base).path) is not None:
@@ -129,7 +129,7 @@ def belongs(o: Owner, model: str, platform: str) -> bool:
     if o.kind == "model":
         return o.name in (model, model.partition(":")[0])
     if o.kind == "platform":
-        return composition.unsized(platform) == o.name
+        return composition.without_size(platform) == o.name
     made = _made_of(platform)
     if made is None:
         return False

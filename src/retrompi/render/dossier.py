@@ -14,7 +14,7 @@ from retrompi.papers.evidence import evidence
 from retrompi.papers.sources import Citation, cited, rows
 from retrompi.render import determined
 from retrompi.spec import registry, topology
-from retrompi.spec.collectives import described
+from retrompi.spec.collectives import card_rows
 from retrompi.spec.machines import Machine, Network
 from retrompi.spec.model import RuntimeModel, fit_tables, model_values
 from retrompi.spec.platform import Platform
@@ -122,7 +122,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
         "variant_note": cls.variant_note,
         "variants": [{"name": name, "note": note} for name, note in _family(cls)],
         "parameters": parameters,
-        "collectives": described(cls.collectives, values),
+        "collectives": card_rows(cls.collectives, values),
         "fit": fit,
         "posterior": determined.of_model(cls),
         "needs": None if cls.needs is None else {"text": str(cls.needs), "source": cls.needs.source},

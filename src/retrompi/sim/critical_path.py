@@ -158,7 +158,7 @@ class CriticalPath(Sequence[Piece]):
         """Seconds by which the run is longer, to first order, if the declared numbers change so."""
         return float(self._graph.slope(self._of(changes))) * PS
 
-    def changed(self, changes: Changes) -> tuple[float, bool]:
+    def time_change(self, changes: Changes) -> tuple[float, bool]:
         """(seconds by which the run is longer if the declared numbers change so, whether everything still happens in the same order).
 
         If it does not, the first is not to be relied on.

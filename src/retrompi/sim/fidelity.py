@@ -27,7 +27,7 @@ from retrompi.spec.question import FIDELITIES
 if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
 
-__all__ = ["RUNGS", "LogGP", "Pair", "asks_from", "classes_of", "curved", "fit", "host_kind", "lowered", "pairs_of"]
+__all__ = ["RUNGS", "LogGP", "Pair", "apply_curves", "asks_from", "classes_of", "fit", "host_kind", "lower_fidelity", "pairs_of"]
 
 RUNGS = FIDELITIES
 
@@ -265,7 +265,7 @@ def _countable(rows: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
 PROTOCOLS = ("protocol_same", "protocol_remote")
 
 
-def lowered(
+def lower_fidelity(
     compiled: Row, fidelity: str, platform: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
 ) -> tuple[Row, list[str]]:
     """(the compiled configuration with the mechanism replaced by the curves of ``sample_of``, notes on what could not be sampled).
@@ -278,13 +278,13 @@ def lowered(
             raise UsageError(
                 f"at fidelity {fidelity} there is no '{name}' to end, only ranks; leave out --fidelity", code="unknown-process"
             )
-    return curved(compiled, fidelity, platform, placement, sample_of)
+    return apply_curves(compiled, fidelity, platform, placement, sample_of)
 
 
-def curved(
+def apply_curves(
     compiled: Row, fidelity: str, platform: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
 ) -> tuple[Row, list[str]]:
-    """`lowered` without killed processes; a model defined by curves also compiles with it."""
+    """`lower_fidelity` without killed processes; a model defined by curves also compiles with it."""
     classes = classes_of(placement, platform)
     count = max(classes, default=0) + 1
     of = {same: [[-1] * count for _ in range(count)] for same in (True, False)}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.sim.fidelity import classes_of, curved, pairs_of
+from retrompi.sim.fidelity import apply_curves, classes_of, pairs_of
 from retrompi.sim.sampling import Point, Sample
 from retrompi.spec.channels import Library, Row, eager, rendezvous, work
 from retrompi.spec.channels import Path as MessagePath
@@ -121,7 +121,7 @@ class FittedModel(RuntimeModel):
             base["work"] = work(call=calls, combine=found.get("combine", []), buffers=buffers)
         if self.joins(layout.platform, layout.placement):
             return base  # not run: `simulate.run` reports the reason given by `joins`
-        return curved(base, "curve", layout.platform, layout.placement, lambda pair: self.sample(layout.platform, pair.hosts))[0]
+        return apply_curves(base, "curve", layout.platform, layout.placement, lambda pair: self.sample(layout.platform, pair.hosts))[0]
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """No steps: starting a job was not measured."""

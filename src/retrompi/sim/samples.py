@@ -52,7 +52,7 @@ class Samples:
         """The sample of a pair kind: that of a fitted model, or else from this process, from the store, or measured now."""
         if issubclass(asked.model, FittedModel):
             return asked.model.sample(asked.platform, pair.hosts)
-        at = asked.changed(
+        at = asked.with_fields(
             workload=SAMPLE, placement=pair.hosts, cores=pair.hosts.cores, fidelity="mechanism", beside=Beside(), start_up=False,
             limit_s=None, wildcards="recorded", idle_overrides=True, asked=Asked(),
         )  # fmt: skip
@@ -61,10 +61,10 @@ class Samples:
         with lock:
             if at.key not in _KNOWN or (self.shelf is not None and not self.shelf.has(at)):
 
-                def measured() -> dict[str, Any]:
-                    return (_KNOWN.get(at.key) or self._measured(at, pair)).as_dict()
+                def sample_row() -> dict[str, Any]:
+                    return (_KNOWN.get(at.key) or self._measure(at, pair)).as_dict()
 
-                _KNOWN[at.key] = Sample.from_dict(measured() if self.shelf is None else self.shelf.facts(at, measured))
+                _KNOWN[at.key] = Sample.from_dict(sample_row() if self.shelf is None else self.shelf.facts(at, sample_row))
             return _KNOWN[at.key]
 
     def prepare(self, asked: Resolved) -> None:
@@ -79,11 +79,11 @@ class Samples:
         compiled = compile_runtime(asked.model, asked.values.fresh(), Layout(asked.platform, asked.placement)).rows
         return fit(sample.there, asks_from(compiled["protocol_same" if pair.same else "protocol_remote"]))
 
-    def _measured(self, at: Resolved, pair: Pair) -> Sample:
+    def _measure(self, at: Resolved, pair: Pair) -> Sample:
         def run(trace: Trace, sides: Sequence[int]) -> Result:
             # An override may be of a host that this pair does not use.
             cores = [pair.hosts.cores[s] for s in sides] if pair.hosts.cores else ()
-            result = self.run(at.changed(workload=Replay(trace), placement=tuple(pair.hosts[s] for s in sides), cores=cores))
+            result = self.run(at.with_fields(workload=Replay(trace), placement=tuple(pair.hosts[s] for s in sides), cores=cores))
             if result.outcome == Outcome.LIMIT:  # says nothing about the pair
                 raise NotSampled(result.outcome, result.detail)
             return result

@@ -257,7 +257,7 @@ def measure(run: Run, sizes: Sequence[int], *, pairs: int, eager_below: float, c
     def late(size: int) -> float:
         return round(LATE_S + 3e-12 * pings[size][0], 6)
 
-    def done(trace: Trace, sides: Sequence[int], what: str) -> Result | None:
+    def try_run(trace: Trace, sides: Sequence[int], what: str) -> Result | None:
         result = run(trace, sides)
         if result.outcome == Outcome.COMPLETED:
             return result
@@ -266,13 +266,13 @@ def measure(run: Run, sizes: Sequence[int], *, pairs: int, eager_below: float, c
         return None
 
     eager = [s for s in (*grid, LATE_LIMIT) if s < eager_below and s in pings]
-    got = done(_late_trace(eager, late), (0, 1), "late receives") if eager else None
+    got = try_run(_late_trace(eager, late), (0, 1), "late receives") if eager else None
     receives = (_late(got, 0), _late(got, 1)) if got else ({}, {})
-    single = done(_stream_trace(grid, 1, False), (0, 1), "a stream")
+    single = try_run(_stream_trace(grid, 1, False), (0, 1), "a stream")
     gaps = _stream(single) if single else {}
-    many = done(_stream_trace(grid, pairs, False), (0,) * pairs + (1,) * pairs, "streams of several pairs") if pairs > 1 else None
+    many = try_run(_stream_trace(grid, pairs, False), (0,) * pairs + (1,) * pairs, "streams of several pairs") if pairs > 1 else None
     ports = {s: t // pairs for s, t in _stream(many).items()} if many else gaps
-    crossed = done(_stream_trace(grid, pairs, True), (0,) * pairs + (1,) * pairs, "streams both ways")
+    crossed = try_run(_stream_trace(grid, pairs, True), (0,) * pairs + (1,) * pairs, "streams both ways")
     boths = {s: t // (2 * pairs) for s, t in _stream(crossed).items()} if crossed else {}
 
     there, back = [], []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
     from retrompi.spec.values import Values
 
-__all__ = ["Compiled", "JobSpec", "named", "rows", "unshared"]
+__all__ = ["Compiled", "JobSpec", "merge_hosts", "rows", "with_names"]
 
 _OF_THE_MACHINES = ("hosts", "link", "positions", "kills")
 
@@ -105,7 +105,7 @@ class Compiled:
         return self.found.layout.placement
 
 
-def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
+def with_names(jobs: Sequence[JobSpec]) -> list[JobSpec]:
     """``jobs`` with a name each. Raises UsageError for a duplicate name or an override of the platform."""
     found = [replace(j, name=j.name.strip() or f"job {i}") for i, j in enumerate(jobs, 2)]
     for i, j in enumerate(found):
@@ -119,7 +119,7 @@ def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
     return found
 
 
-def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tuple[list[int], dict[str, Any]]:
+def merge_hosts(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tuple[list[int], dict[str, Any]]:
     """(positions, hosts) used by the first job (its model ``first`` and compiled configuration ``own``), followed by those of the others.
 
     Raises UsageError if two models state different values for a host that they share.

@@ -15,7 +15,7 @@ from typing import Any
 
 from retrompi.base.units import PS
 from retrompi.spec.cpp_calls import calls_header
-from retrompi.spec.fields import Field, declared
+from retrompi.spec.fields import Field, fields_of
 from retrompi.spec.host import REFERENCE_CALL, REFERENCE_CLOCK, Host
 from retrompi.spec.link import Link
 from retrompi.spec.media import MEDIA, Broadcast, Checked, Medium, OneSided, WaitPolicy
@@ -56,8 +56,8 @@ def _enumerator(word: str) -> str:
 
 def _own(cls: type) -> Iterator[Field]:
     """The fields that a declaration adds to its base class, except those without a C++ type."""
-    above = {name for base in cls.__mro__[1:] if base not in (object, Checked) for name in declared(base)}
-    yield from (f for name, f in declared(cls).items() if name not in above and f.cpp)
+    above = {name for base in cls.__mro__[1:] if base not in (object, Checked) for name in fields_of(base)}
+    yield from (f for name, f in fields_of(cls).items() if name not in above and f.cpp)
 
 
 def _initial(f: Field) -> str:
@@ -159,7 +159,7 @@ def _declarations() -> list[type]:
 def _enums() -> Iterator[str]:
     known: dict[str, tuple[str, ...]] = {}
     for cls in _declarations():
-        for f in declared(cls).values():
+        for f in fields_of(cls).values():
             if f.kind == "choice" and f.cpp not in ("", "std::string"):
                 known[f.cpp] = f.choices
     for name, words in known.items():

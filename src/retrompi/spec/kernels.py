@@ -115,7 +115,7 @@ class Machine:
         """Seconds to write a line to main memory, fetched and written back: what copying a line takes beyond reading it."""
         return max(0.0, self.line / self.copy_mem - self.line_read)
 
-    def changed(self, values: Mapping[str, float]) -> Machine:
+    def with_values(self, values: Mapping[str, float]) -> Machine:
         """A copy with some ``values`` replaced."""
         return replace(self, **values)  # type: ignore[arg-type]
 
@@ -303,22 +303,22 @@ def _lost_lru(which: Loop, s: Stream, n: int, capacity: float, unit: int) -> flo
     holds = {o: max(1.0, o.of * n * o.size / unit) for o in which.streams}
     fresh = sum(min(1.0, o.stride * o.size / unit) for o in which.streams if not o.random)
 
-    def touched(turns: float) -> float:
+    def touched_bytes(turns: float) -> float:
         return fresh * turns - sum(holds[o] * math.expm1(-turns / holds[o]) for o in which.streams if o.random)
 
-    if touched(n) <= capacity and sum(holds.values()) <= capacity:
+    if touched_bytes(n) <= capacity and sum(holds.values()) <= capacity:
         return 0.0
     low, high = 0.0, float(max(n, 1))
-    while touched(high) < capacity and high < 1e9:
+    while touched_bytes(high) < capacity and high < 1e9:
         high *= 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if touched(middle) < capacity else (low, middle)
+        low, high = (middle, high) if touched_bytes(middle) < capacity else (low, middle)
     return math.exp(-low / holds[s]) if s.random else float(low < n)
 
 
 @cache
-def _counted(which: Loop, n: int, shape: Machine) -> tuple[float, float, float]:
+def _cached_traffic(which: Loop, n: int, shape: Machine) -> tuple[float, float, float]:
     return _traffic(which, n, shape)
 
 
@@ -329,7 +329,7 @@ def _geometry(m: Machine) -> Machine:
 
 def cost(which: Loop, n: int, m: Machine) -> float:
     """Seconds per iteration of the inner loop at length ``n``, without start-up."""
-    from_l2, read, written = _counted(which, n, _geometry(m))
+    from_l2, read, written = _cached_traffic(which, n, _geometry(m))
     memory = read * m.line_read + written * m.line_write
     return (turn_cycles(which) * m.cycle_scale + from_l2 * m.l2_cycles) / m.clock + memory
 
@@ -461,7 +461,7 @@ def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placeme
     out = []
     for name, n, file, line in named:
         try:
-            one = _named(name)
+            one = _find_kernel(name)
         except UsageError as error:
             raise UsageError(f"{file}:{line}: {error}", code=error.code) from None
         if isinstance(one, Loop):
@@ -473,7 +473,7 @@ def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placeme
     return out
 
 
-def _named(name: str) -> Loop | roofline.Kernel:
+def _find_kernel(name: str) -> Loop | roofline.Kernel:
     if name in loops():
         return loops()[name]
     if name.partition(":")[0] not in roofline.KINDS:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import NO_LIMIT
-from retrompi.spec.fields import Use, choice, declared, flag, quantity, to_engine, whole, word
+from retrompi.spec.fields import Use, choice, fields_of, flag, quantity, to_engine, whole, word
 
 __all__ = ["BINOMIAL", "BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Curve", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring",
            "Stream", "WaitPolicy", "calls_system"]  # fmt: skip
@@ -28,7 +28,7 @@ class Checked:
 
     def __post_init__(self) -> None:
         what = type(self).__name__.lower()
-        for name, field in declared(type(self)).items():
+        for name, field in fields_of(type(self)).items():
             value = getattr(self, name)
             if not (field.optional and value == field.default):
                 field.check(value, f"{what}: {name}")
@@ -36,7 +36,7 @@ class Checked:
 
 def calls_system(part: Any) -> bool:
     """Whether a medium or wait policy has a cost that is a service of the operating system."""
-    return any(f.scale == "os" and getattr(part, name) > 0 for name, f in declared(type(part)).items())
+    return any(f.scale == "os" and getattr(part, name) > 0 for name, f in fields_of(type(part)).items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Medium(Checked):
     def of(row: Mapping[str, Any]) -> Medium:
         """The inverse of `to_engine`."""
         cls: Any = MEDIA[row["medium"]]
-        given = {name: row[name] for name in declared(cls)}
+        given = {name: row[name] for name in fields_of(cls)}
         made: Medium = cls(**{name: WaitPolicy(**value) if name == "space_wait" else value for name, value in given.items()})
         return made
 

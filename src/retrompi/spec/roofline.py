@@ -21,7 +21,7 @@ from functools import cache
 from retrompi.base.errors import UsageError, nearest
 from retrompi.spec.host import Host
 
-__all__ = ["KINDS", "Kernel", "Kind", "Work", "kernel", "lost", "lost_l2", "peak", "seconds", "terms"]
+__all__ = ["KINDS", "Kernel", "Kind", "Work", "kernel", "lost_l2", "lost_shares", "peak", "seconds", "terms"]
 
 WORD = 8
 """Bytes of a number (double precision)."""
@@ -128,7 +128,7 @@ def _stencil(n: float, p: Mapping[str, float]) -> Work:
     return Work(2 * points * n, WORD * n * (points + 1), WORD * n, WORD * n, 2 * WORD * n)
 
 
-def _stated(n: float, p: Mapping[str, float]) -> Work:
+def _stated_work(n: float, p: Mapping[str, float]) -> Work:
     return Work(p["operations"] * n, (p["read"] + p["written"]) * n, p["read"] * n, p["written"] * n, (p["read"] + p["written"]) * n)
 
 
@@ -150,7 +150,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("ger", "update of rank one: A (LENGTH x N) += x y", _rank_one, {"n": None}),
         Kind("trsm", "dense triangular solve of order ORDER with LENGTH right-hand sides", _solve, {"order": None}),
         Kind("stencil", "difference star of POINTS points", _stencil, {"points": 5}),
-        Kind("work", "stated: OPERATIONS, bytes READ and WRITTEN for each of LENGTH", _stated,
+        Kind("work", "stated: OPERATIONS, bytes READ and WRITTEN for each of LENGTH", _stated_work,
              {"operations": 0, "read": 0, "written": 0}),
     )
 }  # fmt: skip
@@ -211,7 +211,7 @@ def lost_l2(load: float, ways: int) -> float:
     return min(1.0, max(0.0, 1 - below))
 
 
-def lost(kept: float, host: Host) -> tuple[float, float]:
+def lost_shares(kept: float, host: Host) -> tuple[float, float]:
     """Shares of the data that the first and the second cache no longer have when ``kept`` bytes were touched since."""
     first = float(kept > host.l1)
     if host.l2 <= host.l1:
@@ -225,7 +225,7 @@ def terms(one: Kernel, n: float, host: Host) -> dict[str, float]:
     Products and solves with dense matrices are computed at the host's ``gemm_rate``, arithmetic and first level together, if it has one.
     """
     work = one.work(n)
-    first, second = lost(work.kept, host)
+    first, second = lost_shares(work.kept, host)
     known = host.gemm_rate if one.kind.name in BLOCKED else 0.0
     return {
         "arithmetic": work.operations / (known or peak(host)),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
-from retrompi.sim.cautions import stored
+from retrompi.sim.cautions import stored_cautions
 from retrompi.sim.rank_table import RankTable
 from retrompi.sim.result import COLUMNS
 from retrompi.spec.network_model import by_simgrid
@@ -60,7 +60,7 @@ class Kept:
         if given.get("outcome") == Outcome.LIMIT:
             spec = replace(spec, stopped=str(given.get("detail", "")))
         if "cautions" in given:
-            given["cautions"] = [{"code": c.code, "text": c.text} for c in stored(given)]
+            given["cautions"] = [{"code": c.code, "text": c.text} for c in stored_cautions(given)]
         of_all = given.pop("per_rank", [])
         ranks = [*ranks, *(of_all.some() if isinstance(of_all, RankTable) else of_all)]
         if len(of_all) > len(ranks):

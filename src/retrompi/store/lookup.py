@@ -205,7 +205,7 @@ def _replay(store: Store, asked: Resolved, fresh: bool, observe: Observe, record
     whole = result.timeline
     if whole is not None:
         whole.about["trace"] = label
-        result = replace(result, timeline=whole.thinned(STORED).row())
+        result = replace(result, timeline=whole.thin_to(STORED).row())
     facts, points = record.about(result) if record else ({}, ())
     # What is observed tells more than the run that is stored.
     again = fresh or known is not None or observe.timeline is not None or bool(observe.trace_events)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retrompi.base.errors import RetrompiError
-from retrompi.sim.cautions import Caution, calibration, gathered
+from retrompi.sim.cautions import Caution, calibration, merge_cautions
 from retrompi.spec.network_model import NATIVE, by_simgrid
 from retrompi.studies.results import axes_of
 
@@ -61,7 +61,7 @@ def about(definition: Mapping[str, Any], runs: Mapping[int, Row], curves: Mappin
         fidelities=tuple(dict.fromkeys(str(r["fidelity"]) for r in found)),
         sources=tuple(sources(_varied(definition), found)),
         warnings={m: tuple(c.text for c in some) for m, some in outside.items()},
-        cautions=tuple(gathered(outside.items())),
+        cautions=tuple(merge_cautions(outside.items())),
         runs=tuple(sorted(runs)),
     )
 

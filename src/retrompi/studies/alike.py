@@ -35,7 +35,7 @@ class Alike:
             first, parts = known
             seed = scenario.setting("seed")
             asked = Asked(scenario.name, hash_of_parts({**parts, "seed": str(seed)}))
-            return first.seeded(seed, asked, bounds or Bounds())
+            return first.with_seed(seed, asked, bounds or Bounds())
         question = scenario.question()
         found = Resolved.of(question.with_(bounds=bounds) if bounds is not None else question)
         if key is not None:

@@ -16,7 +16,7 @@ from retrompi.sim.simulate import SimulationEnded
 from retrompi.spec import cross_traffic, network_model, registry, topology
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.collectives import PREFIX, doors
-from retrompi.spec.composition import MAX_HOSTS, resized
+from retrompi.spec.composition import MAX_HOSTS, with_size
 from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
@@ -101,7 +101,7 @@ def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
         sets = {k: v for k, v in sets.items() if concerns(k, model) and (_owner(k) or k.startswith(("platform.", PREFIX)))}
     platform = given.pop("platform", scenario.platform)
     if "hosts" in given:
-        platform = resized(platform, _whole("hosts", given.pop("hosts"), 1, MAX_HOSTS))
+        platform = with_size(platform, _whole("hosts", given.pop("hosts"), 1, MAX_HOSTS))
     changed: dict[str, Any] = {"model": model, "platform": platform, "given": {}}
     settings: dict[str, str] = {}
     args = dict(scenario.args) if any(key.startswith("trace.") for key in given) else scenario.args
@@ -296,7 +296,7 @@ class ValueChecker:
         if not self._loaded:
             self._loaded = [registry.platform(p) for p in self.platforms]
             if self.hosts:
-                self._loaded = [registry.platform(resized(p, self.hosts)) for p in self.platforms] + self._loaded
+                self._loaded = [registry.platform(with_size(p, self.hosts)) for p in self.platforms] + self._loaded
         return self._loaded
 
     def keys(self) -> list[str]:

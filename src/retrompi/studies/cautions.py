@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from retrompi.base.errors import RetrompiError
-from retrompi.sim.cautions import Caution, calibration, gathered, of_run, of_trace, stored
+from retrompi.sim.cautions import Caution, calibration, merge_cautions, of_run, of_trace, stored_cautions
 from retrompi.sim.resolved import Resolved
 from retrompi.studies import metrics
 from retrompi.studies.keys import ranks_of
@@ -42,7 +42,7 @@ def of_scenarios(named: Iterable[tuple[str, Scenario]], kept: Mapping[str, Seque
     for name, scenario in named:
         with suppress(RetrompiError):
             some.setdefault(name, []).extend(of_scenario(scenario, (kept or {}).get(name, ())))
-    return gathered(some.items())
+    return merge_cautions(some.items())
 
 
 def of_search(store: Store, scenarios: Iterable[Scenario], run_ids: Iterable[int | None]) -> list[Caution]:
@@ -67,6 +67,6 @@ def counted(of: Iterable[Iterable[Mapping[str, str] | str]], total: int, what: s
     """Cautions as they are stored, of ``total`` runs or points: each once, with how many have it."""
     counts: dict[Caution, int] = {}
     for some in of:
-        for one in dict.fromkeys(stored({"cautions": some})):
+        for one in dict.fromkeys(stored_cautions({"cautions": some})):
             counts[one] = counts.get(one, 0) + 1
     return [one if n == total else replace(one, about=f"{n} of {total} {what}") for one, n in counts.items()]

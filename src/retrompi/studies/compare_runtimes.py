@@ -13,7 +13,7 @@ from retrompi.base.errors import UsageError, nearest
 from retrompi.base.files import exists
 from retrompi.base.units import PS, format_time
 from retrompi.sim import simulate
-from retrompi.sim.cautions import Caution, gathered, stored
+from retrompi.sim.cautions import Caution, merge_cautions, stored_cautions
 from retrompi.sim.critical_path import difference
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
@@ -317,7 +317,7 @@ def _rank(median: float, more_is_better: bool) -> tuple[bool, float]:
 def _row(store: Store, where: tuple[str, str], ran: Asked, candidates: Candidates) -> Row:
     wanted = candidates.wanted
     about = (*where, ran.outcome, ran.reason, ran.run_id, ran.found)
-    kept = tuple(stored({"cautions": store.cautions([ran.run_id]).get(ran.run_id, ())})) if ran.run_id is not None else ()
+    kept = tuple(stored_cautions({"cautions": store.cautions([ran.run_id]).get(ran.run_id, ())})) if ran.run_id is not None else ()
     if ran.run_id is None or ran.outcome != Outcome.COMPLETED:
         return Row(*about, values={m.name: None for m in wanted}, kept=kept)
     run, points, ranks = store.run(ran.run_id), store.points(ran.run_id), store.ranks(ran.run_id)
@@ -350,4 +350,4 @@ def cautions_of_draws(candidates: Candidates, drawn: Drawn) -> list[Caution]:
         names[id(one)]: (one, [Reading("time", nominal, one.values(candidates.time))])
         for pair, one in drawn.ensembles.items() if (nominal := took.get(pair)) is not None
     }  # fmt: skip
-    return gathered((name, reasons(one, some)) for name, (one, some) in readings.items())
+    return merge_cautions((name, reasons(one, some)) for name, (one, some) in readings.items())

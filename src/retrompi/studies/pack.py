@@ -24,7 +24,7 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.base.files import open_regular
 from retrompi.sim.result import NUMBERS
 from retrompi.spec import platform_file, registry
-from retrompi.spec.composition import unsized
+from retrompi.spec.composition import without_size
 from retrompi.studies.axes import split
 from retrompi.studies.case import proper
 from retrompi.studies.stored_study import Stored
@@ -96,7 +96,7 @@ class _Collected:
         registry.platform(text)  # raises for an unknown name
         if registry.shipped_platform(text):
             return text
-        base = unsized(text)
+        base = without_size(text)
         own = paths.user_platforms_dir() / f"{base}.toml"
         file = own if own.is_file() else Path(base)
         if not file.is_file():

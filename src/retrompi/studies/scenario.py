@@ -157,7 +157,7 @@ class Stated:
 
 
 def _what_if() -> dict[str, Any]:
-    return {"what_if_hardware": True} if needs.asked() else {}
+    return {"what_if_hardware": True} if needs.allows_fiction() else {}
 
 
 def default(key: str) -> Any:
@@ -375,7 +375,7 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
         raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome", code="unknown-name")
     outcome = Outcome(outcome)
     # What the command says of the network, and that it accepts fictions, goes before the file.
-    settings |= {"network": network_model.chosen(settings.get("network", NATIVE)), **_what_if()}
+    settings |= {"network": network_model.network_in_use(settings.get("network", NATIVE)), **_what_if()}
     sets = data.get("set", {})
     if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
         raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set", code="bad-value")

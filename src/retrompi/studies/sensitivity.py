@@ -246,7 +246,7 @@ def tolerated(scenario: Scenario, path: CriticalPath, key: str, shares: tuple[fl
     far = followed.amount(told.value / FARTHEST if falling else told.value * FARTHEST)
 
     def longer(part: float) -> tuple[float, bool]:
-        return path.changed(followed.changes(far * part))
+        return path.time_change(followed.changes(far * part))
 
     return [_first(longer, share, path.took * PS, lambda part: followed.value(far * part)) for share in shares]
 

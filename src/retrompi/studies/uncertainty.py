@@ -236,7 +236,7 @@ def brief(asked: Resolved) -> Resolved:
     sizes = list(workload.arguments.get("sizes") or generate.DEFAULT_SIZES)
     every = {size: generate.default_reps(size) for size in sizes}
     fewer = {size: reps if size == sizes[0] else FEWER.get(reps, reps) for size, reps in every.items()}
-    return asked.changed(workload=Benchmark("pingpong", {**workload.arguments, "sizes": sizes, "reps": fewer}))
+    return asked.with_fields(workload=Benchmark("pingpong", {**workload.arguments, "sizes": sizes, "reps": fewer}))
 
 
 # --- discrepancy ---------------------------------------------------------------------------------------------------------------

@@ -24,11 +24,11 @@ from typing import Any
 from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.files import open_regular
-from retrompi.base.toml import quoted, value
+from retrompi.base.toml import quote, value
 from retrompi.base.zips import UNREADABLE, is_plain
 from retrompi.sim.result import NUMBERS
 from retrompi.spec import registry
-from retrompi.spec.composition import unsized
+from retrompi.spec.composition import without_size
 from retrompi.studies.pack import FORMAT, INSIDE, MANIFEST, OURS, ROWS, rewritten, sha256_of
 
 __all__ = ["Difference", "Package", "compare", "default_folder", "unpack"]
@@ -186,7 +186,7 @@ def _check_read_back(file: Path, zip_file: Path) -> None:
         for text in texts:
             if kind == "platform" and registry.shipped_platform(text):
                 continue
-            base = unsized(text) if kind == "platform" else text.partition(":")[0]
+            base = without_size(text) if kind == "platform" else text.partition(":")[0]
             if not (_NAME.fullmatch(base) and Path(f"{folder}/{base}{ending}").is_file()) and untrusted.outside(Path(base), root):
                 raise wrong(f"names the {kind} '{text[:80]}', which is neither in it nor retrompi's")
     shipped = (paths.reference_dir() / "traces").resolve()
@@ -292,7 +292,7 @@ def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> tupl
         return f"{root / name}{colon}{plain(variant) if colon else ''}"
 
     def platform(text: str) -> str:
-        base = unsized(text)
+        base = without_size(text)
         if not base.startswith(INSIDE):
             for name in re.split("[*+@]", base):
                 plain(name)
@@ -349,12 +349,12 @@ def _toml(definition: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
         kept.pop("samples", None)
     lines = [f"# Unpacked by `retrompi study unpack`; packed by {' '.join(str(manifest['code_version']).split())[:80]}."]
     tables = ("base", "vary", "set")
-    lines += [f"{quoted(k)} = {value(v)}" for k, v in kept.items() if k not in (*tables, "zip")]
+    lines += [f"{quote(k)} = {value(v)}" for k, v in kept.items() if k not in (*tables, "zip")]
     for name in tables:
         if name in kept:
-            lines += [f"\n[{name}]", *(f"{quoted(k)} = {value(v)}" for k, v in kept[name].items())]
+            lines += [f"\n[{name}]", *(f"{quote(k)} = {value(v)}" for k, v in kept[name].items())]
     for table in kept.get("zip", ()):
-        lines += ["\n[[zip]]", *(f"{quoted(k)} = {value(v)}" for k, v in table.items())]
+        lines += ["\n[[zip]]", *(f"{quote(k)} = {value(v)}" for k, v in table.items())]
     return "\n".join(lines) + "\n"
 
 

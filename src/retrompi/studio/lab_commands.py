@@ -20,7 +20,7 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import PS, format_bytes, format_quantity, format_time
-from retrompi.sim.cautions import Caution, split, stored
+from retrompi.sim.cautions import Caution, split, stored_cautions
 from retrompi.spec import composition, registry
 from retrompi.spec.needs import asking
 from retrompi.spec.outcome import Outcome
@@ -442,7 +442,7 @@ def _scenario(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
     scenario = catalogue.scenario(str(_checked_toml(place, asked.get("file", ""))))
     question = scenario.question()
     found = run_of(Resolved.of(question), Where(open_store(store), False))
-    row, warnings = found.row, of_scenario(scenario, stored(found.row["facts"]))
+    row, warnings = found.row, of_scenario(scenario, stored_cautions(found.row["facts"]))
     took = "" if row["time_s"] is None else " " + _("after {time}").format(time=format_time(row["time_s"]))
     lines = [f"{row['outcome']}{took}", *(found.diagnosis() if row["outcome"] != Outcome.COMPLETED else [])]
     rows = found.found.rows

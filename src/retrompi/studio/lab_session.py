@@ -235,7 +235,7 @@ class Desk:
         from retrompi.labs.lab import labs
 
         shelf = self.resources.shelf_of(parts.session())
-        return [lab for lab in labs() if shelf is None or shelf.offered(lab.name)]
+        return [lab for lab in labs() if shelf is None or shelf.offers(lab.name)]
 
     def progress(self, student: Any) -> dict[str, Progress]:
         """Lab -> how far the student is, for those that were begun."""

@@ -18,7 +18,7 @@ _PAIR = "{}*2@switch-100"
 
 def is_platform(name: object) -> bool:
     """Whether a browser may name this platform: one with a name, or hosts and a network of the library; never a path."""
-    return isinstance(name, str) and registry.known(name, MOST_HOSTS)
+    return isinstance(name, str) and registry.is_platform_name(name, MOST_HOSTS)
 
 
 PLATFORM = Choice(registry.platform_names, "platform", is_platform)

@@ -77,7 +77,7 @@ def curve_of(
     outcome, detail, cautions, outside. A run that did not complete is a result, with the rows it reached; an invalid name or value raises
     UsageError.
     """
-    from retrompi.sim.cautions import IN_THE_PAPERS, calibration, first_call, of_run, split, stored
+    from retrompi.sim.cautions import IN_THE_PAPERS, calibration, first_call, of_run, split, stored_cautions
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.simulate import SimulationEnded
     from retrompi.spec.question import Question, pingpong
@@ -106,7 +106,7 @@ def curve_of(
     first = first_call(rows, IN_THE_PAPERS)
     return {
         "model": model, "platform": platform, "mode": mode, "sets": list(sets), "rows": rows, "run": known, "found": found,
-        "outcome": kept["outcome"], "detail": detail, **split([*of_run(asked, stored(kept["facts"])), *beyond, *first]),
+        "outcome": kept["outcome"], "detail": detail, **split([*of_run(asked, stored_cautions(kept["facts"])), *beyond, *first]),
     }  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
     """A run of the user's store by number, or a measured curve by label."""
     from retrompi.base.errors import UsageError
     from retrompi.measure.stored_curves import from_store
-    from retrompi.sim.cautions import stored
+    from retrompi.sim.cautions import stored_cautions
 
     if store is None:
         raise UsageError(f"no run {name}: there is no store that can be read", code="unknown-run")
@@ -197,7 +197,7 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
             if not rows:
                 raise UsageError(f"run {name} has no points: {run['outcome']}", code="unknown-run")
             return {"run": run["id"], "name": run_name(run), "about": "", "rows": rows, "kind": "simulated", "bands": {},
-                    "platform": run["platform"], "cautions": [c.text for c in stored(run["facts"])]}  # fmt: skip
+                    "platform": run["platform"], "cautions": [c.text for c in stored_cautions(run["facts"])]}  # fmt: skip
     found = from_store(store, name)
     return {"run": found.run_id, "name": found.name, "about": found.about, "rows": [dict(p) for p in found.points], "kind": found.kind,
             "bands": {str(size): list(band) for size, band in found.bands.items()}}  # fmt: skip

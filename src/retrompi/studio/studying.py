@@ -196,7 +196,7 @@ def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[
     """A stored study by number or name, by the code of ``retrompi study show``. Raises UsageError in one line when it cannot be shown."""
     from retrompi.render.study_page import figures
     from retrompi.render.sweep_figures import choose
-    from retrompi.sim.cautions import stored
+    from retrompi.sim.cautions import stored_cautions
     from retrompi.studies import stored_study
     from retrompi.studies.about import about
     from retrompi.studies.table import tables
@@ -223,6 +223,6 @@ def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[
         points=len(v.rows),
         completed=sum(r["outcome"] == Outcome.COMPLETED for r in v.rows),
         span=f"{v.metric.show(min(values))} – {v.metric.show(max(values))}" if values else "",
-        cautions=Counter(c.text for run in kept.runs.values() for c in stored(run["facts"])),
+        cautions=Counter(c.text for run in kept.runs.values() for c in stored_cautions(run["facts"])),
         kinds={name: kind for kind, name, _ in every},
     )

@@ -270,17 +270,17 @@ class PlatformFile:
         def line(key: str, text: str, source: str) -> str:
             number = float(text) if re.fullmatch(r"[\d.]+", text) else text
             plain = int(number) if isinstance(number, float) and number == int(number) else number
-            return f"{key} = {{ value = {toml_text.value(plain)}, source = {toml_text.quoted(_source(source))} }}"
+            return f"{key} = {{ value = {toml_text.value(plain)}, source = {toml_text.quote(_source(source))} }}"
 
         lines = [
             f"# Written by `{self.by}`.",
-            *(f"{k} = {toml_text.quoted(getattr(self, k))}" for k in ("name", "title", "years", "summary")),
+            *(f"{k} = {toml_text.quote(getattr(self, k))}" for k in ("name", "title", "years", "summary")),
         ]
         lines += [
             "",
             "[[host]]",
             'name = "h1"',
-            f"os = {toml_text.quoted(self.os)}",
+            f"os = {toml_text.quote(self.os)}",
             'byte_order = "little"',
             *(line(k, *v) for k, v in given.items()),
         ]

@@ -205,7 +205,7 @@ def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, s
     loaded = registry.platform(platform)
     mode = request.mode or NATURAL
     model = registry.model(request.model)
-    if not needs.asked():
+    if not needs.allows_fiction():
         possible.check(model, loaded)
     found = loaded.placement(mode)
     done = Execution(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.errors import UsageError
 from retrompi.measure.launch.execution import KINDS, Call, Execution, Machine, Noise
 from retrompi.measure.launch.stats import quantile
-from retrompi.sim.cautions import stored
+from retrompi.sim.cautions import stored_cautions
 from retrompi.spec.question import canonical_hash
 from retrompi.store.identity import RunSpec, code_version
 
@@ -101,7 +101,7 @@ def load(store: Store, run_id: int) -> Execution:
         profile_s=kept.get("profile_s"),
         noise=Noise(**kept["noise"]) if kept.get("noise") else None,
         notes=list(kept.get("notes", [])),
-        cautions=stored(kept),
+        cautions=stored_cautions(kept),
         trace=kept.get("trace_folder", ""),
         run_id=run_id,
     )

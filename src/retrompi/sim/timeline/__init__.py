@@ -242,7 +242,7 @@ class Timeline:
             marks=[(label, at) for label, at in row.get("marks", ())],
         )
 
-    def thinned(self, states: int, calls: int | None = None, messages: int | None = None) -> Timeline:
+    def thin_to(self, states: int, calls: int | None = None, messages: int | None = None) -> Timeline:
         """A copy with about that many states, calls and messages at most (each process keeps every state once), as the engine samples."""
         calls, messages = states if calls is None else calls, states if messages is None else messages
         out = Timeline(**vars(self))

@@ -45,7 +45,7 @@ def _sizes(value: str) -> str:
 
 def _coloured() -> list[str]:
     """The runtimes that have a colour of their own in every figure, by colour."""
-    found = {legend(name).colour: name for name in registry.shipped()}
+    found = {legend(name).colour: name for name in registry.shipped_models()}
     return [found[i] for i in range(COLOURS) if i in found]
 
 

@@ -99,7 +99,9 @@ def _rest(card: dict[str, Any], platform: str) -> list[Part]:
 def layout(query: Query, resources: Resources) -> Component:
     """The card of one model, with filters on its numbers."""
     values, lines = read(PAGE.controls, query)
-    lines += [_("'{name}' is left out: {name2}").format(name=name, name2=type(error).__name__) for name, error in registry.broken().items()]
+    lines += [
+        _("'{name}' is left out: {name2}").format(name=name, name2=type(error).__name__) for name, error in registry.load_errors().items()
+    ]
     card = _dossier(values["model"], resources)
     choices = [{"label": _("its own"), "value": ""}, *menus.platforms(values["platform"])]
     return html.Div(

@@ -123,7 +123,7 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     out = Fit(host, seed)
 
     def look(x: Sequence[float]) -> list[dict[str, Any]]:
-        machine = base.changed({f.key: f.value(v) for f, v in zip(free, x, strict=True)})
+        machine = base.with_values({f.key: f.value(v) for f, v in zip(free, x, strict=True)})
         got = expected(machine)
         rows = []
         for claim, name in seen:

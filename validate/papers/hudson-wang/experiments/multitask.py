@@ -37,7 +37,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         from retrompi.sim import simulate
         from retrompi.traces import rates
 
-        result = simulate.run(asked.changed(workload=Replay(rates.fork_join(ranks, part, flops))))
+        result = simulate.run(asked.with_fields(workload=Replay(rates.fork_join(ranks, part, flops))))
         simulate.require_completed(result, f"fork-join on {ranks} processors")
         begin, end = (m["time_s"] for m in result.marks)
         return 1 / float(end - begin)

@@ -203,7 +203,7 @@ def cell(
 
     def work() -> dict[str, Any]:
         found = trace() if trace is not None else read(at.trace)
-        result = simulate.run(asked.changed(workload=Replay(found, at.trace, program)))
+        result = simulate.run(asked.with_fields(workload=Replay(found, at.trace, program)))
         simulate.require_completed(result, f"{at.trace} of {model} on {platform}")
         assert result.section is not None
         in_mpi = sum(r["mpi_s"] for r in result.per_rank) / max(sum(r["time_s"] for r in result.per_rank), 1e-30)
