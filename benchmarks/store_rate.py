@@ -42,7 +42,7 @@ def _spent() -> float:
 
 def measure(store: Path, runs: int, jobs: int, vary: str) -> dict[str, Any]:
     """One row: the rate and the costs of a run."""
-    study = design.from_command("bf-wmpi-shared", [vary or f"seed=1..{runs}"], set_=ONE_BYTE).called("trivial")
+    study = design.from_command("bf-wmpi-shared", [vary or f"seed=1..{runs}"], set_=ONE_BYTE).with_name("trivial")
     began, before = time.perf_counter(), _spent()
 
     def report(done: int, total: int, _: str) -> None:

@@ -70,8 +70,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", choices=["variants", "nothing", "cold"])
     options = parser.parse_args()
-    variants = design.from_command("bf-wmpi-shared", VARIANTS).called("pingpong-variants")
-    nothing = design.from_command("bf-wmpi-shared", NOTHING, set_=ONE_BYTE).called("next-to-nothing")
+    variants = design.from_command("bf-wmpi-shared", VARIANTS).with_name("pingpong-variants")
+    nothing = design.from_command("bf-wmpi-shared", NOTHING, set_=ONE_BYTE).with_name("next-to-nothing")
     out: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -78,7 +78,7 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
         kept = output.open(write=False)
         found = compare.from_store(kept, given.runs)
     else:
-        compare.chosen(given.backends or compare.BACKENDS, given.model)
+        compare.choose_backends(given.backends or compare.BACKENDS, given.model)
         kept = output.open()
         with progress("comparing") as report:
             found = compare.compare(kept, str(program), arguments, given.ranks, report=report, **how)

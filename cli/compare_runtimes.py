@@ -117,7 +117,7 @@ def _within(found: Sequence[Row], name: str, unit: str) -> list[Column]:
 
 
 def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric], marked: str) -> None:
-    from retrompi.studies.reading import Reading, counted
+    from retrompi.studies.reading import Reading, count_runs
 
     platforms = list(dict.fromkeys(r.platform for r in found))
     say(f"{base.name}, {base.mode}{f', on {platforms[0]}' if len(platforms) == 1 else ''}{marked}\n")
@@ -133,4 +133,4 @@ def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric], marke
     for r in found:
         if r.reason:
             say(f"{r.model}{f' on {r.platform}' if len(platforms) > 1 else ''}: {r.outcome}: {r.reason}")
-    say(count_line(counted(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))
+    say(count_line(count_runs(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))

@@ -53,7 +53,7 @@ def run_suite(ctx: click.Context, given: CompareOptions, bounds: Mapping[str, fl
     if given.out is not None and given.out.suffix.lower() in (".svg", ".png"):
         raise UsageError(f"-o {given.out}: a suite is written as .html, .csv or .json", code="unknown-format")
     wanted = suite.cases(given.only)
-    compare.chosen(given.backends or compare.BACKENDS, given.model)
+    compare.choose_backends(given.backends or compare.BACKENDS, given.model)
     kept = output.open()
     with progress("suite") as report:
         done = suite.run(kept, given.ranks, bounds, wanted, how, report)

@@ -239,9 +239,9 @@ def show(crate: Path, statement: str | None, output: Output) -> None:
       retrompi crate show krishna.zip KB-08
     """
     from retrompi.base.errors import InputError, nearest
-    from retrompi.crate.verify import opened
+    from retrompi.crate.verify import open_crate
 
-    told, wrong = opened(crate)
+    told, wrong = open_crate(crate)
     if wrong:
         where = f"{wrong[0].file}: " if wrong[0].file else ""
         raise InputError(f"is damaged: {where}{wrong[0].what}; 'retrompi crate verify' lists all", crate, code="damaged-file")

@@ -198,7 +198,7 @@ def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output
         return
     if output.as_json:
         choice = {c.kind: c.fit.choice() for c in curves}
-        sources = {c.kind: c.parts.described() for c in curves}
+        sources = {c.kind: c.parts.column_sources() for c in curves}
         print_json({
             "name": made.name, "folder": str(made.folder), "platform": made.platform,
             "platform_file": None if made.platform_file is None else str(made.platform_file),
@@ -222,7 +222,7 @@ def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output
                 shown = ", ".join(f"{k} {errors[v]:.2%}" for k, v in (("median", "median"), ("95th percentile", "p95"), ("worst", "worst")))
                 say(f"{c.kind}: errors at sizes {what.replace('_', ' ')}: {shown}, mean {errors['mean']:+.2%}")
         say(f"{c.kind}: rendezvous from {limit_text(c.eager)} on ({c.eager[1]})")
-        for part, source in c.parts.described().items():
+        for part, source in c.parts.column_sources().items():
             say(f"{c.kind}: {part}: {source}")
     model = made.name if given.out is None else str(made.folder)
     platform = given.platform or (made.platform if given.out is None or made.platform_file is None else str(made.platform_file))

@@ -187,9 +187,9 @@ def _print_range(card: dict[str, Any]) -> None:
 
 def _print_transfer(card: dict[str, Any]) -> None:
     from retrompi.cli.transfer import columns
-    from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
+    from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
 
-    for head, rows in ((NUMBERS, numbers(card["transfer"])), (HELD, held(card["transfer"]))):
+    for head, rows in ((NUMBERS, numbers(card["transfer"])), (HELD, statement_rows(card["transfer"]))):
         if rows:
             say("\nmachines that its library is known to have run on" + (" (docs/transfer.md)" if head is NUMBERS else ": statements"))
             print_table(rows, columns((*head[1:], "ref")))

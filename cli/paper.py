@@ -93,7 +93,7 @@ def check(paper: str, output: Output) -> None:
         output.emit([], (), keys=PROBLEMS)
         return
     output.emit([{"what": what, "number": n} for what, n in found.counts().items() if n], COUNTS, empty="nothing to judge yet")
-    if unjudged := found.unchecked():
+    if unjudged := found.claims_without_check():
         say(f"\nwithout a check, so not judged: {' '.join(unjudged)}")
     say("\nnothing wrong")
 

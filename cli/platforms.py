@@ -360,7 +360,7 @@ def show_kernels(ctx: click.Context, platform: str | None, given: KernelOptions,
             raise UsageError("--judge has platforms and kernels of its own", code="unused-option")
         from retrompi.papers import kernel_rates
 
-        found = kernel_rates.judged()
+        found = kernel_rates.judge_kernels()
         output.emit([r.row() for r in found], JUDGED)
         if output.text:
             say("")

@@ -96,7 +96,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     from retrompi.sim.cautions import mark
     from retrompi.studies import stored_study
     from retrompi.studies.about import about
-    from retrompi.studies.cautions import counted
+    from retrompi.studies.cautions import count_cautions
     from retrompi.studies.interval_reasons import of_view
 
     store = output.open(write=False)
@@ -113,7 +113,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         study_page.write(Path(file), v, told, plans=choose(v, axes.x, axes.by, axes.panel), panel=axes.panel)
         note(f"page written to {file}")
     points = len(v.rows) * (1 + v.draws)
-    warnings = [*told.cautions, *counted(store.study_cautions(int(found.study["id"])), points, "points"), *of_view(v)]
+    warnings = [*told.cautions, *count_cautions(store.study_cautions(int(found.study["id"])), points, "points"), *of_view(v)]
     warned = note_warnings(warnings)
     if not output.text:
         unit = v.metric.unit

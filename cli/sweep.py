@@ -90,7 +90,7 @@ def command(ctx: click.Context, scenario: str, given: SweepOptions, running: Run
         from retrompi.studies.design import from_command
 
         study = from_command(scenario, given.vary, given.zips, list(given.sets), sample=given.sample, seed=given.seed)
-        study = replace(study.called(given.name), metric=given.metric)
+        study = replace(study.with_name(given.name), metric=given.metric)
     else:
         study = _apply_overrides(found, given)
     go(ctx, study, running, output)

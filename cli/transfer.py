@@ -92,7 +92,7 @@ def command(given: TransferOptions, output: RunOutput) -> None:
     """
     from retrompi.api.predicting import transfer_of
     from retrompi.papers import transfer
-    from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
+    from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
 
     with progress("transfer") as report:
         rows = transfer_of(given.model, output.open(), output.fresh, report).rows
@@ -109,4 +109,4 @@ def command(given: TransferOptions, output: RunOutput) -> None:
         return
     print_table(numbers(rows), columns(NUMBERS), empty="no number is known for this model")
     say("\nstatements of the papers on their own machines")
-    print_table(held(rows), columns(HELD), empty="none")
+    print_table(statement_rows(rows), columns(HELD), empty="none")

@@ -167,7 +167,7 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
       retrompi validate --paper mpptest-1994 --uncertainty 90% --draws 20
     """
     from retrompi.api.judging import Judging, validate_model_of, validate_of
-    from retrompi.papers.coverage import written
+    from retrompi.papers.coverage import update_file
 
     spec = given.spec()
     if given.model is not None:
@@ -175,7 +175,7 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
     else:
         told = validate_of(given.paper, Judging(output.open(), output.fresh, given.jobs, progress), spec)
         if given.write:
-            click.echo(f"written: {written(told.papers).name}", err=True)
+            click.echo(f"written: {update_file(told.papers).name}", err=True)
     if not output.text or given.full or given.all_rows or spec is not None or given.model is not None:
         print_verdicts(told, output, all_rows=given.all_rows)
     elif given.paper is not None:

@@ -212,7 +212,7 @@ def _sensitivities(base: Scenario, path: CriticalPath, given: WhyOptions) -> lis
     from retrompi.studies import sensitivity
 
     found = [sensitivity.sensitivity(base, path, key) for key in given.keys]
-    return [sensitivity.verified(base, s) for s in found] if given.verify else found
+    return [sensitivity.verify_range(base, s) for s in found] if given.verify else found
 
 
 def row_of(s: Sensitivity, shares: Sequence[float]) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parts = [_HEAD.format(count=given.students)]
     with tempfile.TemporaryDirectory() as place:
         store = open_store(Path(place) / "answers.db")
-        with store.held():
+        with store.hold_connection():
             for name in _lab.lab_names():
                 lab = _lab.lab(name)
                 parts.append(section(lab, right_answers(lab, numbers(given.students), store)))

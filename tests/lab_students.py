@@ -229,7 +229,7 @@ def _part(name: str, whos: Sequence[str], store_label: str, with_files: bool) ->
     """The findings for some students of a lab."""
     lab, found = _lab.lab(name), Found()
     store = open_store(Path(store_label))
-    with store.held():
+    with store.hold_connection():
         for who in whos:
             examine(lab, who, Bench(store), found)
             if with_files:

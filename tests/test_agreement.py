@@ -13,9 +13,9 @@ from cases import for_each
 from refusals import agrees
 
 from retrompi.papers import agreement, coverage, markdown
-from retrompi.papers.agreement import FEW, Reading, agreement_of, judged, readings, stated, word_of
+from retrompi.papers.agreement import FEW, Reading, agreement_of, judge_draws, readings, stated_range, word_of
 from retrompi.papers.claims import Claim, checks, find, load
-from retrompi.papers.draw import Draw, drawn, overrides
+from retrompi.papers.draw import Draw, apply_draw, overrides
 from retrompi.papers.findings import Data
 from retrompi.papers.metrics import Curve
 from retrompi.papers.paper import all_papers, find_paper
@@ -48,7 +48,7 @@ def test_the_share_of_draws_is_the_verdict(share: float, word: str) -> None:
                                   ("none of these", 2.5, 0.05), ("5 to 5.0", 5.0, 0.5)]
 )  # fmt: skip
 def test_a_printed_number_states_its_digits(value: str, number: float, half: float) -> None:
-    assert stated(_claim(value=value), number) == pytest.approx((number - half, number + half))
+    assert stated_range(_claim(value=value), number) == pytest.approx((number - half, number + half))
 
 
 def _reading(value: float | None) -> Reading:
@@ -113,12 +113,12 @@ def test_every_check_of_a_judged_number_has_readings() -> None:
 
 def test_a_draw_changes_what_a_question_does_not_set() -> None:
     question = Question("wmpi", "nt-pair", Starts(2), overrides={"wmpi.poll_cost": "3us"})
-    assert drawn(None, question) is question
-    one, two = (drawn(Draw(n, SPEC), question) for n in (0, 1))
+    assert apply_draw(None, question) is question
+    one, two = (apply_draw(Draw(n, SPEC), question) for n in (0, 1))
     assert one.sets["wmpi.poll_cost"] == two.sets["wmpi.poll_cost"] == "3us"
     assert one.sets != two.sets
     assert overrides(Draw(0, SPEC), question) == [f"{k}={v}" for k, v in one.sets.items()]
-    assert drawn(Draw(0, SPEC), question) == one
+    assert apply_draw(Draw(0, SPEC), question) == one
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_slow_experiments_have_few_draws(monkeypatch: pytest.MonkeyPatch) -> Non
     full = data[0], {**data[1], **suite}
     study = Reproduction(paper, tuple(claims), facts=full[1], verdicts=judge(claims, *full))
     draws = [agreement.Drawn(*(full if n < FEW else data), slow=n < FEW) for n in range(FEW + 5)]
-    quick, slow = judged(study, draws, Spec(0.9, FEW + 5))
+    quick, slow = judge_draws(study, draws, Spec(0.9, FEW + 5))
     assert quick.agreement is not None
     assert quick.agreement.draws == FEW + 5
     assert slow.agreement is not None
@@ -193,7 +193,7 @@ def test_a_run_that_does_not_complete_is_no_error_of_the_sample(monkeypatch: pyt
 
 @pytest.mark.skipif(not coverage.file_of().is_file(), reason="not made yet")
 def test_the_shipped_rows_are_of_the_claims_and_their_verdicts() -> None:
-    rows = coverage.shipped()
+    rows = coverage.shipped_rows()
     known = {c.id: c for c in load()}
     mine = [r for r in rows if ":" not in r["id"]]
     assert {r["paper"] for r in rows} <= set(all_papers())
@@ -210,7 +210,7 @@ def test_the_tables_of_the_page_are_what_the_file_says() -> None:
     page = Path(__file__).parents[1] / "docs" / "uncertainty" / "statements.md"
     text = page.read_text(encoding="utf-8")
     for name, made in (("coverage", coverage.coverage_table), ("outside", coverage.outside_table)):
-        assert made(coverage.shipped(), markdown.table) in text, f"python -m retrompi.papers.markdown {page}: {name}"
+        assert made(coverage.shipped_rows(), markdown.table) in text, f"python -m retrompi.papers.markdown {page}: {name}"
 
 
 # --- the command ---------------------------------------------------------------------------------------------------------------------

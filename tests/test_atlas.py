@@ -185,7 +185,7 @@ def test_a_figure_places_numbers_itself() -> None:
     plan = CurveFigure(
         "x", "X", "time", (("*", "*"),), at=(("KB-01", "nemesis", "shared cache", "0 B"), ("KB-03", "nemesis", "shared cache", "0 B"))
     )
-    (mark,) = overlay.placed(claims.by_paper("krishna-2010"), plan)  # the other one is no time
+    (mark,) = overlay.place_marks(claims.by_paper("krishna-2010"), plan)  # the other one is no time
     low = claims.find("KB-01").low
     assert low is not None
     assert (mark.x0, mark.low, mark.shape) == (0, pytest.approx(low * 1e-3), "point")

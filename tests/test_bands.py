@@ -72,7 +72,7 @@ def test_a_single_interval_reaches_from_its_low_to_its_high_end() -> None:
     ],
 )
 def test_the_draws_that_do_not_complete_are_said(completed: list[float], words: str) -> None:
-    assert bands.said(0.9, 100, completed) == words
+    assert bands.band_text(0.9, 100, completed) == words
 
 
 def test_a_range_as_text_has_its_unit_once() -> None:
@@ -385,7 +385,7 @@ def test_stages_too_small_for_a_bar_are_one_bar_and_all_stand_in_the_table() -> 
     assert "3 stages below 1% each" in bars.y[-1]
     assert "stage 4" in message_page.page(message_page.Stages("t", rows, total, 1))
     wide = ({**rows[2], "seconds_low": 0.0, "seconds_high": 5e-6}, *rows[3:])
-    assert len(message_page.folded(message_page.Stages("t", wide, total, 1, 0.9, 20))) == 2, "a stage that may be large keeps its bar"
+    assert len(message_page.fold_stages(message_page.Stages("t", wide, total, 1, 0.9, 20))) == 2, "a stage that may be large keeps its bar"
 
 
 def test_kept_third_verdicts_are_of_the_same_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
-from retrompi.studies.interval_reasons import Reading, fewest, reasons, unresolved
+from retrompi.studies.interval_reasons import Reading, fewest, reasons, unresolved_level
 from retrompi.studies.uncertainty import Spec, ensemble
 from retrompi.studio import lab_commands, lab_page, performance
 from retrompi.studio.runs import curves
@@ -226,7 +226,7 @@ def test_draws_that_do_not_resolve_a_level_are_said(retrompi: Run) -> None:
     told = retrompi("explain", "-m", "wmpi", "--size", "1KiB", "--mode", "shared", "--uncertainty", "99.9999999%", "--draws", "3")
     assert "3 draws do not resolve an interval at 99.9999999 %" in " ".join(told.err.split())
     assert "100 % interval" not in told.out + told.err
-    assert unresolved(Spec(0.9, 20)) == []
+    assert unresolved_level(Spec(0.9, 20)) == []
 
 
 def test_intervals_of_studies_and_searches_say_it_too(retrompi: Run, store_path: Path) -> None:

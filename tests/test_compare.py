@@ -169,7 +169,7 @@ def test_the_difference_is_split_without_a_rest() -> None:
 def test_only_single_messages_of_a_fitted_size_were_seen_by_the_fit() -> None:
     c = compare.build([NATIVE, MODEL], SEEN)
     assert {r.label: r.use for r in c.sections} == {"1": "fit", "64": "held out", "4096": "fit", "65536": "held out", "1048576": "fit"}
-    assert [r.label for r in c.judged()] == ["64", "65536"]
+    assert [r.label for r in c.judged_rows()] == ["64", "65536"]
     halo = [replace(call, call="MPI_Isend") for call in NATIVE.calls]
     other = compare.build([replace(NATIVE, calls=halo), replace(MODEL, calls=halo)], SEEN)
     assert {r.use for r in other.sections} == {"held out"}
@@ -178,7 +178,7 @@ def test_only_single_messages_of_a_fitted_size_were_seen_by_the_fit() -> None:
 def test_nothing_is_marked_for_a_model_that_no_curve_was_fitted_to() -> None:
     c = compare.build([MODEL, SMPI])
     assert {r.use for r in c.sections} == {""}
-    assert c.judged() == c.sections
+    assert c.judged_rows() == c.sections
     assert compare.seen_by("wmpi") == compare.Seen("wmpi")
 
 
@@ -260,7 +260,7 @@ def test_runs_that_cannot_be_compared_are_refused(given_runs: list[Execution]) -
 )
 def test_backends_that_make_no_comparison(backends: list[str], model: str | None, told: str) -> None:
     with refused(UsageError, told):
-        compare.chosen(backends, model)
+        compare.choose_backends(backends, model)
 
 
 # --- the page ---
@@ -375,7 +375,7 @@ def test_measured_curves_stand_beside_simulated_and_published_ones(kept: Store) 
         assert any(t.marker.symbol == "star" for t in figure.data)  # a published number of Baker and Fox
         alone = curve_page.figures(curve)[what]
         assert len(alone.data) == len(figure.data) - 1
-    assert not curve_page.published(replace(curve, platform="abe"))
+    assert not curve_page.published_marks(replace(curve, platform="abe"))
     assert "MPICH 4.0.2" in curve_page.page(curve, [found])
 
 

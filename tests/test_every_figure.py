@@ -145,7 +145,7 @@ def of_papers(folder: Path) -> None:
         numbers.scatter_figure(pairs, ScatterFigure("x", "X", ("*",), show=show))
     curve = exhibits.Curve("", "", "chain", (10.0, 100.0, 1000.0), (1.0, 1.2, 9.0))
     numbers.fact_figure([curve], FactFigure("x", "X", "", "", (), "ranks", "time, s"))
-    papers = dict.fromkeys(told["paper"] for told in predictions.shipped().values())
+    papers = dict.fromkeys(told["paper"] for told in predictions.shipped_predictions().values())
     predicted.blind_figures(next(iter(papers)))
     for score in [s for s in scores.scores() if s.opened][:2]:
         blind_page.figure(score)

@@ -157,7 +157,7 @@ def test_measured_parts_are_taken_and_the_rest_is_declared() -> None:
         assert (p.port, p.both) == (0, 0)
     assert sample.there[0].send == 10**6
     assert sample.there[0].recv == pytest.approx(0.1 * found.time(0) * 1e12, abs=1)
-    told = parts.described()
+    told = parts.column_sources()
     assert told["send"] == "fit: column send"
     assert all(told[k].startswith("assumed:") for k in ("recv", "port", "both"))
     with refused(UsageError, "unknown-name"):

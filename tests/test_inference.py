@@ -179,7 +179,7 @@ def test_the_emulator_sees_what_matters_and_nothing_else() -> None:
     made = emulator.fit(u, y)
     assert made.active[0] == (0,)
     assert set(made.active[-1]) == {1, 2}
-    assert made.seen([0, 5]) == [0, 1, 2]
+    assert made.parameters_of([0, 5]) == [0, 1, 2]
     moved = u.copy()
     moved[:, 3:] = 0.5
     assert np.array_equal(made.predict(u), made.predict(moved))
@@ -214,10 +214,10 @@ def known() -> ranks.Ranks:
 
 def test_ranks_are_uniform_on_a_known_problem(known: ranks.Ranks) -> None:
     assert known.seen == (0, 1, 2)
-    every = known.judged(known.seen)
+    every = known.judge_columns(known.seen)
     assert 0.85 <= every.coverage <= 0.95
     assert every.p > 0.005
-    assert 0.8 <= known.judged([known.dims]).coverage <= 0.98  # of the discrepancy, of 100 truths
+    assert 0.8 <= known.judge_columns([known.dims]).coverage <= 0.98  # of the discrepancy, of 100 truths
 
 
 def test_the_same_seed_gives_the_same_ranks() -> None:
@@ -230,7 +230,7 @@ def test_a_parameter_that_the_data_cannot_see_returns_its_prior(known: ranks.Ran
     unseen = [3, 4, 5]
     assert known.left[unseen] == pytest.approx(1.0, abs=0.05)
     assert known.left[0] < 0.1
-    assert 0.85 <= known.judged(unseen).coverage <= 0.95
+    assert 0.85 <= known.judge_columns(unseen).coverage <= 0.95
 
 
 @pytest.mark.parametrize(("share", "add"), [(0.1, 0.0), (1.0, 0.4)], ids=["too narrow", "too wide"])
@@ -241,7 +241,7 @@ def test_ranks_show_a_wrong_likelihood(monkeypatch: pytest.MonkeyPatch, share: f
             return super().terms(y, share * sigma + add, which)
 
     monkeypatch.setattr(ranks, "Likelihood", Wrong)
-    found = ranks.check(*runs(220), CURVE, truths=60).judged((0, 1, 2))
+    found = ranks.check(*runs(220), CURVE, truths=60).judge_columns((0, 1, 2))
     assert found.p < 0.05
     assert found.coverage < 0.85 if share < 1 else found.coverage > 0.95
 
@@ -258,7 +258,7 @@ def test_censored_data_have_the_width_of_what_was_published() -> None:
     assert np.isinf(width[:, 1]).all()
     assert width[:, 3] == pytest.approx(0.1)
     found = ranks.check(u[:220], y[:220], said, truths=60)
-    assert 0.85 <= found.judged(found.seen).coverage <= 0.95
+    assert 0.85 <= found.judge_columns(found.seen).coverage <= 0.95
 
 
 def test_a_truth_without_numbers_is_counted() -> None:

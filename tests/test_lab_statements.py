@@ -26,7 +26,7 @@ NAMES = _lab.lab_names()
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One store for all, as in a class."""
     opened = open_store(tmp_path_factory.mktemp("statements") / "labs.db")
-    with opened.held():
+    with opened.hold_connection():
         yield opened
 
 

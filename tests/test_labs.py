@@ -24,7 +24,7 @@ STUDENTS = [f"student {i}" for i in range(10)]
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One store for all, as in a class: what one student ran is not run again for another with the same numbers."""
     opened = open_store(tmp_path_factory.mktemp("labs") / "labs.db")
-    with opened.held():
+    with opened.hold_connection():
         yield opened
 
 

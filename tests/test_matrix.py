@@ -18,7 +18,7 @@ from retrompi.papers.verdicts import Verdict
 from retrompi.render.matrix import matrix_html
 from retrompi.render.predicted import blind_figures, blind_html, blind_rows
 
-ROWS = transfer.shipped()
+ROWS = transfer.shipped_rows()
 CURVES = [(p, c) for p in all_papers().values() for c in curves.of(p)]
 
 
@@ -61,7 +61,7 @@ def test_the_table_of_transfer_is_counted_once() -> None:
 
 
 def test_blind_curves_are_counted() -> None:
-    blind = sum(told["use"] == "blind" for told in predictions.shipped().values())
+    blind = sum(told["use"] == "blind" for told in predictions.shipped_predictions().values())
     assert sum(c.blind for c in matrix.cells(ROWS, {})) == blind
 
 

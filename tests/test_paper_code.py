@@ -143,9 +143,9 @@ def test_a_model_is_measured_by_an_experiment_of_a_paper_at_hand(mine: Path) -> 
 def test_draws_kernels_and_coverage_hear_of_it(mine: Path) -> None:
     with working_with(str(mine)) as (plan,):
         assert [_kinds(plan, number) for number in (0, 99)] == [["pingpong", "trips", "curves"], ["pingpong", "curves"]]
-        assert "EX-9" in [row.id for row in kernel_rates.judged()]
+        assert "EX-9" in [row.id for row in kernel_rates.judge_kernels()]
         assert coverage._what("EX-3", coverage._subjects()) == "round trips"
-    assert "EX-9" not in [row.id for row in kernel_rates.judged()]
+    assert "EX-9" not in [row.id for row in kernel_rates.judge_kernels()]
 
 
 @for_each("key", papers())

@@ -132,7 +132,7 @@ def test_a_blind_curve_has_a_question_and_no_points(tmp_path: Path) -> None:
     blind: Any = paper(tmp_path, f"[[curve]]\n{HEAD}blind = true")[0][0]
     assert blind.points == ()
     assert (blind.use, blind.blind) == ("context", True)
-    got = curves.simulated(blind, [8, 1024])
+    got = curves.simulate_times(blind, [8, 1024])
     assert 0 < got[8] < got[1024]
 
 

@@ -94,11 +94,11 @@ def test_the_fits_of_a_paper_that_share_a_host_are_one_problem() -> None:
 
 def test_a_number_stands_for_its_printed_digits() -> None:
     claim = claims.find("KB-01")
-    assert problem.printed(claim) == (239.5, 240.5)
-    assert problem.printed(replace(claim, value="0.91 MB/s", low=0.91, high=0.91)) == pytest.approx((0.905, 0.915))
-    assert problem.printed(claims.find("BF-SM-01")) == (165, 185)
+    assert problem.printed_range(claim) == (239.5, 240.5)
+    assert problem.printed_range(replace(claim, value="0.91 MB/s", low=0.91, high=0.91)) == pytest.approx((0.905, 0.915))
+    assert problem.printed_range(claims.find("BF-SM-01")) == (165, 185)
     with pytest.raises(ValueError, match="no low"):
-        problem.printed(replace(claim, low=None))
+        problem.printed_range(replace(claim, low=None))
 
 
 def test_what_is_said_of_one_number_are_readings_of_it() -> None:
@@ -108,7 +108,7 @@ def test_what_is_said_of_one_number_are_readings_of_it() -> None:
     assert by_name["BF-SM-12a"].stated_by == ("BF-SM-12a", "BF-SM-09")
     assert by_name["BF-SM-12a"].readings == ((2.5, 4.5),)
     contradicted = by_name["BF-DM-10"]
-    assert [c for c, _ in claims.excluded("BF-DM-10")] == [claims.find("BF-DM-09")]
+    assert [c for c, _ in claims.excluded_readings("BF-DM-10")] == [claims.find("BF-DM-09")]
     assert np.allclose(contradicted.readings, ((80, 100), (850, 950)))
     said = joint.data.statements
     at = joint.observables.index(contradicted)
@@ -251,7 +251,7 @@ def test_every_shipped_posterior(file: Path) -> None:
         known = {c.name: c for c in curves.of(find_paper(about["of"]))}
         assert {known[name].use for name in about["curves"]} == {"calibrate"}
     assert set(member.fitted) == set(about["fitted"])
-    assert posterior.converged(about["diagnostics"]) == about["converged"]
+    assert posterior.has_converged(about["diagnostics"]) == about["converged"]
     assert about["diagnostics"]["incomplete_draws"] <= 0.05
     assert about["model_hash"] == {name: registry.model(name).code_hash() for name in about["model_hash"]}, "make it again"
 

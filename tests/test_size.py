@@ -174,7 +174,7 @@ def test_a_large_study_is_read_as_a_small_one_is(
     from retrompi.studies import stored_study
 
     store = open_store(tmp_path / "runs.db")
-    run_study(store, study("seed=1..3", "mode=shared,distributed").called("few"))
+    run_study(store, study("seed=1..3", "mode=shared,distributed").with_name("few"))
     said = []
     for whole in (20_000, 0):
         monkeypatch.setattr(stored_study, "_WHOLE", whole)

@@ -203,8 +203,8 @@ def test_one_process_runs_a_study(store: Store) -> None:
 
 
 def test_a_study_is_found_by_number_name_and_hash(store: Store) -> None:
-    first = run_study(store, design.from_command("bf-wmpi-shared", {"seed": "1"}, set_=QUICK).called("a"))
-    second = run_study(store, design.from_command("bf-wmpi-shared", {"seed": "2"}, set_=QUICK).called("a"))
+    first = run_study(store, design.from_command("bf-wmpi-shared", {"seed": "1"}, set_=QUICK).with_name("a"))
+    second = run_study(store, design.from_command("bf-wmpi-shared", {"seed": "2"}, set_=QUICK).with_name("a"))
     digest = store.study(first.study_id)["hash"]
     assert store.study("a")["id"] == second.study_id
     assert store.study(digest[:6])["id"] == first.study_id == store.study(str(first.study_id))["id"]
@@ -317,7 +317,7 @@ def test_a_transaction_is_all_or_nothing(store: Store) -> None:
     with pytest.raises(ZeroDivisionError):
         fail()
     assert store.runs() == []
-    with store.held(), store.transaction():
+    with store.hold_connection(), store.transaction():
         store.keep(outbox.kept[0])
     assert len(store.runs()) == 1
 

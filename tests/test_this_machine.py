@@ -130,7 +130,7 @@ def test_the_limit_is_known_to_the_byte_twice(found: fit_recording.Found) -> Non
 
 def test_held_out_sizes_are_met(found: fit_recording.Found) -> None:
     """Issue 5: median error at most 5 %, 95th percentile at most 15 % on sizes the fit has not seen."""
-    errors = fit_recording.judged([r for r in found.kinds["same"].rows() if not r["seen"]])
+    errors = fit_recording.error_summary([r for r in found.kinds["same"].rows() if not r["seen"]])
     assert errors["sizes"] >= 30
     assert errors["median"] <= 0.05
     assert errors["p95"] <= 0.15

@@ -88,6 +88,6 @@ def cautions_of(ask: Asker, scenarios: Sequence[Scenario], spec: Spec | None = N
     """The cautions of a search: those of ``scenarios``, its base and its ends, by model, what its runs kept, and that the draws of ``spec``
     are too few."""
     from retrompi.studies.cautions import of_search
-    from retrompi.studies.interval_reasons import unresolved
+    from retrompi.studies.interval_reasons import unresolved_level
 
-    return [*of_search(ask.store, scenarios, ask.run_ids), *(unresolved(spec) if spec is not None else [])]
+    return [*of_search(ask.store, scenarios, ask.run_ids), *(unresolved_level(spec) if spec is not None else [])]

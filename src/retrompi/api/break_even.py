@@ -151,9 +151,9 @@ def _pair_readings(
 
 def _search_draws(ask: Asker, spec: Spec, search: Callable[[Any], Found]) -> Crossed:
     """The search in each draw."""
-    from retrompi.studies.certainty import DrawnAsker, crossed, together
+    from retrompi.studies.certainty import DrawnAsker, merge_crossings, together
 
-    return crossed(together([search] * spec.draws, DrawnAsker.like(ask, spec)), spec)
+    return merge_crossings(together([search] * spec.draws, DrawnAsker.like(ask, spec)), spec)
 
 
 @check_arguments

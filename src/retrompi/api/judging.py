@@ -182,7 +182,7 @@ def reproduce_of(
     from retrompi import render
     from retrompi.papers import all_papers, judge_all
     from retrompi.papers.paper import working_with
-    from retrompi.render.front import made
+    from retrompi.render.front import provenance_of
 
     every = paper == ALL
     with working_with(*(all_papers() if every else [paper])) as plans:
@@ -194,7 +194,7 @@ def reproduce_of(
         found = render.with_measured(found, overlaid)
         if not every:
             return Reproduced(found[0].verdicts, found, render.write(found[0], out, images=images), beside)
-        about = made(judging.store, found, spent, judging.workers)
+        about = provenance_of(judging.store, found, spent, judging.workers)
         return Reproduced(judge_all(found), found, render.write_atlas(found, out, about, images=images, beside=beside), beside)
 
 

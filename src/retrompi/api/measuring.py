@@ -97,7 +97,7 @@ class Recording(Table):
     def rows(self) -> Sequence[Row]:
         """rank, ended, calls, lines, trace_B (B), overhead_ns (ns a call) of each rank."""
         return [
-            {"rank": s.rank, "ended": s.ended(), "calls": s.calls, "lines": s.lines, "trace_B": s.written, "overhead_ns": s.overhead_ns}
+            {"rank": s.rank, "ended": s.end_text(), "calls": s.calls, "lines": s.lines, "trace_B": s.written, "overhead_ns": s.overhead_ns}
             for s in self.found.states
         ]
 
@@ -105,7 +105,7 @@ class Recording(Table):
 def imported_into(store: Store, file: Path, format: str | None, about: Mapping[str, Any], label: str) -> tuple[list[dict[str, Any]], int]:
     """The rows of the curves of a file, which are stored, and how many of them were there already."""
     from retrompi.measure.curves import read_all
-    from retrompi.measure.curves.imported import default_label, save, stored
+    from retrompi.measure.curves.imported import default_label, save, stored_rows
 
     found = read_all(file, format, **about)
     ids: dict[int, bool] = {}
@@ -115,7 +115,7 @@ def imported_into(store: Store, file: Path, format: str | None, about: Mapping[s
             name += f", {default_label(series).partition(' (')[0]}, {series.ranks or '?'} ranks"
         run_id, known = save(store, series, label=name, number=number)
         ids[run_id] = known
-    return [r for r in stored(store) if r["id"] in ids], sum(ids.values())
+    return [r for r in stored_rows(store) if r["id"] in ids], sum(ids.values())
 
 
 def measured_in(store: Store | None, which: str, format: str | None, about: Mapping[str, Any]) -> list[MeasuredCurve]:
@@ -176,9 +176,9 @@ def list_measured(store: Store | Path | str | None = None) -> Table:
     >>> [row["label"] for row in retrompi.list_measured().rows if row["points"] > 10_000]
     []
     """
-    from retrompi.measure.curves.imported import stored
+    from retrompi.measure.curves.imported import stored_rows
 
-    return Rows("measured curves", stored(as_store(store)))
+    return Rows("measured curves", stored_rows(as_store(store)))
 
 
 @check_arguments

@@ -62,7 +62,7 @@ class Predictions(Table):
         parameters_high_s, date, commit."""
         from retrompi.papers import predictions
 
-        files, shared = predictions.shipped(), ("model", "platform", "placement", "date", "commit")
+        files, shared = predictions.shipped_predictions(), ("model", "platform", "placement", "date", "commit")
         told = [(name, files[name]) for name in self.names if name in files]
         return [{"prediction": name, **{k: f[k] for k in shared}, **v} for name, f in told for v in f["value"]]
 
@@ -106,7 +106,7 @@ def made_again(names: Sequence[str], jobs: int | None, report: Report) -> Iterat
         def part(done: int, total: int, what: str, before: int = i) -> None:
             report(before * 1000 + 1000 * done // total, len(names) * 1000, what)
 
-        yield name, predictions.written(predictions.made(name, part, jobs or WORKERS))
+        yield name, predictions.file_text(predictions.simulate_prediction(name, part, jobs or WORKERS))
 
 
 def differing_of(names: Sequence[str], folder: Path | None, jobs: int | None, report: Report) -> list[str]:
@@ -159,4 +159,4 @@ def predict(*names: str) -> Predictions:
     """
     from retrompi.papers import predictions
 
-    return Predictions(predictions.chosen(names))
+    return Predictions(predictions.select_names(names))

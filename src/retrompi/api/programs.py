@@ -159,10 +159,10 @@ class Runtimes(Table):
         from retrompi.studies import compare_runtimes as comparing
         from retrompi.studies.uncertainty import Spec, ensemble
 
-        asked = comparing.asked(self.candidates, self.found)
+        asked = comparing.questions_of(self.candidates, self.found)
         with reporting(progress, "draws") as report:
             told = ensemble(self.store, list(asked.values()), Spec(level, draws), report, fresh)
-        drawn = comparing.drawn(self.candidates, self.found, dict(zip(asked, told, strict=True)))
+        drawn = comparing.with_draws(self.candidates, self.found, dict(zip(asked, told, strict=True)))
         return Runtimes(self.store, self.candidates, drawn.rows, drawn)
 
     @property

@@ -165,11 +165,11 @@ def _alone(base: Scenario, way: Way, shares: Sequence[float]) -> dict[float, Tol
     """What the record of the base run says, by share."""
     from retrompi.sim import simulate
     from retrompi.sim.observe import Observe
-    from retrompi.studies.sensitivity import tolerated
+    from retrompi.studies.sensitivity import tolerances
 
     result = simulate.run(base.question(), Observe(critical_path=True))
     simulate.require_completed(result, base.name)
-    return {t.slower: t for t in tolerated(base, result.recorded_path, way.scale.key, tuple(shares), down=way.down)}
+    return {t.slower: t for t in tolerances(base, result.recorded_path, way.scale.key, tuple(shares), down=way.down)}
 
 
 def _search_draws(ask: Asker, spec: Spec, way: Way, shares: Sequence[float], width: float) -> list[Distance]:

@@ -122,7 +122,7 @@ def factors_of(base: Scenario, vary: Mapping[str, str]) -> list[Factor]:
     from retrompi.studies.tornado import Factor
 
     if not vary:
-        found = keys.sourced(base)
+        found = keys.sourced_factors(base)
         if not found:
             raise UsageError(f"no parameter of '{base.name}' has a sourced range; give --vary KEY=LOW..HIGH", code="nothing-varies")
         return found
@@ -184,7 +184,7 @@ def information_of(
     from retrompi.studies.worth import measurements, worth
 
     asked = measurements(base, metric, measure)
-    drawn = draw([Resolved.of(q) for q in (metric.shortened(base).question(), *(a.question for a in asked))])
+    drawn = draw([Resolved.of(q) for q in (metric.shorten(base).question(), *(a.question for a in asked))])
     values = {a.name: one.values(a.metric) for a, one in zip(asked, drawn[1:], strict=True)}
     return Tornado(base, metric, worth(drawn[0], metric, values), of_scenarios([(base.model, base)]), drawn[0])
 

@@ -38,7 +38,7 @@ def _refuse_another_program(trace: Trace) -> None:
     job = Job([texts for texts, _ in rows])
     place = Place(trace, job, [numbers for _, numbers in rows])
 
-    def lost(rank: int, at: int, action: str) -> bool:
+    def is_lost(rank: int, at: int, action: str) -> bool:
         if action not in COLLECTIVES:
             return True
         comm = int(split(job.lines[rank][at])[2].get("comm", 0))
@@ -51,7 +51,7 @@ def _refuse_another_program(trace: Trace) -> None:
         action, _, attributes = split(job.lines[end.rank][end.post])
         return (action == "start" and "req" not in attributes) or (action == "startall" and "reqs" not in attributes)
 
-    refuse_lost_order(place, "SMPI's replay", lost)
+    refuse_lost_order(place, "SMPI's replay", is_lost)
     started = next((e for t in job.trackers for e in (*t.sends, *t.recvs) if left_out(e) and e.real), None)
     if started is not None:
         raise place.refuse(started, "SMPI's replay has no persistent requests, and without req= none can be told apart; name them")
@@ -69,13 +69,13 @@ def _refuse_needed_buffers(place: Place, after: Job) -> None:
     """Raises ``TraceError`` if the trace runs only because sends are buffered that SMPI's replay knows as standard ones."""
     job = place.job
 
-    def buffered(end: End) -> bool:
+    def is_buffered(end: End) -> bool:
         return split(job.lines[end.rank][end.made])[0] in ("bsend", "ibsend", "bsendInit")
 
-    first = next((s for t in job.trackers for s in t.sends if s.real and buffered(s)), None)
+    first = next((s for t in job.trackers for s in t.sends if s.real and is_buffered(s)), None)
     if first is None or Execution(after, lambda end: True).stuck is None:
         return
-    if Execution(job, lambda end: not buffered(end)).stuck is None:
+    if Execution(job, lambda end: not is_buffered(end)).stuck is None:
         raise place.refuse(first, "SMPI's replay has no buffered sends; with sends that end when they are received this trace hangs")
 
 

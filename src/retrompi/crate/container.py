@@ -33,7 +33,7 @@ __all__ = [
     "sha256",
     "write",
     "wrong_name",
-    "zipped",
+    "zip_files",
 ]  # fmt: skip
 
 METADATA = "ro-crate-metadata.json"
@@ -79,7 +79,7 @@ def manifest_of(files: Mapping[str, bytes]) -> bytes:
     return "".join(f"{sha256(files[name])}  {name}\n" for name in sorted(files) if name != MANIFEST).encode()
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
+def zip_files(files: Mapping[str, bytes]) -> bytes:
     """The zip of ``files``: the metadata first, then by path."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as made:
@@ -96,7 +96,7 @@ def write(files: Mapping[str, bytes], target: Path) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.suffix.lower() == ".zip":
-            target.write_bytes(zipped(files))
+            target.write_bytes(zip_files(files))
             return
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise InputError("is no empty folder; name a new one", target, code="exists-already")
@@ -186,7 +186,7 @@ def _of_zip(crate: Path) -> Contents:
                 out.files[info.filename] = opened.read(info)
             except zipfile.BadZipFile:
                 out.findings.append(Finding(info.filename, "is not what the zip's own checksum says"))
-    if not out.findings and (made := zipped(out.files)) != whole:
+    if not out.findings and (made := zip_files(out.files)) != whole:
         at = next((i for i, (a, b) in enumerate(zip(made, whole, strict=False)) if a != b), min(len(made), len(whole)))
         before = [i for i in infos if i.header_offset <= at]
         near = max(before, key=lambda i: i.header_offset).filename if before and at < _directory(whole, infos) else ""

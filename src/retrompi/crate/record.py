@@ -23,7 +23,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.release import codemeta, version
 from retrompi.crate import drawn
 from retrompi.crate.container import sha256, wrong_name
-from retrompi.crate.drawn import rounded
+from retrompi.crate.drawn import round_quantile
 from retrompi.papers import curve_verdicts
 from retrompi.papers.claims import Claim
 from retrompi.papers.evaluators import EVALUATORS, evaluate
@@ -38,7 +38,7 @@ from retrompi.spec.question import Question, Starts
 from retrompi.store.closure import ENTRIES, modules
 from retrompi.store.identity import code_version
 from retrompi.studies import posteriors
-from retrompi.studies.pack import content, named, named_alike
+from retrompi.studies.pack import content, named_alike, names_in
 from retrompi.studies.priors import priors_of
 from retrompi.studies.uncertainty import LEVEL
 
@@ -262,7 +262,7 @@ def of_study(found: Stored, intervals: Sequence[Mapping[str, Any]] = ()) -> Made
     packed, notes = content(found)
     if notes:
         raise UsageError(f"{notes[0].split(';')[0]}: a crate holds every trace that it is rebuilt from", code="too-large")
-    named_there = named(found.definition)
+    named_there = names_in(found.definition)
     platforms = {registry.platform(text).name: text for text in named_there["platform"]}
     parts = _Parts({registry.model(text).name: text for text in named_there["model"]}, platforms)
     ids = list(dict.fromkeys(r["run_id"] for r in found.rows if r["run_id"] is not None))
@@ -413,11 +413,11 @@ class _Parts:
         key = json.dumps([run["model"], run["platform"], run["mode"], run["overrides"], sorted(used)], sort_keys=True)
         if key not in self._sets:
             number = self._sets[key] = len(self._sets) + 1
-            rows = self._described(run, frozenset(used))
+            rows = self._describe_run(run, frozenset(used))
             self.parameters.append({"set": number, "model": run["model"], "platform": run["platform"], "rows": rows})
         return self._sets[key]
 
-    def _described(self, run: Mapping[str, Any], used: frozenset[str]) -> list[Row]:
+    def _describe_run(self, run: Mapping[str, Any], used: frozenset[str]) -> list[Row]:
         model = self.classes.get(run["model"], run["model"])
         platform = self.platforms.get(run["platform"], run["platform"])
         sets = dict(run["overrides"] or {})
@@ -494,7 +494,7 @@ def _posterior(cls: type[RuntimeModel], question: Question) -> tuple[dict[str, R
     """Key of a parameter -> the interval that the posterior at hand leaves of it; and the files of the posteriors."""
     try:
         priors = priors_of(Resolved.of(question))
-        found = posteriors.applied(cls, priors)
+        found = posteriors.posteriors_for(cls, priors)
     except (RetrompiError, ValueError):  # a run that no draws can be made of
         return {}, []
     out: dict[str, Row] = {}
@@ -506,8 +506,9 @@ def _posterior(cls: type[RuntimeModel], question: Question) -> tuple[dict[str, R
         files[posterior.file] = None
         low, high = (float(v) for v in np.quantile(posterior.column(prior.path), [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
         for key, factor in prior.keys.items():
-            out[key] = {"level": LEVEL, "low": rounded(low * factor), "high": rounded(high * factor), "file": posterior.file.name,
-                        "of": posterior.of, "told": posteriors.word(float(posterior.seen.get(prior.path, 1.0)))}  # fmt: skip
+            out[key] = {"level": LEVEL, "low": round_quantile(low * factor), "high": round_quantile(high * factor),
+                        "file": posterior.file.name, "of": posterior.of,
+                        "told": posteriors.word(float(posterior.seen.get(prior.path, 1.0)))}  # fmt: skip
     return out, list(files)
 
 

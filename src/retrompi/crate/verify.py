@@ -34,7 +34,7 @@ from retrompi.studies.run import run_study
 from retrompi.studies.unpack import PYTHON, compare, unpack
 from retrompi.studies.worker_pool import Pool
 
-__all__ = ["Rebuild", "Verification", "digest_of", "opened", "verify"]
+__all__ = ["Rebuild", "Verification", "digest_of", "open_crate", "verify"]
 
 MOST_FINDINGS = 20
 _EXPLAINS = ("identity", "code_version", "model_hash", "platform_hash", "workload_hash", "software", "code", "hash", "functions", "source",
@@ -85,7 +85,7 @@ def digest_of(files: Mapping[str, bytes]) -> str:
     return sha256(files[MANIFEST])
 
 
-def opened(crate: Path) -> tuple[Opened, list[Finding]]:
+def open_crate(crate: Path) -> tuple[Opened, list[Finding]]:
     """A crate with what is wrong with its files; InputError if it is none."""
     found = read(crate)
     wrong = [*found.findings, *(check_manifest(found.files) if not found.findings else [])]
@@ -118,18 +118,18 @@ def verify(crate: Path, *, digest: str = "", rebuild: Rebuild | None = None) -> 
     ``digest``: what `digest_of` gave when the crate was written, known from elsewhere. InputError for what is no crate; UsageError
     (``untrusted-code``) for one with Python of its own that is to be rebuilt and not trusted. What is wrong is in the findings.
     """
-    told, wrong = opened(crate)
+    told, wrong = open_crate(crate)
     out = Verification(digest_of(told.files) if MANIFEST in told.files else "", len(told.files), wrong)
     if digest and digest.lower() != out.digest:
         out.findings.append(Finding("", f"the digest is {out.digest}, not {digest.lower()[:64]}"))
     if not out.findings:
-        _derived(told, out)
+        _check_derived(told, out)
     if not out.findings and rebuild is not None:
         _rebuilt(told, out, rebuild)
     return out
 
 
-def _derived(told: Opened, out: Verification) -> None:
+def _check_derived(told: Opened, out: Verification) -> None:
     """Step 2: what follows from the record, byte for byte."""
     try:
         again = derive.complete(told.record, told.circumstances, told.inputs)
@@ -218,7 +218,7 @@ def _paper(told: Opened, scratch: Path, out: Verification, how: Rebuild) -> dict
             untrusted.mark(folder, "a crate")
             _check_inside(mine, key)
         given = str(folder)
-    store, spec = open_store(scratch / "rebuilt.db"), drawn.asked(told.record)
+    store, spec = open_store(scratch / "rebuilt.db"), drawn.spec_in(told.record)
     with working_with(given) as plans:
         replayed = run_papers([plans[0].key], store, progress=how.progress, keep=False, workers=how.workers)[0]
         if spec is not None:

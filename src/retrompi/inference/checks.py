@@ -31,7 +31,7 @@ from retrompi.spec.bounds import Bounds
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.question import Question, pingpong
 
-__all__ = ["ERROR", "SIZES", "TRAINED", "TRUTHS", "Checked", "check", "file", "kept", "of", "pooled", "standard", "write"]
+__all__ = ["ERROR", "SIZES", "TRAINED", "TRUTHS", "Checked", "check", "file", "of", "pool_histograms", "read_table", "standard", "write"]
 
 SIZES = (0, 16, 64, 256, 1024, 4096, 16384, 32768, 65536, 131072, 262144, 1048576)
 """Sizes (B) of the standard curve."""
@@ -82,7 +82,7 @@ def file() -> Path:
     return paths.validate_dir() / "posteriors" / "ranks.csv"
 
 
-def kept(path: Path | None = None) -> dict[tuple[str, str], Checked]:
+def read_table(path: Path | None = None) -> dict[tuple[str, str], Checked]:
     """(model, data) -> row of the table; empty without one. Raises InputError for a file that cannot be read."""
     path = path or file()
     if not path.is_file():
@@ -99,7 +99,7 @@ def kept(path: Path | None = None) -> dict[tuple[str, str], Checked]:
 def write(rows: Sequence[Checked], path: Path | None = None) -> Path:
     """Replaces these rows in the table and keeps the others. Raises InputError if it cannot be written."""
     path = path or file()
-    every = {**kept(path), **{(c.model, c.data): c for c in rows}}
+    every = {**read_table(path), **{(c.model, c.data): c for c in rows}}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8", newline="") as text:
@@ -181,13 +181,13 @@ def check(
 
 
 def _row(problem: Problem, data: str, found: ranks.Ranks, seed: int) -> Checked:
-    every, seen = found.judged(range(found.dims)), found.judged(found.seen)
+    every, seen = found.judge_columns(range(found.dims)), found.judge_columns(found.seen)
     informed = [i for i in found.seen if found.left[i] < INFORMED]
-    sigma = found.judged(range(found.dims, found.dims + found.deviations))
+    sigma = found.judge_columns(range(found.dims, found.dims + found.deviations))
     return Checked(
         problem.of, data, problem.parts[0].name if data == "standard curve" else problem.platform or problem.of, len(found.ranks),
         found.skipped, found.dims, len(found.seen), len(informed), _r(every.coverage), _r(seen.coverage),
-        _r(found.judged(informed).coverage), _r(sigma.coverage), _r(seen.p), _rms(found.error), _rms(found.actual), _r(found.r_hat),
+        _r(found.judge_columns(informed).coverage), _r(sigma.coverage), _r(seen.p), _rms(found.error), _rms(found.actual), _r(found.r_hat),
         round(found.ess), _text(every.histogram), _text(seen.histogram), seed,
     )  # fmt: skip
 
@@ -204,6 +204,6 @@ def _text(counts: Sequence[int]) -> str:
     return " ".join(map(str, counts))
 
 
-def pooled(rows: Mapping[tuple[str, str], Checked]) -> list[int]:
+def pool_histograms(rows: Mapping[tuple[str, str], Checked]) -> list[int]:
     """The histogram of all rows together, of the parameters that are seen."""
     return [sum(int(c.ranks_seen.split()[i]) for c in rows.values()) for i in range(ranks.BINS)]

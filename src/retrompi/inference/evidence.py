@@ -28,7 +28,7 @@ from retrompi.studies import posteriors
 from retrompi.studies.posteriors import DISCREPANCY, Posterior
 from retrompi.studies.priors import Prior
 
-__all__ = ["DRAWS", "Rival", "against", "compare", "file", "groups", "kept", "score", "word", "write"]
+__all__ = ["DRAWS", "Rival", "against", "compare", "file", "groups", "read_table", "score", "word", "write"]
 
 DRAWS = 50
 """Draws that a score is taken over."""
@@ -59,7 +59,7 @@ def file() -> Path:
     return paths.validate_dir() / "posteriors" / "rivals.csv"
 
 
-def kept(path: Path | None = None) -> list[Rival]:
+def read_table(path: Path | None = None) -> list[Rival]:
     """The stored rows; none without a file. Raises InputError for a file that cannot be read."""
     path = path or file()
     if not path.is_file():

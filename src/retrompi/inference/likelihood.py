@@ -155,7 +155,7 @@ class _Rough:
         return np.asarray(-0.5 * ((z**2).sum(axis=1) + len(self.points) * np.log(2 * np.pi)) - logs)
 
 
-def _measured(c: MeasuredCurve, covariance: Array, data: Data) -> _Smooth | _Rough:
+def _curve_term(c: MeasuredCurve, covariance: Array, data: Data) -> _Smooth | _Rough:
     at = np.asarray(c.indices, dtype=int)
     errors = np.diag(np.maximum(np.asarray(c.error, dtype=float), LEAST) ** 2) + covariance[np.ix_(at, at)]
     return _Rough(c, errors, c.group, data.groups + data.rough.index(c.group)) if c.group in data.rough else _Smooth(c, errors, c.group)
@@ -180,7 +180,7 @@ class Likelihood:
         """The observables that statements are about, in the order of `terms`."""
         self._readings = [np.flatnonzero(self._index == i) for i in self.numbers]
         self._error = np.sqrt(np.diag(covariance))[self._index] if len(said) else np.zeros(0)
-        self._curves = [_measured(c, covariance, data) for c in data.curves]
+        self._curves = [_curve_term(c, covariance, data) for c in data.curves]
 
     def terms(self, y: Array, sigma: Array, which: Array | None = None) -> Array:
         """Logarithms of the likelihood of each of `numbers`, then of every curve: [m, numbers + curves] for ``y`` [m, k], ``sigma``

@@ -26,7 +26,7 @@ from retrompi.spec import registry
 from retrompi.spec.question import canonical_hash
 from retrompi.studies import posteriors
 
-__all__ = ["CHECKED", "DRAWS", "ESS", "R_HAT", "SIMULATIONS", "Posterior", "converged", "posterior", "summary"]
+__all__ = ["CHECKED", "DRAWS", "ESS", "R_HAT", "SIMULATIONS", "Posterior", "has_converged", "posterior", "summary"]
 
 DRAWS = 1000
 SIMULATIONS = 512
@@ -38,7 +38,7 @@ R_HAT, ESS = 1.05, 400.0
 Progress = Callable[[int, int, str], None]
 
 
-def converged(diagnostics: Mapping[str, float]) -> bool:
+def has_converged(diagnostics: Mapping[str, float]) -> bool:
     """Whether the diagnostics of a file lie within the limits."""
     return diagnostics["r_hat"] <= R_HAT and diagnostics["ess"] >= ESS
 
@@ -62,7 +62,7 @@ class Posterior:
     @property
     def converged(self) -> bool:
         """Whether the sampler converged."""
-        return converged(self.diagnostics)
+        return has_converged(self.diagnostics)
 
     @property
     def left(self) -> dict[str, float]:
@@ -158,7 +158,7 @@ class _Trained:
     def __init__(self, problem: Problem, u: Sequence[Array], y: Sequence[Array], near: int) -> None:
         self.problem = problem
         self.dims = [problem.dims(part) for part in problem.parts]
-        self.fits = [_fitted(part, a, b, near) for part, a, b in zip(problem.parts, u, y, strict=True)]
+        self.fits = [_fit_emulator(part, a, b, near) for part, a, b in zip(problem.parts, u, y, strict=True)]
         self.error = np.concatenate([f.error for f in self.fits])
         size = [len(f.error) for f in self.fits]
         covariance = np.zeros((sum(size), sum(size)))
@@ -180,7 +180,7 @@ class _Trained:
         return self.likelihood(self.predict(u), sigma_of(x[:, len(self.seen) :]))
 
 
-def _fitted(part: Part, u: Array, y: Array, near: int) -> emulator.Emulator:
+def _fit_emulator(part: Part, u: Array, y: Array, near: int) -> emulator.Emulator:
     """The emulator of a part; its error is that of the last ``near`` runs, which are where the posterior is. 0: of all."""
     key = (part.key, hashlib.sha256(u.tobytes() + y.tobytes()).hexdigest(), near)
     if key not in _FITTED:

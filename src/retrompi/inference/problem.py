@@ -23,12 +23,12 @@ from retrompi.base import paths
 from retrompi.base.errors import EngineError, UsageError
 from retrompi.inference.likelihood import Array, Data, MeasuredCurve, Statement
 from retrompi.papers import calibrate, curve_checks, curve_fits, curves
-from retrompi.papers.claims import Checks, Claim, excluded, judging
+from retrompi.papers.claims import Checks, Claim, excluded_readings, judging
 from retrompi.papers.curve_verdicts import times_of
 from retrompi.papers.curves import Curve, FitPlan
 from retrompi.papers.evaluators import evaluate
 from retrompi.papers.experiments import Look, Seen, merge
-from retrompi.papers.findings import Check, Finding, base_value, scaled, unit_of
+from retrompi.papers.findings import Check, Finding, base_value, to_unit, unit_of
 from retrompi.papers.findings import Data as Shown
 from retrompi.papers.free_values import options, owner
 from retrompi.papers.metrics import curves as curves_in
@@ -41,7 +41,7 @@ from retrompi.spec.model import RuntimeModel
 from retrompi.spec.question import Question, canonical_hash
 from retrompi.studies.priors import Prior, priors_of, sets_at
 
-__all__ = ["Member", "Number", "Part", "Point", "Problem", "calibrated_on", "held_out", "of_model", "of_paper", "printed"]
+__all__ = ["Member", "Number", "Part", "Point", "Problem", "calibrated_on", "held_out", "of_model", "of_paper", "printed_range"]
 
 LONGEST_S = 30.0
 """Seconds that one run may take: with some values of their ranges a run does not end."""
@@ -136,7 +136,7 @@ class Part:
         points: list[dict[str, object]] = []
         facts: dict[str, object] = {}
         for one, sets in zip(self.looks, self.sets(shares), strict=True):
-            told = _seen(one, sets)
+            told = _try_look(one, sets)
             if told is None:
                 return np.full(len(self.observables), np.nan)
             points += told[0]
@@ -157,7 +157,7 @@ def _on_scale(value: float | None, log: bool) -> float:
     return float(np.log(value)) if log else value
 
 
-def _seen(one: Look, sets: Sequence[str]) -> Seen | None:
+def _try_look(one: Look, sets: Sequence[str]) -> Seen | None:
     """What a run shows; None if it does not complete, or if drawn values exclude each other."""
     try:
         return one.with_(sets)
@@ -239,7 +239,7 @@ class Problem:
 # --- statements --------------------------------------------------------------------------------------------------------------------
 
 
-def printed(claim: Claim) -> tuple[float, float]:
+def printed_range(claim: Claim) -> tuple[float, float]:
     """What a claim says: ``low``..``high`` in its unit; where these are one number, the interval of its printed digits.
 
     Raises ValueError for a claim without a number.
@@ -261,7 +261,7 @@ def _limits(claim: Claim, check: Check, found: Finding) -> tuple[float, float] |
     if not isinstance(found.observed, int | float) or claim.low is None or claim.high is None:
         return None
     if check.get("kind") == "near" or check.get("near") or found.low is None or found.high is None or found.low >= found.high:
-        return printed(claim)
+        return printed_range(claim)
     return found.low, found.high
 
 
@@ -283,16 +283,16 @@ def _parts(name: str, looks: Mapping[str, Look], asked: Sequence[_Asked], points
     nominal = {k: one.with_([]) for k, one in bounded.items()}
     together: dict[str, set[str]] = {k: {k} for k in looks}
     numbers: list[tuple[Number, str]] = []
-    for a, used, limits in [(a, *_observed(a, nominal, below)) for a in asked if "same" not in a.check]:
+    for a, used, limits in [(a, *_runs_observed(a, nominal, below)) for a in asked if "same" not in a.check]:
         if limits is None:
             continue
         for k in used[1:]:
             both = together[used[0]] | together[k]
             together |= dict.fromkeys(both, both)
         others = [o for o in asked if o.check.get("same") == a.claim.id]
-        others += [_Asked(c, check, a.model) for c, check in excluded(a.claim.id)]
+        others += [_Asked(c, check, a.model) for c, check in excluded_readings(a.claim.id)]
         unit = unit_of(a.claim, a.check)
-        said = [limits, *(tuple(scaled(base_value(v, unit_of(o.claim, o.check)), unit) for v in printed(o.claim)) for o in others)]
+        said = [limits, *(tuple(to_unit(base_value(v, unit_of(o.claim, o.check)), unit) for v in printed_range(o.claim)) for o in others)]
         again = sum(n.claim.id == a.claim.id for n, _ in numbers)
         number = Number(f"{a.claim.id}/{again + 1}" if again else a.claim.id, a.model, a.claim, a.check,
                         tuple((float(low), float(high)) for low, high in dict.fromkeys(said)),
@@ -308,7 +308,7 @@ def _parts(name: str, looks: Mapping[str, Look], asked: Sequence[_Asked], points
     return found
 
 
-def _observed(a: _Asked, nominal: Mapping[str, Seen], below: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[float, float] | None]:
+def _runs_observed(a: _Asked, nominal: Mapping[str, Seen], below: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[float, float] | None]:
     """The fewest runs that show what a check observes, and its limits."""
     for count in (1, 2):
         for some in combinations(nominal, count):
@@ -325,11 +325,11 @@ def _observed(a: _Asked, nominal: Mapping[str, Seen], below: Mapping[str, str]) 
 
 
 def _curve_look(curve: Curve, sizes: Iterable[int]) -> Look:
-    def seen(question: Question) -> Seen:
+    def run_curve(question: Question) -> Seen:
         times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in simulate.benchmark(question)}
         return [], {"curves": {curve.name: curve_checks.facts_of(curve.grid, times)}}
 
-    return Look(curve.name, curves.question(curve, sizes).with_(idle_overrides=True), seen)
+    return Look(curve.name, curves.question(curve, sizes).with_(idle_overrides=True), run_curve)
 
 
 def _points(curve: Curve) -> list[Point]:
@@ -405,7 +405,7 @@ def _of_one(model: str, platform: str, begin: int) -> tuple[list[Part], Member]:
     looks: dict[str, Look] = {}
     if any(a.check["kind"] != "curve" for a in asked):
         looks = {one.name: one for one in calibrate.looks_of(cls, model, platform)}
-    sizes = curve_checks.asked(seen.claims, seen.entries, seen.below)
+    sizes = curve_checks.sizes_asked(seen.claims, seen.entries, seen.below)
     points = [p for c in seen.curves if c.use == "calibrate" for p in _points(c)]
     for curve in seen.curves:
         mine = {p.size for p in points if p.curve == curve.name} | sizes[curve.name] | set(curve.grid if sizes[curve.name] else ())

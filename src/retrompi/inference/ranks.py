@@ -60,7 +60,7 @@ class Ranks:
         """Number of parameters."""
         return int(self.ranks.shape[1]) - self.deviations
 
-    def judged(self, dims: Sequence[int]) -> Judged:
+    def judge_columns(self, dims: Sequence[int]) -> Judged:
         """Coverage and uniformity of these columns together."""
         return judge(self.ranks[:, list(dims)], self.draws)
 
@@ -158,10 +158,10 @@ def check(u: Array, y: Array, data: Data, *, blocks: Sequence[Block] = (), truth
             out[:, list(b.columns)] = f.predict(whole[:, list(b.dims)])
         return out
 
-    def judged(predicted: Array, x: Array, which: Array) -> Array:
+    def likelihoods(predicted: Array, x: Array, which: Array) -> Array:
         return likelihood(predicted, sigma_of(x[:, len(seen) :]), which)
 
-    found: list[Sample] = sample_each(predict, judged, len(seen) + data.deviations, n, seed, DRAWS)
+    found: list[Sample] = sample_each(predict, likelihoods, len(seen) + data.deviations, n, seed, DRAWS)
     ranks = np.empty((n, d + data.deviations), dtype=int)
     left = np.ones((n, d))
     for i, one in enumerate(found):

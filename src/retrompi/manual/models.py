@@ -11,7 +11,7 @@ from retrompi.papers.evidence import evidence
 from retrompi.papers.sources import rows as reference_rows
 from retrompi.render import determined
 from retrompi.render.dossier import model_dossier
-from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
+from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
 from retrompi.spec import registry
 
 __all__ = ["model_pages", "range_text"]
@@ -92,7 +92,7 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
     if card["transfer"]:
         out.append("## Other machines")
         out.append(f"Where its library is known to have run ({link('transfer', '../../transfer.md')}), by `validate/transfer.csv`.")
-        for head, told in ((NUMBERS, numbers(card["transfer"])), (HELD, held(card["transfer"]))):
+        for head, told in ((NUMBERS, numbers(card["transfer"])), (HELD, statement_rows(card["transfer"]))):
             if told:
                 rows = [[escape(str(r[k] or "")) for k in (*head[1:], "ref", "note")] for r in told]
                 out.append(table([*head[1:], "source", "note"], rows))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from retrompi.papers.reproduction import Progress, Reproduction
     from retrompi.store.database import Store
 
-__all__ = ["FEW", "Drawn", "Reading", "agreement_of", "draws_of", "judged", "readings", "stated", "with_agreement", "word_of"]
+__all__ = ["FEW", "Drawn", "Reading", "agreement_of", "draws_of", "judge_draws", "readings", "stated_range", "with_agreement", "word_of"]
 
 FEW = 5
 """Draws of the slow kinds of experiment, of which one takes longer than all others together."""
@@ -120,7 +120,7 @@ def _data(plan: Paper, draw: Draw, done: Sequence[Done]) -> Drawn:
 # --- what a statement says ---------------------------------------------------------------------------------------------------------
 
 
-def stated(claim: Claim, number: float) -> tuple[float, float]:
+def stated_range(claim: Claim, number: float) -> tuple[float, float]:
     """The range that a printed ``number`` of the claim stands for: half a unit of its last digit either way."""
     texts = [t for t in re.findall(r"\d+(?:\.\d+)?", claim.value.replace(",", "")) if float(t) == abs(number)]
     text = texts[0] if texts else f"{number:.12g}"
@@ -131,7 +131,7 @@ def stated(claim: Claim, number: float) -> tuple[float, float]:
 def _of_near(claim: Claim) -> tuple[float | None, float | None]:
     """What a number that a check compares with a tolerance of its own states: its digits, or the range of its reading."""
     if claim.low is not None and claim.low == claim.high:
-        return stated(claim, claim.low)
+        return stated_range(claim, claim.low)
     return claim.low, claim.high
 
 
@@ -144,7 +144,7 @@ def readings(claim: Claim, check: Check, data: Data) -> list[Reading]:
             one = evaluate(replace(claim, low=published, high=published), {**check, "kind": "near", "path": f"{check['path']}.{end}"}, data)
             value = _number(one.observed)
             # As a ratio to the published number, the unit of this check's verdict.
-            span = stated(claim, published)
+            span = stated_range(claim, published)
             found.append(Reading(end, None if value is None else value / published, span[0] / published, span[1] / published))
         return found
     if check["kind"] not in _NUMBERS or check.get("feature") in _BENDS:
@@ -209,7 +209,7 @@ class _Told:
             self.inside = (self.low is None or span.high >= self.low) and (self.high is None or span.low <= self.high)
 
 
-def judged(study: Reproduction, drawn: Sequence[Drawn], spec: Spec) -> list[Verdict]:
+def judge_draws(study: Reproduction, drawn: Sequence[Drawn], spec: Spec) -> list[Verdict]:
     """The verdicts of a study with their agreement. A claim that draws without the slow experiments can judge has all draws, any other
     those that have them."""
     key = study.paper.key
@@ -227,7 +227,7 @@ def judged(study: Reproduction, drawn: Sequence[Drawn], spec: Spec) -> list[Verd
         used = range(len(drawn)) if v.id not in named or _quick(named[v.id], how, without) else [n for n, d in enumerate(drawn) if d.slow]
         words = [by_draw[n][v.id].verdict for n in used]
         read = _readings(named[v.id], how, [drawn[n] for n in used]) if v.id in named else {}
-        shown = _shown(v, named[v.id], how, nominal) if read else ""
+        shown = _shown_reading(v, named[v.id], how, nominal) if read else ""
         found.append(replace(v, agreement=agreement_of(words, read, shown, spec)))
     return found
 
@@ -247,7 +247,7 @@ def _readings(claim: Claim, how: Checks, drawn: Sequence[Drawn]) -> dict[str, li
     return found
 
 
-def _shown(verdict: Verdict, claim: Claim, how: Checks, nominal: Data) -> str:
+def _shown_reading(verdict: Verdict, claim: Claim, how: Checks, nominal: Data) -> str:
     """The reading that the verdict's row shows."""
     for i, check in enumerate(how.get(claim.id, ())):
         for r in readings(claim, check, nominal):
@@ -262,7 +262,7 @@ def with_agreement(studies: Sequence[Reproduction], store: Store, spec: Spec, pr
                    workers: int = reproduction.WORKERS) -> list[Reproduction]:  # fmt: skip
     """The studies with the agreement of each judged claim and curve, and the intervals of their curves. Deterministic for a spec."""
     drawn = draws_of([s.paper for s in studies], store, spec, progress, fresh=fresh, workers=workers)
-    return [replace(s, verdicts=judged(s, d, spec), bands=bands(d, spec), spec=spec) for s, d in zip(studies, drawn, strict=True)]
+    return [replace(s, verdicts=judge_draws(s, d, spec), bands=bands(d, spec), spec=spec) for s, d in zip(studies, drawn, strict=True)]
 
 
 def bands(drawn: Sequence[Drawn], spec: Spec) -> dict[tuple[str, str], list[tuple[int, float, float, float]]]:

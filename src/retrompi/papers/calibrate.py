@@ -23,7 +23,7 @@ from retrompi.papers.claims import Checks, Claim, for_fit
 from retrompi.papers.curves import Curve
 from retrompi.papers.evidence import facts_of_curves, own_curves, own_for_fit
 from retrompi.papers.experiments import Look, look, looks
-from retrompi.papers.free_values import Free, shown
+from retrompi.papers.free_values import Free, value_text
 from retrompi.papers.optimise import Search, identifiability, minimise
 from retrompi.papers.verdicts import measure
 from retrompi.spec import registry
@@ -155,7 +155,7 @@ class _Problem:
         own = seen.entries
         self.plain = any(c.id not in own or any(check["kind"] != "curve" for check in own[c.id]) for c in seen.claims)
         self.points = {c.name: curve_fits.seen_points(c) for c in seen.curves if c.use == "calibrate"}
-        self.asked = curve_checks.asked(seen.claims, seen.entries, seen.below)
+        self.asked = curve_checks.sizes_asked(seen.claims, seen.entries, seen.below)
         self.report, self.total = report, total
         self.evaluations = 0
         self.known: dict[tuple[float, ...], np.ndarray] = {}
@@ -166,7 +166,7 @@ class _Problem:
     def times(self, curve: Curve, sizes: Iterable[int], x: Sequence[float]) -> dict[int, float]:
         """Size -> time (s) of a curve; a value of the fitted platform is set on that platform alone."""
         mine = [s for s in self.sets(x) if not s.startswith("platform.") or curve.platform == self.platform]
-        return curves.simulated(curve, sizes, mine)
+        return curves.simulate_times(curve, sizes, mine)
 
     def curve_residuals(self, x: Sequence[float]) -> list[float]:
         """Of every point that a fit sees, as of `curve_fits`: logarithms in units of the tolerance and the point's error."""
@@ -176,12 +176,12 @@ class _Problem:
                 out += curve_fits.residuals(points, self.times(curve, (p.size for p in points), x))
         return out
 
-    def judged(self, x: Sequence[float]) -> list[dict[str, Any]]:
+    def judge_curves(self, x: Sequence[float]) -> list[dict[str, Any]]:
         """Rows as of `look` of the curves, the points held out apart: the median error in percent, and the residual in tolerances."""
         rows = []
         for curve in self.seen.curves:
             if curve.use == "calibrate":
-                for row in curve_fits.judged(curve, self.times(curve, {p.size for p in curve.points}, x)):
+                for row in curve_fits.judge_curve(curve, self.times(curve, {p.size for p in curve.points}, x)):
                     if row["median"] is not None:
                         away = max(row["median"] / row["limit"], row["largest"] / max(curve.largest, row["limit"]))
                         name = f"curve {curve.name}" + ("" if row["seen"] else f", {row['what']}")
@@ -230,7 +230,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     share = max(1, int(evaluations / shares)) if evaluations else STARTS * STEPS * (len(free) + 1)
     problem = _Problem(model, platform, seen, free, progress, round(share * shares))
     if not free:
-        result.residuals = [*problem.look([]), *problem.judged([])]
+        result.residuals = [*problem.look([]), *problem.judge_curves([])]
         result.note = "nothing to fit: every number has a source"
         return result
     how = Search(
@@ -242,10 +242,11 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     for i, f in enumerate(free):
         result.values.append({
             "parameter": f.key.partition(".")[2] if not f.key.startswith("platform.") else f.key, "value": f.show(best.x[i]),
-            "low": shown(f.low, f.unit), "high": shown(f.high, f.unit), "note": identifiability(best.jacobian, best.x, i, "half ranges"),
+            "low": value_text(f.low, f.unit), "high": value_text(f.high, f.unit),
+            "note": identifiability(best.jacobian, best.x, i, "half ranges"),
         })  # fmt: skip
     at = [float(v) for v in best.x]
-    result.residuals = [*problem.look(at), *problem.judged(at)]
+    result.residuals = [*problem.look(at), *problem.judge_curves(at)]
     if not result.residuals:
         raise UsageError(f"no claim of '{cls.name}' gives a number to fit to: {', '.join(c.id for c in seen.claims)}", code="no-claims")
     result.evaluations = problem.evaluations

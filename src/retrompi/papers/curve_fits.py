@@ -26,7 +26,7 @@ from retrompi.papers.curve_verdicts import HELD_OUT, Errors, errors
 from retrompi.papers.curves import Curve, FitPlan
 from retrompi.papers.evaluators import evaluate
 from retrompi.papers.findings import Check, Data
-from retrompi.papers.free_values import Free, Owner, add_to_fit, belongs, limited, options, owner, place, span
+from retrompi.papers.free_values import Free, Owner, add_to_fit, belongs, limit_cards, options, owner, place, span
 from retrompi.papers.metrics import FITTED, PREDICTED
 from retrompi.papers.optimise import Search, identifiability, minimise, sensitivity
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from retrompi.papers.claims import Claim
     from retrompi.papers.paper import Paper
 
-__all__ = ["SEARCH", "Evidence", "Fit", "claims_of", "evidence_of", "fit", "inspected", "judged", "residuals", "seen_points", "sizes_of"]
+__all__ = ["SEARCH", "Evidence", "Fit", "claims_of", "evidence_of", "fit", "inspect_fits", "judge_curve", "residuals", "seen_points",
+           "sizes_of"]  # fmt: skip
 
 SIZES = 26
 """Sizes of a curve that a fit sees."""
@@ -183,9 +184,9 @@ class _Problem:
     def _run(self, name: str) -> tuple[str, str]:
         return self.of.curves[name].model, self.of.curves[name].platform
 
-    def shown(self, x: Any) -> dict[str, str]:
+    def values_text(self, x: Any) -> dict[str, str]:
         """The values at ``x`` as text."""
-        return limited(self.owners, {f.key: f.show(float(at)) for f, at in zip(self.free, x, strict=True)}, self.platforms)
+        return limit_cards(self.owners, {f.key: f.show(float(at)) for f, at in zip(self.free, x, strict=True)}, self.platforms)
 
     def sets(self, name: str, at: Mapping[str, str]) -> tuple[str, ...]:
         """The overrides of a curve's run."""
@@ -197,7 +198,7 @@ class _Problem:
         """Size -> time (s) of a curve at the sizes that the fit sees."""
         sets = self.sets(name, at)
         if (name, sets) not in self.known:
-            self.known[name, sets] = curves.simulated(self.of.curves[name], self.sizes[name], sets)
+            self.known[name, sets] = curves.simulate_times(self.of.curves[name], self.sizes[name], sets)
             self.evaluations += 1
         return self.known[name, sets]
 
@@ -221,12 +222,12 @@ class _Problem:
 
     def residuals(self, x: Any) -> Any:
         """Those of the curves (`residuals`), then those of the claims in half ranges."""
-        at = self.shown(x)
+        at = self.values_text(x)
         out = [r for name, points in self.points.items() for r in residuals(points, self.times(name, at))]
         return np.array([*out, *(r["residual"] for r in self.claim_rows(at))])
 
 
-def inspected(paper: Paper) -> list[InputError]:
+def inspect_fits(paper: Paper) -> list[InputError]:
     """What is wrong with the fits of a paper at hand, whose curves and claims are right: names, ranges, sources. Nothing is simulated."""
     found = []
     evidence = evidence_of(paper)
@@ -258,7 +259,7 @@ def fit(
 
     best = minimise(away, len(problem.free), search, seed)
     done = Fit(of.key, plan, seed, folder, problem.evaluations)
-    at = problem.shown(best.x)
+    at = problem.values_text(best.x)
     jacobian = sensitivity(away, best.x)
     for i, f in enumerate(problem.free):
         note = identifiability(jacobian, best.x, i, "tolerances", "curve or claim that is seen")
@@ -267,7 +268,7 @@ def fit(
         done.values.append({"parameter": f.key, "value": at[f.key], "low": f.show(0), "high": f.show(1), "note": note})
     for name in plan.curves:
         curve = of.curves[name]
-        done.rows += judged(curve, curves.simulated(curve, {p.size for p in curve.points}, problem.sets(name, at)))
+        done.rows += judge_curve(curve, curves.simulate_times(curve, {p.size for p in curve.points}, problem.sets(name, at)))
     for row in problem.claim_rows(at):
         told = f"{row['observed']:.4g} {row['unit']} in {row['low']:.4g}..{row['high']:.4g}"
         word = "fail" if abs(row["residual"]) > 1 else "pass"
@@ -276,7 +277,7 @@ def fit(
     return done
 
 
-def judged(curve: Curve, got: Mapping[int, float]) -> list[dict[str, Any]]:
+def judge_curve(curve: Curve, got: Mapping[int, float]) -> list[dict[str, Any]]:
     """A row of the points that were not held out, and one of those that were; ``got``: size -> time (s) with the fitted values."""
     rows = [_row(curve, "curve", True, errors(curve, curve.seen, got), curve.tolerance)]
     if curve.held_out:

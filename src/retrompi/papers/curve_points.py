@@ -63,7 +63,7 @@ def _points(source: Source, _read_at: tuple[int, int] | None) -> tuple[Point, ..
     _, lines = _rows(text)
     head = next(csv.reader(lines[:1]), [])
     ours = source.format in (None, "csv") and any(s in head for s in SIZES)
-    found = _table(source, text) if ours else _measured(source)
+    found = _table(source, text) if ours else _read_series(source)
     return tuple(sorted(found, key=lambda p: p.size))
 
 
@@ -187,7 +187,7 @@ def _number(text: str, column: str, file: Path, line: int) -> float:
 # --- the output of a benchmark -----------------------------------------------------------------------------------------------------
 
 
-def _measured(source: Source) -> list[Point]:
+def _read_series(source: Source) -> list[Point]:
     if source.where:
         raise InputError("'where' selects rows of a table with a column bytes; this file is none", source.file, code="unused-option")
     series = read_measured(source.file, source.format, what=source.series)

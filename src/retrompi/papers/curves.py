@@ -27,7 +27,7 @@ from retrompi.spec.question import Question, pingpong
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
 
-__all__ = ["FINE", "GRID", "Curve", "FitPlan", "Point", "by_name", "fits_of", "inspected", "of", "question", "read", "simulated"]
+__all__ = ["FINE", "GRID", "Curve", "FitPlan", "Point", "by_name", "fits_of", "inspect_curves", "of", "question", "read", "simulate_times"]
 
 FINE = 0.05
 """A point judges if its error is at most this share of its value, or what the curve states: the error that is to be shown."""
@@ -275,7 +275,7 @@ def _read_all(paper: Paper) -> tuple[tuple[Curve, ...], tuple[FitPlan, ...]]:
     return found, fits
 
 
-def inspected(paper: Paper) -> list[InputError]:
+def inspect_curves(paper: Paper) -> list[InputError]:
     """All that is wrong with the curves and fits of a paper at hand, their points and the names that they use, with file and line."""
     found, _, problems = read({"curve": paper.curves, "fit": paper.fits}, paper.folder / "paper.toml")
     for curve in found:
@@ -387,7 +387,7 @@ def question(curve: Curve, sizes: Iterable[int], sets: Sequence[str] = ()) -> Qu
     return Question(curve.model, curve.platform, work, curve.placement, [*curve.sets, *sets], idle_overrides=bool(sets))
 
 
-def simulated(curve: Curve, sizes: Iterable[int], sets: Sequence[str] = ()) -> dict[int, float]:
+def simulate_times(curve: Curve, sizes: Iterable[int], sets: Sequence[str] = ()) -> dict[int, float]:
     """Size -> one-way time (s). Raises the errors of a simulation."""
     from retrompi.sim import simulate
 

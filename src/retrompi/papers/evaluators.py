@@ -14,7 +14,7 @@ from retrompi.papers import metrics
 from retrompi.papers.claims import Claim, SizeRange
 from retrompi.papers.curve_checks import curve_check
 from retrompi.papers.fact_checks import FACT_EVALUATORS
-from retrompi.papers.findings import Check, Data, Finding, Unavailable, in_range, one_size, part_of, scaled, sizes_of, unit_of
+from retrompi.papers.findings import Check, Data, Finding, Unavailable, in_range, one_size, part_of, sizes_of, to_unit, unit_of
 from retrompi.papers.metrics import Curve
 
 __all__ = ["EVALUATORS", "evaluate", "stated_count"]
@@ -50,7 +50,7 @@ def _metric(name: str, curve: Curve, claim: Claim, check: Check) -> float:
 def _range(claim: Claim, check: Check, data: Data) -> Finding:
     """A number in low..high: ``metric`` of each of ``models``, or of their largest with ``combine = "max"``."""
     unit = unit_of(claim, check)
-    values = {m: scaled(_metric(check["metric"], data.curve(m, check["mode"]), claim, check), unit) for m in check["models"]}
+    values = {m: to_unit(_metric(check["metric"], data.curve(m, check["mode"]), claim, check), unit) for m in check["models"]}
     if check.get("combine") == "max":
         best = max(values, key=lambda m: values[m])
         return in_range({best: values[best]}, claim, unit, f"largest of {', '.join(values)}: {best}")
@@ -68,7 +68,7 @@ def _plateau(claim: Claim, check: Check, data: Data) -> Finding:
     if claim.low is None or check.get("value") is False:
         return Finding(flat, float(f"{spread:.4g}"), note, 1.0, metrics.CONSTANT, "ratio")
     unit = unit_of(claim, check)
-    found = in_range({model: scaled(float(median(values)), unit)}, claim, unit, note)
+    found = in_range({model: to_unit(float(median(values)), unit)}, claim, unit, note)
     return Finding(bool(found.ok) and flat, found.observed, found.note, found.low, found.high, unit)
 
 
@@ -202,7 +202,7 @@ def _ends(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
     if claim.low is None or claim.high is None:
         raise ValueError(f"{claim.id}: no low..high to judge the ends by")
     unit = unit_of(claim, check)
-    first, last = (scaled(t, unit) for t in (part.times[0], part.times[-1]))
+    first, last = (to_unit(t, unit) for t in (part.times[0], part.times[-1]))
     ok = all(claim.low <= t <= claim.high for t in (first, last))
     return ok, f"{first:.4g} {unit} at {part.sizes[0]} B, {last:.4g} {unit} at {part.sizes[-1]} B"
 
@@ -270,7 +270,7 @@ def _ratio(claim: Claim, check: Check, data: Data) -> Finding:
     if check.get("within") == "same":
         ok = 1 / metrics.SAME <= ratio <= metrics.SAME
         return Finding(ok, ratio, f"{first} / {' '.join(others)}", 1 / metrics.SAME, metrics.SAME, "ratio")
-    value = {"ratio": ratio, "percent": (ratio - 1) * 100, "difference": scaled(difference, unit)}[op]
+    value = {"ratio": ratio, "percent": (ratio - 1) * 100, "difference": to_unit(difference, unit)}[op]
     return in_range({first: value}, claim, unit, f"{first} against {' and '.join(others)}")
 
 
@@ -282,7 +282,7 @@ def _fact(claim: Claim, check: Check, data: Data) -> Finding:
     if check.get("positive"):
         return Finding(float(value) > 0, float(value), f"{check['path']} above zero", unit=str(check.get("unit", "")))
     unit = unit_of(claim, check)
-    return in_range({check["path"]: scaled(float(value), unit)}, claim, unit, check["path"])
+    return in_range({check["path"]: to_unit(float(value), unit)}, claim, unit, check["path"])
 
 
 def stated_count(claim: Claim, phrase: str) -> int:

@@ -98,7 +98,7 @@ def _check_judgeable(claim: Claim, checks: Checks, own: Sequence[Curve], path: P
     points = [{"model": m, "mode": mode, "size_B": n, "time_us": 50 + n / 10} for m in models for mode in modes for n in _SIZES]
     below = {c.name: c.layer_below for c in own}
     try:
-        facts = curve_checks.ideal({c.name: c.grid for c in own}, curve_checks.asked([claim], checks, below), below) if own else {}
+        facts = curve_checks.ideal({c.name: c.grid for c in own}, curve_checks.sizes_asked([claim], checks, below), below) if own else {}
         judge([claim], points, facts, entries=checks)
     except InputError as error:
         if error.path is not None:
@@ -112,7 +112,7 @@ def _claims(cls: type[RuntimeModel], path: Path, data: Mapping[str, Any]) -> Evi
     checks: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for t in data.get("claim", []):
         name = str(t.get("id", "?"))
-        if problem := _misnamed(name):
+        if problem := _name_error(name):
             raise InputError(problem, path, code="bad-name")
         unknown = [k for k in t if k not in KEYS]
         missing = [k for k in ("id", "observable", "value", "unit", "low", "high", "use", "source", "check") if k not in t]
@@ -147,7 +147,7 @@ def _claims(cls: type[RuntimeModel], path: Path, data: Mapping[str, Any]) -> Evi
     return claims, checks
 
 
-def _misnamed(name: str) -> str:
+def _name_error(name: str) -> str:
     try:
         check_name("a claim", name, 40)
     except UsageError as error:
@@ -187,7 +187,7 @@ def judge_model(model: str, platform: str, store: Store, *, fresh: bool = False)
         got = answer(store, Question(model, platform, pingpong(sizes_asked(checks)), mode), fresh=fresh)
         runs.append(got.run_id)
         points += [{"model": cls.name, "platform": platform, "mode": mode, **row} for row in got.rows]
-    facts = facts_of_curves(own, curve_checks.asked(claims, checks, {c.name: c.layer_below for c in own}), times)
+    facts = facts_of_curves(own, curve_checks.sizes_asked(claims, checks, {c.name: c.layer_below for c in own}), times)
     verdicts = [*judge(claims, points, facts, entries=checks), *curve_verdicts.judge(cls.name, own, facts)]
     store.add_verdicts(f"evidence of {cls.name}", verdicts, run_ids=runs)
     return verdicts

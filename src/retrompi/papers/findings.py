@@ -12,7 +12,7 @@ from retrompi.papers.claims import Claim, SizeRange
 from retrompi.papers.metrics import Curve
 
 __all__ = ["UNITS", "Check", "Data", "Finding", "Observed", "Unavailable", "base_value", "in_range", "one_size", "part_of", "residual",
-           "scaled", "sizes_of", "unit_of"]  # fmt: skip
+           "sizes_of", "to_unit", "unit_of"]  # fmt: skip
 
 Check = Mapping[str, Any]
 Observed = float | str | None
@@ -142,7 +142,7 @@ def unit_of(claim: Claim, check: Check) -> str:
     return str(check.get("unit", claim.unit))
 
 
-def scaled(value: float, unit: str) -> float:
+def to_unit(value: float, unit: str) -> float:
     """A value in base units converted to the published unit; ValueError for an unknown unit."""
     if unit not in UNITS:
         raise ValueError(f"no conversion to the published unit '{unit}'")
@@ -151,7 +151,7 @@ def scaled(value: float, unit: str) -> float:
 
 def base_value(value: float, unit: str) -> float:
     """A value in the published unit converted to base units; ValueError for an unknown unit."""
-    return value / scaled(1.0, unit)
+    return value / to_unit(1.0, unit)
 
 
 def in_range(values: Mapping[str, float], claim: Claim, unit: str, note: str = "") -> Finding:

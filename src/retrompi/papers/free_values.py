@@ -14,7 +14,7 @@ from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec import composition, machines, registry
 from retrompi.spec.model import fit_place
 
-__all__ = ["Free", "Owner", "Place", "add_to_fit", "belongs", "limited", "options", "owner", "place", "shown", "span"]
+__all__ = ["Free", "Owner", "Place", "add_to_fit", "belongs", "limit_cards", "options", "owner", "place", "span", "value_text"]
 
 
 @dataclass
@@ -35,10 +35,10 @@ class Free:
 
     def show(self, x: float) -> str:
         """The value at ``x`` as text."""
-        return shown(self.value(x), self.unit)
+        return value_text(self.value(x), self.unit)
 
 
-def shown(value: float, unit: str) -> str:
+def value_text(value: float, unit: str) -> str:
     """A value with its unit and six digits, as written to a fit file."""
     if unit == "s":
         for name, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
@@ -153,7 +153,7 @@ def options(o: Owner, platform: str, text: str) -> list[str]:
     return [f"platform.n{i}.{o.key}={text}" for i, name in enumerate(kinds, 1) if name == o.name]
 
 
-def limited(owners: Mapping[str, Owner], values: Mapping[str, str], platforms: Sequence[str]) -> dict[str, str]:
+def limit_cards(owners: Mapping[str, Owner], values: Mapping[str, str], platforms: Sequence[str]) -> dict[str, str]:
     """The free values, a card's rates at most those of the buses of its hosts on ``platforms``, as `machines.compose` has them."""
     found = dict(values)
     for path, o in owners.items():

@@ -18,7 +18,7 @@ from retrompi.papers import experiments, own_code
 from retrompi.spec import registry, roofline
 from retrompi.spec.host import Host
 
-__all__ = ["WITHIN", "Judged", "compare", "judged", "spread", "totals"]
+__all__ = ["WITHIN", "Judged", "compare", "judge_kernels", "spread", "totals"]
 
 WITHIN = 1.25
 """The factor within which a rate agrees: 25 %."""
@@ -53,7 +53,7 @@ class Judged:
                 "computed_s": self.computed, "ratio": self.ratio, "slowest": self.slowest, "agrees": self.agrees}  # fmt: skip
 
 
-def judged() -> list[Judged]:
+def judge_kernels() -> list[Judged]:
     """Every measured kernel with what its host's caches and memory give, in the order of the data."""
     return [*_petsc(), *(row for folder in paper_dirs() for kind in own_code.names(folder, "experiments")
                          for row in getattr(experiments.module(kind, folder), "kernels", tuple)())]  # fmt: skip

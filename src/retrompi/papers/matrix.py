@@ -98,16 +98,16 @@ def _of_transfer(row: Mapping[str, Any]) -> Cell | None:
     if row["unit"] == STATEMENTS:
         found = {paper_key(c.paper) for c in judging(row["model"]) if re.match(row["ref"], c.id)}
         page = next(iter(found)) if len(found) == 1 else ""
-        return _counted(Cell(row["model"], *place, paper=page), row["use"], Tally(int(row["simulated"]), int(row["published"])))
-    return _counted(Cell(row["model"], *place, anchor="transfer"), row["use"], Tally(int(_holds(row)), 1))
+        return _with_count(Cell(row["model"], *place, paper=page), row["use"], Tally(int(row["simulated"]), int(row["published"])))
+    return _with_count(Cell(row["model"], *place, anchor="transfer"), row["use"], Tally(int(_holds(row)), 1))
 
 
-def _counted(cell: Cell, use: str, count: Tally) -> Cell:
+def _with_count(cell: Cell, use: str, count: Tally) -> Cell:
     return replace(cell, judged=count) if _KIND[use] == "judged" else replace(cell, fitted=count)
 
 
-def _predicted() -> Iterable[Cell]:
-    for name, told in predictions.shipped().items():
+def _predicted_cells() -> Iterable[Cell]:
+    for name, told in predictions.shipped_predictions().items():
         if told["use"] == "blind":
             anchor = f"blind-{name.partition('/')[2]}" if told["paper"] else "transfer"
             yield Cell(told["model"], *place_of(told["platform"]), blind=1, paper=told["paper"], anchor=anchor)
@@ -121,19 +121,19 @@ def _of_papers(verdicts: Mapping[str, str]) -> Iterable[Cell]:
             yield Cell(c.model, *place_of(c.platform), paper=paper.key, anchor=curve_id(paper.key, c))
             for name, use in ((curve_id(paper.key, c), c.use), (f"{curve_id(paper.key, c)}:held-out", "validate")):
                 if verdicts.get(name) in ("pass", "fail"):
-                    yield _counted(Cell(c.model, *place_of(c.platform)), use, Tally(int(verdicts[name] == "pass"), 1))
+                    yield _with_count(Cell(c.model, *place_of(c.platform)), use, Tally(int(verdicts[name] == "pass"), 1))
         for claim in paper.claims:
             if verdicts.get(claim.id) in ("pass", "fail") and claim.use in _KIND:
                 mine = [curves[str(k["curve"])] for k in paper.checks.get(claim.id, ()) if str(k.get("curve")) in curves]
                 for model, machine, network in dict.fromkeys((c.model, *place_of(c.platform)) for c in mine):
-                    yield _counted(Cell(model, machine, network), claim.use, Tally(int(verdicts[claim.id] == "pass"), 1))
+                    yield _with_count(Cell(model, machine, network), claim.use, Tally(int(verdicts[claim.id] == "pass"), 1))
 
 
 def cells(transfer: Iterable[Mapping[str, Any]], verdicts: Mapping[str, str]) -> list[Cell]:
     """Every cell that a source speaks of, in the order of the sources.
 
-    ``transfer``: rows as of `retrompi.papers.transfer.judged`; ``verdicts``: of claims and curves by their identifiers. A number of the
-    table of transfer is left out where a whole curve is judged.
+    ``transfer``: rows as of `retrompi.papers.transfer.with_verdicts`; ``verdicts``: of claims and curves by their identifiers. A number of
+    the table of transfer is left out where a whole curve is judged.
     """
     papers = list(_of_papers(verdicts))
     whole = {(p.model, p.machine, p.network) for p in papers if p.fitted.all or p.judged.all}
@@ -142,10 +142,10 @@ def cells(transfer: Iterable[Mapping[str, Any]], verdicts: Mapping[str, str]) ->
     placed = {p.model for p in papers}
     # A pair that only says which paper speaks of the runtime has no platform: the paper's curves are its cells.
     numbers = [p for p in numbers if p.state != "not known" or p.network or p.model not in placed]
-    return merged([*numbers, *papers, *_predicted()])
+    return merge_cells([*numbers, *papers, *_predicted_cells()])
 
 
-def merged(parts: Iterable[Cell]) -> list[Cell]:
+def merge_cells(parts: Iterable[Cell]) -> list[Cell]:
     """One cell for each runtime, machine and network; the first page that shows a part is the cell's."""
     out: dict[tuple[str, str, str], Cell] = {}
     for p in parts:

@@ -1,9 +1,9 @@
 """Predictions of numbers that the project does not know: a run with nominal values, and an interval over draws of its parameters.
 
-``validate/predictions/plan.toml`` and the curves of the papers' folders that are marked blind say what is predicted; `made` simulates it,
-and `written` is the text of its file beside the plan, for a paper's curve in a folder of its own. The draws are those of every interval
-(`retrompi.studies.uncertainty`): posteriors where there are some, priors elsewhere, and the model's discrepancy. A second interval leaves
-the discrepancy out.
+``validate/predictions/plan.toml`` and the curves of the papers' folders that are marked blind say what is predicted; `simulate_prediction`
+simulates it, and `file_text` is the text of its file beside the plan, for a paper's curve in a folder of its own. The draws are those of
+every interval (`retrompi.studies.uncertainty`): posteriors where there are some, priors elsewhere, and the model's discrepancy. A second
+interval leaves the discrepancy out.
 """
 
 from __future__ import annotations
@@ -31,10 +31,8 @@ from retrompi.studies.posteriors import Posterior
 from retrompi.studies.priors import Prior
 from retrompi.studies.uncertainty import Drawn, Spec, drawn_of, interval, log_discrepancy
 
-__all__ = [
-    "LATER", "Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "in_force", "made", "nominal", "plans",
-    "quantile", "same", "shipped", "sizes", "stamps", "written",
-]  # fmt: skip
+__all__ = ["LATER", "Made", "Plan", "Value", "file_of", "file_text", "folder", "held_out_error", "in_force", "nominal", "plans",
+           "quantile", "same", "select_names", "shipped_predictions", "simulate_prediction", "sizes", "stamps"]  # fmt: skip
 
 LEVEL = 0.90
 """The level of an interval: 5 to 95 %."""
@@ -151,7 +149,7 @@ def plan(name: str) -> Plan:
     return plans()[name]
 
 
-def chosen(names: Sequence[str]) -> list[str]:
+def select_names(names: Sequence[str]) -> list[str]:
     """The predictions of these names, those of a paper for its key; all without any. Raises UsageError for an unknown one."""
     papers = dict.fromkeys(p.paper for p in plans().values() if p.paper)
     found: dict[str, None] = {}
@@ -201,7 +199,7 @@ def nominal(asked: Plan) -> dict[int, float]:
     return dict(zip(at, times, strict=True))
 
 
-def made(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
+def simulate_prediction(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
     """Simulates the prediction ``name``, its draws by ``workers`` at a time. Deterministic but for the stamps.
 
     Raises UsageError for an unknown name, model or platform, RetrompiError if the nominal run or most draws do not complete.
@@ -248,7 +246,7 @@ def stamps() -> dict[str, str]:
     return {"date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "commit": commit, "code": code_version()}
 
 
-def written(found: Made) -> str:
+def file_text(found: Made) -> str:
     """The text of the file of a prediction."""
     asked = found.plan
     head: dict[str, Any] = {
@@ -310,7 +308,7 @@ def file_of(name: str, below: Path | None = None) -> Path:
     return (below or folder()) / f"{name}.toml"
 
 
-def shipped(paper: str | None = None) -> dict[str, dict[str, Any]]:
+def shipped_predictions(paper: str | None = None) -> dict[str, dict[str, Any]]:
     """Name -> the tables of the shipped file of every plan, of ``paper`` or of all, that has one; the values of a curve as tables too."""
     out = {}
     for name, asked in plans().items():

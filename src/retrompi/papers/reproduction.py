@@ -87,15 +87,15 @@ def jobs_of(plan: Paper, kind: str, store: Store, fresh: bool) -> list[Job]:
     own = kind in own_code.names(plan.folder, "experiments")
 
     @contextmanager
-    def guarded() -> Iterator[None]:
+    def guard() -> Iterator[None]:
         with own_code.running(plan.folder, f"the experiment {kind}") if own else nullcontext(), _options_of(plan, kind):
             yield
 
     def run_guarded(work: Callable[[], Done]) -> Done:
-        with guarded():
+        with guard():
             return work()
 
-    with guarded():
+    with guard():
         return [replace(job, work=partial(run_guarded, job.work)) for job in jobs(kind, plan, store, fresh)]
 
 

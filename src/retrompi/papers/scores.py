@@ -33,8 +33,8 @@ from retrompi.papers import curves, predictions
 from retrompi.papers.curve_points import Point, Source, points
 from retrompi.papers.paper import all_papers
 
-__all__ = ["Again", "Compared", "Group", "Miss", "Score", "Scored", "again", "compared", "groups", "interval_score", "misses", "numbers",
-           "published_points", "score_of", "scores"]  # fmt: skip
+__all__ = ["Again", "Compared", "Group", "Miss", "Score", "Scored", "again", "groups", "interval_score", "misses", "numbers",
+           "published_points", "score_of", "score_points", "scores"]  # fmt: skip
 
 OUTSIDE = 2 / (1 - predictions.LEVEL)
 """The price of a unit of log(time) outside the interval."""
@@ -162,8 +162,8 @@ def _rows(name: str) -> list[dict[str, str]]:
 # --- curves ------------------------------------------------------------------------------------------------------------------------
 
 
-def compared(told: Mapping[str, Any], published: Sequence[Point]) -> tuple[Scored, ...]:
-    """The points of a measured curve that can judge the prediction ``told`` (a table of `predictions.shipped`), each beside it."""
+def score_points(told: Mapping[str, Any], published: Sequence[Point]) -> tuple[Scored, ...]:
+    """The points of a measured curve that can judge the prediction ``told`` (a table of `shipped_predictions`), each beside it."""
     values = told["value"]
     at = [v["size_B"] for v in values]
     nominal, low, high = ([v[f"{k}_s"] for v in values] for k in ("nominal", "low", "high"))
@@ -196,7 +196,7 @@ def _raw(paper: str, name: str) -> tuple[list[float], list[float]]:
 
 def score_of(curve: str, prediction: str, told: Mapping[str, Any], published: Sequence[Point]) -> Score:
     """The score of the prediction ``told`` on the published points of ``curve``. Raises ValueError if no point can judge it."""
-    found = compared(told, published)
+    found = score_points(told, published)
     if not found:
         raise ValueError(f"no point of '{curve}' can judge {prediction}")
     errors = [p.error for p in found]
@@ -219,7 +219,7 @@ def published_points(curve: str) -> tuple[Point, ...]:
 @cache
 def scores() -> tuple[Score, ...]:
     """The scores of all curves that were compared, in the order of ``scores.csv``."""
-    shipped = predictions.shipped()
+    shipped = predictions.shipped_predictions()
     found = []
     for row in _rows("scores.csv"):
         told = shipped[row["prediction"]]
@@ -238,7 +238,7 @@ def again() -> tuple[Again, ...]:
     found = []
     for first in scores():
         told = predictions.in_force(first.prediction)
-        if told["date"] != predictions.shipped()[first.prediction]["date"]:
+        if told["date"] != predictions.shipped_predictions()[first.prediction]["date"]:
             later = score_of(first.curve, first.prediction, told, published_points(first.curve)) if first.opened else None
             found.append(Again(first, str(told["date"]), _width(told), later))
     return tuple(found)
@@ -271,7 +271,7 @@ _BASE = {"us": ("us", "s"), "Mbps": ("Mbps", "B/s"), "MByte/s": ("MB/s", "B/s")}
 @cache
 def numbers() -> tuple[Compared, ...]:
     """Every opened single number beside its prediction; one about several predictions (``gigabit-*``) has a row for each."""
-    shipped = predictions.shipped()
+    shipped = predictions.shipped_predictions()
     found = []
     for row in _rows("numbers.csv"):
         about = Compared(row["id"], row["system"], row["prediction"], row["observable"], row["unit"], float(row["value"]))

@@ -1,7 +1,7 @@
 """The table of transfer: every model on every machine that its library is known to have run on, simulated and published.
 
 ``validate/transfer.toml`` lists the pairs; `rows` simulates their numbers and counts the verdicts of the papers' statements.
-``transfer.csv`` keeps the outcome (`shipped`), so that cards show it without a simulation.
+``transfer.csv`` keeps the outcome (`shipped_rows`), so that cards show it without a simulation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from retrompi.store.lookup import answer
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["KEYS", "USES", "Number", "Pair", "judged", "pairs", "rows", "shipped", "write"]
+__all__ = ["KEYS", "USES", "Number", "Pair", "pairs", "rows", "shipped_rows", "with_verdicts", "write"]
 
 USES = ("fitted", "input", "held out", "blind")
 KEYS = ("model", "machine", "platform", "what", "size_B", "published", "low", "high", "simulated", "ratio", "unit", "use", "ref", "note")
@@ -113,7 +113,7 @@ def _number(given: Mapping[str, Any], file: Path) -> Number:
 # --- the simulated side ----------------------------------------------------------------------------------------------------------
 
 
-def _simulated(store: Store, pair: Pair, number: Number, fresh: bool) -> float:
+def _simulate_number(store: Store, pair: Pair, number: Number, fresh: bool) -> float:
     sizes = [number.size] if number.what != "half" else [s for s in (1 << k for k in range(4, 31)) if s <= number.size]
     question = Question(pair.model, pair.platform, pingpong(sizes, warm_up=2), pair.placement, list(number.sets))
     times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in answer(store, question, fresh=fresh).rows}
@@ -144,15 +144,15 @@ def rows(store: Store, model: str = "", *, fresh: bool = False, progress: Progre
             progress(done, len(wanted), f"{pair.model} on {pair.platform or pair.machine}")
         out += _statements(pair)
         for n in pair.numbers:
-            value = _simulated(store, pair, n, fresh) if pair.platform else None
+            value = _simulate_number(store, pair, n, fresh) if pair.platform else None
             out.append(_row(pair, WHAT[n.what][0], size_B=n.size, published=n.published, low=n.low, high=n.high, simulated=value,
                             unit=WHAT[n.what][1], use=n.use, ref=n.ref))  # fmt: skip
         if not pair.claims and not pair.numbers:
             out.append(_row(pair, "no number"))
-    return judged(out, {str(v["id"]): str(v["verdict"]) for v in store.verdicts()}) + _blind(model)
+    return with_verdicts(out, {str(v["id"]): str(v["verdict"]) for v in store.verdicts()}) + _blind(model)
 
 
-def judged(found: Sequence[Mapping[str, Any]], verdicts: Mapping[str, str]) -> list[dict[str, Any]]:
+def with_verdicts(found: Sequence[Mapping[str, Any]], verdicts: Mapping[str, str]) -> list[dict[str, Any]]:
     """``found`` with the statements counted by these ``verdicts`` (id -> pass or fail); a row stays as it is where one is missing."""
     out = []
     for row in map(dict, found):
@@ -182,7 +182,7 @@ def _statements(pair: Pair) -> list[dict[str, Any]]:
     if not pair.claims:
         return []
     counts = {use: len(_judging(pair.model, pair.claims, use)) for use in _SHORT.values()}
-    known = {(r["machine"], r["use"], r["published"]): r["simulated"] for r in shipped(pair.model) if r["unit"] == STATEMENTS}
+    known = {(r["machine"], r["use"], r["published"]): r["simulated"] for r in shipped_rows(pair.model) if r["unit"] == STATEMENTS}
     return [_row(pair, STATEMENTS, published=n, simulated=known.get((pair.machine, use, n)), unit=STATEMENTS, use=use, ref=pair.claims)
             for use, n in counts.items() if n]  # fmt: skip
 
@@ -190,7 +190,7 @@ def _statements(pair: Pair) -> list[dict[str, Any]]:
 def _blind(model: str) -> list[dict[str, Any]]:
     """The shipped predictions, without whole curves; ``low``..``high`` is their interval."""
     out = []
-    for name, told in predictions.shipped().items():
+    for name, told in predictions.shipped_predictions().items():
         if told["paper"] or (model and model not in (told["model"], str(told["model"]).partition(":")[0])):
             continue
         pair = Pair(told["model"], told["machine"], told["platform"], note=f"predicted {told['date']}, interval of 5 to 95 %")
@@ -222,7 +222,7 @@ def write(found: Sequence[Mapping[str, Any]]) -> Path:
 
 
 @cache
-def _shipped() -> tuple[dict[str, Any], ...]:
+def _read_shipped() -> tuple[dict[str, Any], ...]:
     if not _outcome().is_file():
         return ()
     whole, numbers = ("size_B",), ("published", "low", "high", "simulated", "ratio")
@@ -231,6 +231,6 @@ def _shipped() -> tuple[dict[str, Any], ...]:
     return tuple({k: None if v == "" else int(v) if k in whole else float(v) if k in numbers else v for k, v in r.items()} for r in found)
 
 
-def shipped(model: str = "") -> list[dict[str, Any]]:
+def shipped_rows(model: str = "") -> list[dict[str, Any]]:
     """The rows of ``transfer.csv`` of all models or of exactly one."""
-    return [dict(r) for r in _shipped() if not model or r["model"] == model]
+    return [dict(r) for r in _read_shipped() if not model or r["model"] == model]

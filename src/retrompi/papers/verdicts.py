@@ -104,7 +104,7 @@ def _no_check(claim: Claim) -> str:
 _UNITS = re.compile(r"(?<![A-Za-z])(?:[KMG]?B(?:yte)?/s|[KMG]bit/s|[KMG]bps|ms|us|µs|seconds|processors|functions|times)(?![A-Za-z])")
 
 
-def _published(claim: Claim) -> str:
+def _published_text(claim: Claim) -> str:
     """What the paper states, with its unit once: some rows have it in their text."""
     if claim.kind != "quant" or claim.unit == "-" or claim.unit in claim.value or _UNITS.search(claim.value):
         return claim.value
@@ -141,7 +141,7 @@ def _verdict(claim: Claim, data: Data, how: Checks) -> Verdict:
         unit=shown.unit or (claim.unit if claim.unit != "-" else ""),
         note="; ".join(dict.fromkeys(notes + texts)),
         observable=claim.observable,
-        published=_published(claim),
+        published=_published_text(claim),
         residual=distance,
         reading=" ".join(str(c["reading"]) for c in entries if "reading" in c),
         contradiction=claim.note,

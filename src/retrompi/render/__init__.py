@@ -77,21 +77,21 @@ def _plans(study: Reproduction) -> tuple[FigurePlan, ...]:
 
 
 def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[Mark]) -> go.Figure:
-    from retrompi.measure.stored_curves import wanted
+    from retrompi.measure.stored_curves import curves_for
     from retrompi.papers.exhibits import ScatterFigure
     from retrompi.render import stored_curves
     from retrompi.render.exhibits import fact_series, with_bands
     from retrompi.render.figures import curve_figure
     from retrompi.render.measured_figures import measured_figure, measured_rows
     from retrompi.render.numbers import fact_figure, scatter_figure
-    from retrompi.render.overlay import placed
+    from retrompi.render.overlay import place_marks
     from retrompi.render.tables import scatter_pairs
 
     if isinstance(plan, CurveFigure):
         points = with_bands(study.points, study.bands)
         asked = (study.spec.level, study.spec.draws) if study.spec is not None else (0.0, 0)
-        drawn = curve_figure(points, plan, [*found, *placed(study.claims, plan, study.verdicts)], *asked)
-        stored_curves.add(drawn, wanted(study.measured, plan.name), plan.what)
+        drawn = curve_figure(points, plan, [*found, *place_marks(study.claims, plan, study.verdicts)], *asked)
+        stored_curves.add(drawn, curves_for(study.measured, plan.name), plan.what)
         return drawn
     if isinstance(plan, ScatterFigure):
         return scatter_figure(scatter_pairs(study, plan.claims), plan)
@@ -228,7 +228,8 @@ def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made,
                 beside: NetworkAgreement | None = None) -> Atlas:  # fmt: skip
     """Write the page of every study and ``<folder>/index.html`` with the verdict matrix; raises as `write`.
 
-    ``made`` describes how the runs were produced: see `front.made`; ``beside``: the verdicts under another network beside the native ones.
+    ``made`` describes how the runs were produced: see `front.provenance_of`; ``beside``: the verdicts under another network beside the
+    native ones.
     """
     from retrompi.papers import lmbench
     from retrompi.render import blind_page, export, front, machines_page

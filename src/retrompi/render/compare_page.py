@@ -18,7 +18,7 @@ from retrompi.base.units import format_bytes, format_time
 from retrompi.measure.compare import Comparison, Row, Split, Verdict
 from retrompi.measure.compare.comparison import FIT
 from retrompi.render.bands import area
-from retrompi.render.figures import AXIS, hatched, layout, name_of, place, size_axis, value_axis
+from retrompi.render.figures import AXIS, hatch_pattern, layout, name_of, place, size_axis, value_axis
 from retrompi.render.html import Content, boxes, document, percent, save, table
 from retrompi.render.plotted import drawing, figure_html
 
@@ -99,7 +99,7 @@ def _curves(figure: go.Figure, c: Comparison) -> None:
                        "array": [b.high - b.median if b else 0 for b in bands],
                        "arrayminus": [b.median - b.low if b else 0 for b in bands]}  # fmt: skip
         figure.add_trace(go.Scatter(
-            x=[x for x, _ in mine], y=[r.times[backend] * unit for _, r in mine], name=_titled(c, backend), legendgroup=backend,
+            x=[x for x, _ in mine], y=[r.times[backend] * unit for _, r in mine], name=_title(c, backend), legendgroup=backend,
             mode="lines+markers" if is_curve(c.rows) else "markers", line={"color": colour, "width": 2.3, "dash": dash}, error_y=error_y,
             marker={"symbol": _symbols([r for _, r in mine], symbol), "size": 8 if is_curve(c.rows) else 13},
             customdata=[[_row_label(r), format_time(r.times[backend])] for _, r in mine],
@@ -133,7 +133,7 @@ def _band_said(r: Row, pair: tuple[str, str]) -> str:
     return "" if inside is None else ", inside the noise band" if inside else ", outside the noise band"
 
 
-def _titled(c: Comparison, backend: str) -> str:
+def _title(c: Comparison, backend: str) -> str:
     e = c.executions[backend]
     what = e.mpi if backend != "model" else name_of(e.model)
     extra = f", {name_of(e.model)}" if backend == "smpi" and e.model else ""
@@ -195,7 +195,7 @@ def _split_figure(c: Comparison) -> go.Figure | None:
         figure.add_trace(go.Bar(
             orientation="h", y=[w for w, _ in bars], x=[v for _, v in bars], name=pair_name(*pair),
             marker={"color": _PAIRS[pair][0],
-                    "pattern": hatched(_HATCH[pair], 0.3)},
+                    "pattern": hatch_pattern(_HATCH[pair], 0.3)},
             hovertemplate="%{y}: %{x:+.2f} % of the reference's time<extra></extra>",
         ))  # fmt: skip
     if not figure.data:
@@ -216,7 +216,7 @@ def figures(c: Comparison) -> dict[str, go.Figure]:
 def _counts(c: Comparison) -> str:
     shown = []
     for backend, reference in c.pairs:
-        judged = c.judged()
+        judged = c.judged_rows()
         use = judged[0].use if judged else None
         found = c.distribution(backend, reference, use)
         if found is None:

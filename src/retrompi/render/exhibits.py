@@ -14,7 +14,7 @@ from typing import Any
 
 from retrompi.papers.claims import Claim, checks
 from retrompi.papers.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable
-from retrompi.papers.findings import scaled
+from retrompi.papers.findings import to_unit
 from retrompi.papers.reproduction import Reproduction
 from retrompi.papers.verdicts import Verdict
 from retrompi.render.overlay import stated_number
@@ -95,7 +95,7 @@ def pairs(study: Reproduction, claim: Claim, verdict: Verdict) -> list[Pair]:
             found = {part: fact(study.facts, f"{check['path']}.{part}") for part in ("min", "max")}
             ends = {"min": claim.low, "max": claim.high}
             return [
-                Pair(claim.id, part, ends[part], scaled(float(value), unit), ends[part], ends[part], unit, use, word)
+                Pair(claim.id, part, ends[part], to_unit(float(value), unit), ends[part], ends[part], unit, use, word)
                 for part, value in found.items()
                 if isinstance(value, int | float)
             ]
@@ -178,12 +178,12 @@ def grid(study: Reproduction, table: ClaimTable) -> Grid:
     return Grid(tuple(dict.fromkeys(r for r, _ in cells)), tuple(dict.fromkeys([*ordered, *columns])), cells)
 
 
-def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested mappings as one with dotted keys; lists of plain values stay."""
     out: dict[str, Any] = {}
     for key, inner in value.items():
         if isinstance(inner, Mapping):
-            out |= flattened(inner, f"{prefix}{key}.")
+            out |= flatten(inner, f"{prefix}{key}.")
         else:
             out[f"{prefix}{key}"] = inner
     return out
@@ -192,11 +192,11 @@ def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def _rows_in(value: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of nested dicts (and the lists in them), each with the keys on its path."""
     if isinstance(value, list):
-        return [flattened(v) for v in value if isinstance(v, Mapping)]
+        return [flatten(v) for v in value if isinstance(v, Mapping)]
     if not isinstance(value, Mapping):
         return []
     if not keys:
-        return [flattened(value)]
+        return [flatten(value)]
     if not any(isinstance(v, Mapping) or (isinstance(v, list) and any(isinstance(i, Mapping) for i in v)) for v in value.values()):
         return [{keys[0]: k, "value": v} for k, v in value.items()]
     return [{keys[0]: k, **row} for k, v in value.items() for row in _rows_in(v, keys[1:])]
@@ -290,7 +290,7 @@ def fact_series(facts: Mapping[str, Any], figure: FactFigure) -> list[Curve]:
     """
     found = fact(facts, figure.facts)
     if isinstance(found, Mapping) and not any(isinstance(v, list) for v in found.values()):
-        found = [{figure.x: _number_in(k), **(flattened(v) if isinstance(v, Mapping) else {figure.y[0][0]: v})} for k, v in found.items()]
+        found = [{figure.x: _number_in(k), **(flatten(v) if isinstance(v, Mapping) else {figure.y[0][0]: v})} for k, v in found.items()]
     lists = found if isinstance(found, Mapping) else {"": found}
     out = []
     for key, rows in lists.items():

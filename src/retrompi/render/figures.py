@@ -26,7 +26,7 @@ from retrompi.render.overlay import Mark
 from retrompi.sim.stages import place_of
 from retrompi.spec.legend import COLOURS, legend
 
-__all__ = ["AXES", "AXIS", "GREY", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatched",
+__all__ = ["AXES", "AXIS", "GREY", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatch_pattern",
            "interval_text", "layout", "line_trace", "looks", "name_of", "place", "setting", "size_axis", "size_label", "stage_order",
            "style", "value_axis"]  # fmt: skip
 
@@ -161,7 +161,7 @@ AXIS: Mapping[str, Any] = {"gridcolor": "#e3e3e3", "linecolor": "#666", "showlin
 """Common settings of all axes: a pale grid, a line, ticks outside, space for the labels."""
 
 
-def hatched(shape: str, solidity: float, size: int = 7) -> dict[str, Any]:
+def hatch_pattern(shape: str, solidity: float, size: int = 7) -> dict[str, Any]:
     """The pattern of a bar: white lines over its colour, so that bars are distinguishable in print."""
     return {"shape": shape, "fillmode": "overlay", "fgcolor": "white", "size": size, "solidity": solidity}
 
@@ -389,7 +389,7 @@ def curve_figure(
     layout(figure, plan.title)
     figure.update_xaxes(**size_axis([s for c in found for s in c.x]))
     if any(c.low for c in found):
-        figure.add_trace(bands.key(bands.said(level, draws, [share for c in found for share in c.completed])))
+        figure.add_trace(bands.key(bands.band_text(level, draws, [share for c in found for share in c.completed])))
         bands.lower_key(figure)
         bands.below(figure)
     levels = [v for m in mine if m.shape != "knee" for v in (m.low, m.high) if v is not None]
@@ -457,7 +457,7 @@ def anatomy_figure(anatomy: Iterable[Mapping[str, Any]], title: str = "", order:
         shape = _PATTERNS[i // len(PALETTE) % len(_PATTERNS)] if i >= 0 else ""
         figure.add_trace(go.Bar(
             y=ticks, x=values, name=stage, orientation="h", customdata=[brief(s) for s in seconds[stage]],
-            marker={"color": PALETTE[i % len(PALETTE)] if i >= 0 else "#bbbbbb", "pattern": hatched(shape, 0.35),
+            marker={"color": PALETTE[i % len(PALETTE)] if i >= 0 else "#bbbbbb", "pattern": hatch_pattern(shape, 0.35),
                     "line": {"color": "white", "width": 1}},
             hovertemplate=f"{stage}: %{{customdata}} (%{{x:.1f}} %)<extra></extra>",
         ))  # fmt: skip

@@ -16,7 +16,7 @@ from retrompi.papers.claims import Claim, checks
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.papers.verdicts import Verdict
 
-__all__ = ["Mark", "marks", "placed"]
+__all__ = ["Mark", "marks", "place_marks"]
 
 # Factor from a published unit to the figure's: microseconds and MB/s.
 _TIME = {"ns": 1e-3, "microseconds": 1.0, "ms": 1e3, "s": 1e6}
@@ -113,7 +113,7 @@ def _of_check(claim: Claim, check: Mapping[str, Any], peaks: Mapping[tuple[str, 
     return [(series, "point" if x0 == x1 else "band", x0, x1, low, high, y)]
 
 
-def placed(claims: Iterable[Claim], figure: CurveFigure, verdicts: Iterable[Verdict] = ()) -> list[Mark]:
+def place_marks(claims: Iterable[Claim], figure: CurveFigure, verdicts: Iterable[Verdict] = ()) -> list[Mark]:
     """The marks placed by a figure itself: a claim's number on a curve at a size; a claim without a number gives no mark."""
     known = {c.id: c for c in claims}
     words = {v.id: v.verdict for v in verdicts}

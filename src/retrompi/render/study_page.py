@@ -10,7 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from retrompi.render.bands import NOTE, of_draws, said
+from retrompi.render.bands import NOTE, band_text, of_draws
 from retrompi.render.figures import name_of
 from retrompi.render.html import Content, boxes, document, ranges, save, scroller, table
 from retrompi.render.plotted import drawing, figure_html
@@ -153,7 +153,7 @@ def page(v: View, about: About, title: str = "", plans: Sequence[Plan] | None = 
     links += [("definition", "Definition"), ("provenance", "Provenance")]
     nav = " ".join(f'<a href="#{k}">{t}</a>' for k, t in links)
     many = sum(len(t.rows) for t in tables(v, panel))
-    words = said(v.level, v.draws, [r["completed"] for r in v.rows if v.draws]).replace("<br>", " ")
+    words = band_text(v.level, v.draws, [r["completed"] for r in v.rows if v.draws]).replace("<br>", " ")
     between = f"; in parentheses the {words}. {escape(NOTE[:-1])}" if v.draws else ""
     numbers = "".join(_table_html(t) for t in tables(v, panel))
     if many > 60:

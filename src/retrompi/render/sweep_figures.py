@@ -18,10 +18,23 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_quantity, format_span
 from retrompi.render import bands
 from retrompi.render.bands import of_draws, share, whiskers
-from retrompi.render.figures import AXIS, PALETTE, Look, decades, hatched, layout, line_trace, looks, name_of, place, setting, size_axis
+from retrompi.render.figures import (
+    AXIS,
+    PALETTE,
+    Look,
+    decades,
+    hatch_pattern,
+    layout,
+    line_trace,
+    looks,
+    name_of,
+    place,
+    setting,
+    size_axis,
+)
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
-from retrompi.studies.view import COUNTS, SIZE, Axis, Line, Row, View, by_panel, grid, lines, order_of, ordered, speedups
+from retrompi.studies.view import COUNTS, SIZE, Axis, Line, Row, View, by_panel, grid, lines, order_of, speedups, values_in_order
 
 __all__ = ["KINDS", "Plan", "choose", "draw", "plan_of"]
 
@@ -210,7 +223,7 @@ def _short(unit: str, value: float) -> str:
 
 def _number_axis(axis: Axis) -> dict[str, Any]:
     """The axis of a parameter, with ticks as written in the study."""
-    texts = [t for t in ordered(axis) if t in axis.numbers]
+    texts = [t for t in values_in_order(axis) if t in axis.numbers]
     every = -(-len(texts) // _MOST_TICKS)
     scale: dict[str, Any] = {"type": "log" if axis.log else "linear"}
     if len(texts) > _MOST_WRITTEN:
@@ -339,7 +352,7 @@ def _interval(v: View, metric: Metric, low: float | None, high: float | None, co
 def _key(figure: go.Figure, v: View, completed: Sequence[float]) -> None:
     """The legend's entry for intervals, of a study with draws."""
     if v.draws:
-        figure.add_trace(bands.key(bands.said(v.level, v.draws, completed)))
+        figure.add_trace(bands.key(bands.band_text(v.level, v.draws, completed)))
         figure.update_layout(showlegend=True)
         bands.lower_key(figure)
         bands.below(figure)
@@ -379,10 +392,10 @@ def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     every = [r["value"] for r in v.rows if r["value"] is not None]
     log = bool(every) and min(every) > 0 and max(every) / min(every) >= 10
 
-    def scaled(value: float) -> float:
+    def on_scale(value: float) -> float:
         return log10(value) if log else value
 
-    z = [[None if c is None or c.value is None else scaled(c.value) for c in line] for line in cells]
+    z = [[None if c is None or c.value is None else on_scale(c.value) for c in line] for line in cells]
     told = [["" if c is None else c.outcome if c.value is None else _short(v.metric.unit, c.value) for c in line] for line in cells]
     with_numbers = len(xs) * len(ys) <= _MOST_NUMBERS and len(xs) <= _MOST_TICKS
     bar: dict[str, Any] = {"title": {"text": v.metric.label, "side": "right"}, "thickness": 14}
@@ -392,7 +405,7 @@ def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     elif every:
         axis = metric_axis(v.metric, "", every)
         bar |= {k: axis[k] for k in ("tickvals", "ticktext") if k in axis}
-    ends = (scaled(min(every)), scaled(max(every))) if every else (0.0, 1.0)
+    ends = (on_scale(min(every)), on_scale(max(every))) if every else (0.0, 1.0)
     figure = go.Figure(go.Heatmap(
         x=xs, y=ys, z=z, text=told, texttemplate="%{text}" if with_numbers else None, textfont={"size": 12}, colorscale="Cividis",
         zmin=ends[0], zmax=ends[1] if ends[1] > ends[0] else ends[0] + 1, colorbar=bar, xgap=1, ygap=1, hoverongaps=True,
@@ -418,7 +431,7 @@ def _bar_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     order = order_of(v, plan.by, rows)
     first = plan.by[0] if plan.by else ""
     axis = v.axis(first) if first else None
-    for i, value in enumerate(ordered(axis) if axis else [""]):
+    for i, value in enumerate(values_in_order(axis) if axis else [""]):
         mine = [(label, r) for label in order if not axis or label[0] == value
                 for r in rows if tuple(r["values"][k] for k in plan.by) == label and r["value"] is not None]  # fmt: skip
         if not mine:
@@ -428,7 +441,7 @@ def _bar_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
             names = [f"{name}<br><b>{v.metric.show(r['value'])}</b>" for name, (_, r) in zip(names, mine, strict=True)]
         figure.add_trace(go.Bar(
             orientation="h", y=names, x=[r["value"] for _, r in mine],
-            marker={"color": PALETTE[i % 6], "pattern": hatched(("", "/", "x", "-", "|", "+")[i % 6], 0.25)},
+            marker={"color": PALETTE[i % 6], "pattern": hatch_pattern(("", "/", "x", "-", "|", "+")[i % 6], 0.25)},
             text=[v.metric.show(r["value"]) for _, r in mine], textposition="none" if v.draws else "auto", cliponaxis=False,
             customdata=[_interval(v, v.metric, r.get("low"), r.get("high"), r.get("completed", 0.0)) for _, r in mine], showlegend=False,
             hovertemplate="%{y}: %{text}%{customdata}<extra></extra>",
@@ -486,10 +499,11 @@ def _parallel_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
             ends = sorted(axis.numbers, key=axis.numbers.__getitem__)
             ticks = [ends[i * (len(ends) - 1) // 3] for i in range(4)] if len(ends) > 4 else ends
             at = [log10(axis.numbers[t]) if axis.log else axis.numbers[t] for t in ticks]
-            dimensions.append({"label": _wrapped(axis.key), "values": scaled, "tickvals": at, "ticktext": [_tick(axis, t) for t in ticks]})
+            texts = [_tick(axis, t) for t in ticks]
+            dimensions.append({"label": _short_key(axis.key), "values": scaled, "tickvals": at, "ticktext": texts})
         else:
-            names = ordered(axis)
-            dimensions.append({"label": _wrapped(axis.key), "values": [names.index(r["values"][axis.key]) for r in done],
+            names = values_in_order(axis)
+            dimensions.append({"label": _short_key(axis.key), "values": [names.index(r["values"][axis.key]) for r in done],
                                "tickvals": list(range(len(names))), "ticktext": names})  # fmt: skip
     found = [float(r["value"]) for r in done]
     log = bool(found) and min(found) > 0 and max(found) / min(found) >= 10
@@ -507,7 +521,7 @@ def _parallel_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     return figure
 
 
-def _wrapped(key: str) -> str:
+def _short_key(key: str) -> str:
     return key.rpartition(".")[2] if len(key) > 18 else key
 
 

@@ -105,7 +105,7 @@ def _hint() -> str:
     )
 
 
-def _sampled(t: Timeline, before: str = "") -> str:
+def _sampling_note(t: Timeline, before: str = "") -> str:
     notes = t.notes()
     return f'<p class="defect"><b>{before}Sampled.</b> {escape(" ".join(notes))}</p>' if notes else ""
 
@@ -132,7 +132,7 @@ def _kinds(t: Timeline) -> dict[str, int]:
     return out
 
 
-def _named(t: Timeline) -> str:
+def _run_name(t: Timeline) -> str:
     """The run in a few words: model, platform, placement."""
     about = t.about
     what = " on ".join(str(about[k]) for k in ("model", "platform") if about.get(k))
@@ -142,7 +142,7 @@ def _named(t: Timeline) -> str:
 def _facts(t: Timeline) -> str:
     kinds = ", ".join(f"{n} {k if n == 1 else 'proxies' if k == 'proxy' else f'{k}s'}" for k, n in _kinds(t).items())
     ended = f", {t.about['outcome']}" if t.about.get("outcome") else ""
-    named = f"{_named(t)}: " if _named(t) else ""
+    named = f"{_run_name(t)}: " if _run_name(t) else ""
     return f"{named}{kinds}; {format_time(t.end * PS)} simulated, {t.calls_seen:,} calls, {t.messages_seen:,} messages{ended}."
 
 
@@ -171,7 +171,7 @@ def write(t: Timeline, path: Path, told: Sequence[str] = (), more: Sequence[Trac
     try:
         with path.open("w", encoding="utf-8") as out:
             last = _frame(out, title, f'<p class="soft">retrompi: a simulated run</p><h1>{escape(title)}</h1><p>{escape(_facts(t))}</p>')
-            out.write((f'<div class="defect">{ended}</div>' if ended else "") + _sampled(t) + _hint())
+            out.write((f'<div class="defect">{ended}</div>' if ended else "") + _sampling_note(t) + _hint())
             write_chart(out, [Run(t, more=more)])
             out.write(f"<details open><summary>Fraction of the run in each state</summary>{_sums(t)}</details>{matrices}{_footer()}")
             out.write(drawing(figures) + last)
@@ -204,7 +204,7 @@ def write_versus(one: Timeline, other: Timeline, path: Path, titles: tuple[str, 
     try:
         with path.open("w", encoding="utf-8") as out:
             last = _frame(out, title, f'<p class="soft">retrompi: two simulated runs</p><h1>{escape(title)}</h1>{facts}')
-            out.write(_sampled(one, "A: ") + _sampled(other, "B: ") + _hint())
+            out.write(_sampling_note(one, "A: ") + _sampling_note(other, "B: ") + _hint())
             write_chart(out, [Run(t, letter) for letter, _, t in both], aligned)
             out.write(f"<h2>Section by section</h2>{_difference(sections(found))}")
             for letter, _, t in both:

@@ -20,7 +20,7 @@ from retrompi.base import translate
 from retrompi.base.translate import _, lazy
 from retrompi.render.engine_words import process_name, state_name
 from retrompi.render.plotted import words_script
-from retrompi.render.tiles import BINS, FAN, GAP, MERGED, Blocks, Lane, depths, grow, packed
+from retrompi.render.tiles import BINS, FAN, GAP, MERGED, Blocks, Lane, depths, grow, pack_columns
 from retrompi.sim.timeline import Timeline
 from retrompi.sim.timeline.kinds import KINDS
 
@@ -146,13 +146,13 @@ def _messages(t: Timeline, blocks: Blocks) -> list[list[int]]:
         some = {k: v[low : low + _BLOCK] for k, v in whole.items() if not k.startswith("hop_")}
         sent, came = some["sent"] - origin, some["received"]
         took = np.where(came < 0, -1, came - some["sent"])
-        number = blocks.add(packed(
+        number = blocks.add(pack_columns(
             np.diff(sent, prepend=0), took, place[some["source"]], place[some["destination"]], some["tag"], some["context"], some["bytes"],
             some["line"], some["rendezvous"], some["hops"],
         ))  # fmt: skip
         a, b = int(first_hop[low]), int(first_hop[low + len(sent)])
         of = np.repeat(np.arange(len(sent)), some["hops"])
-        hops = blocks.add(packed(whole["hop_process"][a:b], whole["hop_in"][a:b] - some["sent"][of])) if b > a else -1
+        hops = blocks.add(pack_columns(whole["hop_process"][a:b], whole["hop_in"][a:b] - some["sent"][of])) if b > a else -1
         last = end - origin if (came < 0).any() else int(came.max()) - origin
         out.append([number, hops, int(sent[0]), last, len(sent)])
     return out

@@ -83,7 +83,7 @@ class Kept:
         return cls(spec, row, [dict(p) for p in points], [dict(r) for r in ranks], [dict(a) for a in anatomy])
 
 
-def numbered(rows: Iterable[Mapping[str, Any]]) -> Rows:
+def number_rows(rows: Iterable[Mapping[str, Any]]) -> Rows:
     """The rows of an anatomy with their positions."""
     return [{"size_B": None, **row, "position": i} for i, row in enumerate(rows)]
 
@@ -122,7 +122,7 @@ class Outbox:
     def anatomy(self, run_id: int) -> Rows:
         """Rows of the stages, as of `Store.anatomy`."""
         kept = self.kept[run_id - 1]
-        return numbered(kept.anatomy)
+        return number_rows(kept.anatomy)
 
 
 def _simgrid_version() -> str:

@@ -126,7 +126,7 @@ def _benchmark(store: Store, asked: Resolved, fresh: bool) -> Found:
     what = simulate.curve_title(asked.question)
     known = None if fresh else store.find_run(spec)
     if known is not None:
-        _require_completed(_ended(store.run(known)), what, known)
+        _require_completed(_as_result(store.run(known)), what, known)
         return Found(known, store.points(known), True)
     prepare_samples(store, asked, fresh)
     result = simulate.run(asked)
@@ -145,7 +145,7 @@ def _require_completed(result: Any, what: str, run_id: int) -> None:
         raise
 
 
-def _ended(row: Mapping[str, Any]) -> Any:
+def _as_result(row: Mapping[str, Any]) -> Any:
     """A stored run with the attributes that `simulate.require_completed` reads."""
     return SimpleNamespace(outcome=row["outcome"], detail=row["detail"], waits=row["facts"].get("waits", []))
 

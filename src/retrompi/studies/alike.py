@@ -27,7 +27,7 @@ class Alike:
     def __init__(self) -> None:
         self._known: dict[Any, tuple[Resolved, dict[str, str]]] = {}
 
-    def resolved(self, scenario: Scenario, bounds: Bounds | None = None) -> Resolved:
+    def resolve(self, scenario: Scenario, bounds: Bounds | None = None) -> Resolved:
         """The question of a scenario, resolved. Raises the errors of `Resolved.of`."""
         key = _key(scenario)
         known = self._known.get(key) if key is not None else None
@@ -46,7 +46,7 @@ class Alike:
 
     def specification(self, scenario: Scenario) -> RunSpec:
         """The specification of a scenario's run."""
-        return specification(self.resolved(scenario))
+        return specification(self.resolve(scenario))
 
 
 def _key(scenario: Scenario) -> Any:

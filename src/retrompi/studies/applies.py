@@ -73,10 +73,10 @@ class Applies:
         structure = (scenario.model, scenario.platform, scenario.mode, program, bool(scenario.start), *_beside(scenario),
                      bool(scenario.jobs), tuple((k, _kind(v)) for k, v in scenario.sets.items()))  # fmt: skip
         if structure not in self.known:
-            self.known[structure] = self._found(scenario, program)
+            self.known[structure] = self._find_idle(scenario, program)
         return self.known[structure]
 
-    def _found(self, scenario: Scenario, program: Any) -> Idle:
+    def _find_idle(self, scenario: Scenario, program: Any) -> Idle:
         values, platform = resolve(scenario.model, scenario.platform, scenario.sets)
         cls = registry.model(scenario.model)
         if scenario.start:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from retrompi.base.errors import UsageError
 from retrompi.studies.boundaries import Search
-from retrompi.studies.reading import Reading, counted
+from retrompi.studies.reading import Reading, count_runs
 from retrompi.studies.scale import LEAST_TOLERANCE, Scale
 
 __all__ = ["SCAN", "BreakEven", "Crossing", "Pair", "break_even"]
@@ -89,7 +89,7 @@ class BreakEven:
     @property
     def counts(self) -> tuple[int, int]:
         """(runs evaluated, of which simulated now)."""
-        return counted(r for p in self.points for r in (p.a, p.b))
+        return count_runs(r for p in self.points for r in (p.a, p.b))
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def break_even(
     search.at(first)
     search.look_closer()
     found = search.refine(tolerance)
-    points = [p for _, p in search.ordered()]
+    points = [p for _, p in search.in_order()]
     crossings = []
     for x0, x1 in found:
         below, above = search.at([x0, x1])

@@ -416,7 +416,7 @@ def evaluate(job: Job, alike: Alike | None = None) -> Done:
     began = time.perf_counter()
     reason = ""
     try:
-        lookup.answer(outbox, (alike or Alike()).resolved(job.scenario, job.bounds))
+        lookup.answer(outbox, (alike or Alike()).resolve(job.scenario, job.bounds))
     except SimulationEnded as ended:
         reason = str(ended)
     except RetrompiError as error:

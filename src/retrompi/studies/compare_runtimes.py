@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.run import Executor, Report
 
-__all__ = ["ALL", "Candidates", "Drawn", "Row", "Statement", "asked", "causes", "cautions", "cautions_of_draws", "drawn", "platforms_of",
-           "program", "rows", "runtimes"]  # fmt: skip
+__all__ = ["ALL", "Candidates", "Drawn", "Row", "Statement", "causes", "cautions", "cautions_of_draws", "platforms_of", "program",
+           "questions_of", "rows", "runtimes", "with_draws"]  # fmt: skip
 
 
 OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found")
@@ -95,7 +95,7 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
     words: dict[str, Any] = dict.fromkeys(("name", "title", "summary"), text) | {"reproduces": "what-if: another runtime"}
     words |= {"model": model, "platform": platform, "mode": mode or NATURAL}
     if text in generate.GENERATORS:
-        return _generated(text, arguments, words, np)
+        return _generated_scenario(text, arguments, words, np)
     path = Path(text)
     if not exists(path):
         known_names = [*catalogue.scenario_names(), *generate.GENERATORS]
@@ -110,7 +110,7 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
     return Scenario(**{**words, "name": path.name}, trace=path.resolve(), np=np)
 
 
-def _generated(name: str, arguments: Sequence[str], words: Mapping[str, Any], np: int | None) -> Scenario:
+def _generated_scenario(name: str, arguments: Sequence[str], words: Mapping[str, Any], np: int | None) -> Scenario:
     takes = generate.generator(name).arguments
     given: dict[str, str] = {}
     for item in arguments:
@@ -198,7 +198,7 @@ def rows(
     each = candidates.each()
     found = runs_of(store, [scenario for _, _, scenario in each], executor=executor, fresh=fresh, report=report)
     told = [_row(store, (m, p), r, candidates) for (m, p, _), r in zip(each, found, strict=True)]
-    return _ranked(told)
+    return _rank_rows(told)
 
 
 MOST_CAUSES = 4
@@ -236,7 +236,7 @@ class Statement:
 
     def row(self, level: float) -> dict[str, Any]:
         """JSON values."""
-        return {"metric": self.metric.name, "a": self.a, "b": self.b, **self.ahead.row(), "decided": self.ahead.decided(level) or None,
+        return {"metric": self.metric.name, "a": self.a, "b": self.b, **self.ahead.row(), "decided": self.ahead.winner(level) or None,
                 "text": self.ahead.sentence((self.a, self.b), self.metric, level)}  # fmt: skip
 
 
@@ -266,7 +266,7 @@ class Drawn:
         told = []
         for s in self.neighbours:
             told.append(s.ahead.sentence((s.a, s.b), s.metric, self.spec.level))
-            if not s.ahead.decided(self.spec.level):
+            if not s.ahead.winner(self.spec.level):
                 told += [f"  {line}" for line in deciding(self.named[s.a], self.named[s.b], s.metric)]
         return told
 
@@ -277,14 +277,15 @@ class Drawn:
         return {f"{m} on {p}" if several else m: one for (m, p), one in self.ensembles.items()}
 
 
-def asked(candidates: Candidates, found: Sequence[Row]) -> dict[tuple[str, str], Resolved]:
+def questions_of(candidates: Candidates, found: Sequence[Row]) -> dict[tuple[str, str], Resolved]:
     """(model, platform) -> the question to be drawn, of each candidate that could be run."""
     ran = {(r.model, r.platform) for r in found if r.run_id is not None}
     return {(m, p): Resolved.of(s.question()) for m, p, s in candidates.each() if (m, p) in ran}
 
 
-def drawn(candidates: Candidates, found: Sequence[Row], ensembles: Mapping[tuple[str, str], Ensemble]) -> Drawn:
-    """The comparison ``found`` (`rows`) over the draws of each candidate (`asked`), in each of the wanted metrics, the time if none is.
+def with_draws(candidates: Candidates, found: Sequence[Row], ensembles: Mapping[tuple[str, str], Ensemble]) -> Drawn:
+    """The comparison ``found`` (`rows`) over the draws of each candidate (`questions_of`), in each of the wanted metrics, the time if none
+    is.
 
     Raises UsageError without any candidate that could be run.
     """
@@ -328,7 +329,7 @@ def _row(store: Store, where: tuple[str, str], ran: Asked, candidates: Candidate
     return Row(*about, took, None, shares[0], shares[1], run["messages"], run["packets"], values, kept=kept)
 
 
-def _ranked(told: Sequence[Row]) -> list[Row]:
+def _rank_rows(told: Sequence[Row]) -> list[Row]:
     fastest = min((r.time_s for r in told if r.time_s), default=None)
     out = [r if not r.time_s or fastest is None else replace(r, relative=r.time_s / fastest) for r in told]
     return sorted(out, key=lambda r: (r.time_s is None, r.time_s or 0.0))

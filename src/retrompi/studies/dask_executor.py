@@ -144,7 +144,7 @@ class DaskExecutor:
                 f"the executor dask needs the package {error.name}: pip install 'retrompi[cluster]'", code="missing-tool"
             ) from None
         try:
-            self._client = self._open.enter_context(self._connected())
+            self._client = self._open.enter_context(self._connect())
             self._open.callback(self._leave)
             self._admit()
         except BaseException:
@@ -156,7 +156,7 @@ class DaskExecutor:
         self._open.close()
 
     @contextmanager
-    def _connected(self) -> Iterator[Client]:
+    def _connect(self) -> Iterator[Client]:
         from distributed import Client
 
         address, security = self._address, None  # None: by Dask's own settings
@@ -316,17 +316,17 @@ class _Flow:
         _, task, _ = self._under_way.pop(future.key)
         self._seen = time.monotonic()
         if future.status == "cancelled":
-            self._gone()
+            self._raise_gone()
         try:
             answer = future.result(timeout=RESULT_SECONDS)
         except KilledWorker as error:
             losses = error.allowed_failures + 1  # the scheduler itself retries
-            self._lost(task, losses, "its worker was lost")
+            self._repeat_lost(task, losses, "its worker was lost")
         except Exception as error:
             # The task's code does not raise: its worker could not load it, or its result was lost.
             with suppress(Exception):
                 self._executor._look()
-            self._lost(task, 1, f"its worker failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+            self._repeat_lost(task, 1, f"its worker failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
         else:
             if isinstance(answer, _Refusal):
                 self._executor._refuse(answer.address, answer.version)
@@ -337,7 +337,7 @@ class _Flow:
             self._seconds += sum(done.wall_s for done in answer)
             self._results.extend((job.position, done) for job, done in zip(task.jobs, answer, strict=True))
 
-    def _lost(self, task: _Task, losses: int, reason: str) -> None:
+    def _repeat_lost(self, task: _Task, losses: int, reason: str) -> None:
         """A lost batch is repeated job by job, so that a crash is attributed to the job that caused it."""
         if len(task.jobs) > 1:
             self._suspects.extend(_Task([job], 1) for job in task.jobs)
@@ -362,11 +362,11 @@ class _Flow:
     def _count_threads(self) -> None:
         self._looked = time.monotonic()
         if self._client.status != "running":
-            self._gone()
+            self._raise_gone()
         try:
             self._threads = self._executor._threads()
         except OSError:
-            self._gone()
+            self._raise_gone()
 
     def _require_workers(self) -> None:
         if time.monotonic() - self._seen > ALONE_SECONDS:
@@ -375,7 +375,7 @@ class _Flow:
                 "what ended is stored: start workers, then the study again"
             )
 
-    def _gone(self) -> None:
+    def _raise_gone(self) -> None:
         where = self._executor._address or "of this machine"
         raise ClusterError(f"the Dask scheduler {where} went away; what ended is stored: start the study again to go on")
 

@@ -62,7 +62,7 @@ class Study:
     path: Path | None = None
     text: str = field(default="", repr=False, compare=False)
 
-    def called(self, name: str) -> Study:
+    def with_name(self, name: str) -> Study:
         """The same study under another name, unless ``name`` is empty."""
         return replace(self, name=check_name(name)) if name else self
 
@@ -213,7 +213,7 @@ def _from_definition(data: Mapping[str, Any], file: Path | None, text: str) -> S
     vary, zips, fixed = tables
     return Study(
         name=name,
-        base=_allowed(_base(data, file, text, fail), data.get("what_if_hardware", False)),
+        base=_allow_fictions(_base(data, file, text, fail), data.get("what_if_hardware", False)),
         groups=_groups([*([(k, v)] for k, v in vary.items()), *(list(z.items()) for z in zips if isinstance(z, dict))], sampling, fail),
         fixed={case.proper(k): _scalar(k, v, fail) for k, v in fixed.items()},
         **{k: data.get(k, "") for k in _TEXTS[1:]},
@@ -248,7 +248,7 @@ def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> S
     return base if file is None else replace(base, path=file)  # trace.file is relative to the study
 
 
-def _allowed(base: Scenario, fictions: bool) -> Scenario:
+def _allow_fictions(base: Scenario, fictions: bool) -> Scenario:
     return replace(base.with_settings({"what_if_hardware": True}), given={**base.given, "what_if_hardware": True}) if fictions else base
 
 
@@ -300,7 +300,7 @@ def from_command(
     sample: str = "",
     seed: int = 1,
 ) -> Study:
-    """A study from a command line, named after its scenario (but see `Study.called`):
+    """A study from a command line, named after its scenario (but see `Study.with_name`):
     ``vary`` items KEY=VALUES, ``zip_`` items "KEY=VALUES;KEY=VALUES", ``sample`` "lhs:N"."""
     base = replace(catalogue.scenario(scenario), path=Path.cwd() / "study")
     pairs = list(vary.items()) if isinstance(vary, Mapping) else [_pair("--vary", item) for item in vary]
@@ -509,7 +509,7 @@ def _grid(study: Study) -> Iterator[dict[str, str]]:
                 continue
             rest = study.groups[before + (holder is not None) :]
             for tail in _combinations([_length(g, model) for g in rest]):
-                yield _named(study, [*head, *([index] if holder is not None else []), *tail], model)
+                yield _values_by_key(study, [*head, *([index] if holder is not None else []), *tail], model)
 
 
 def _combinations(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -526,7 +526,7 @@ def _combinations(lengths: Sequence[int]) -> Iterator[list[int]]:
             return
 
 
-def _named(study: Study, at: Sequence[int], model: str) -> dict[str, str]:
+def _values_by_key(study: Study, at: Sequence[int], model: str) -> dict[str, str]:
     return {
         axis.key: axis.values[i] if case.concerns(axis.key, model) else ABSENT
         for i, group in zip(at, study.groups, strict=True)

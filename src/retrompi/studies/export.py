@@ -30,7 +30,7 @@ _SPELLED = {"B": "B", "s": "s", "B/s": "Bps", "s/B": "s_per_B", "Hz": "Hz", "flo
 """Base unit -> suffix of a column's name."""
 
 
-def _counted(declared: Output) -> str:
+def _counter_column(declared: Output) -> str:
     """The name of a counter's column."""
     unit = _SPELLED.get(declared.unit, "")
     return f"{declared.name}_{unit}" if unit else declared.name
@@ -51,7 +51,7 @@ _RUN: Mapping[str, tuple[str, str]] = {
     "time_s": ("float", "simulated time of the job"),
     "section_s": ("float", "simulated time of the section that the scenario times"),
     **{name: ("float", o.largest) for name, o in outputs(RankRow).items() if o.largest},
-    **{_counted(o): ("int", o.title) for o in counters().values()},
+    **{_counter_column(o): ("int", o.title) for o in counters().values()},
     "wall_s": ("float", "what simulating took"),
     "model_hash": ("str", "SHA-256 of the model"),
     "platform_hash": ("str", "SHA-256 of the platform, overrides included"),
@@ -75,7 +75,7 @@ def _column(axis: Axis) -> str:
     return f"{axis.key}_{unit}" if unit else axis.key
 
 
-def _taken(axis: Axis) -> str:
+def _axis_column(axis: Axis) -> str:
     # A run has a column of the same name; the study's value gets another name.
     return f"axis.{axis.key}" if axis.key in _RUN else _column(axis)
 
@@ -85,7 +85,7 @@ def columns(found: Stored, points: bool = False) -> dict[str, tuple[str, str]]:
     out: dict[str, tuple[str, str]] = {"study": _RUN["study"], "position": _RUN["position"]}
     for a in _axes(found):
         kind = "str" if not a.numbers else "int" if all(n == int(n) for n in a.numbers.values()) and a.unit in ("1", "B") else "float"
-        out[_taken(a)] = (kind, f"axis {a.key}{f', {a.unit}' if a.unit not in ('', '1') else ''}")
+        out[_axis_column(a)] = (kind, f"axis {a.key}{f', {a.unit}' if a.unit not in ('', '1') else ''}")
     return {**out, **_RUN, **(_CURVE if points else {})}
 
 
@@ -103,20 +103,21 @@ def table(found: Stored, points: bool = False) -> Iterator[Row]:
         ranks = found.ranks.get(r["run_id"], ()) if run else ()
         if run is not None:
             row |= {k: run.get(k) for k in _RUN if k in run}
-            row |= {"section_s": fact_of(run, "facts.section.seconds"), **{_counted(o): fact_of(run, o.path) for o in counters().values()}}
+            row |= {"section_s": fact_of(run, "facts.section.seconds")}
+            row |= {_counter_column(o): fact_of(run, o.path) for o in counters().values()}
             row |= {k: max((x[k] for x in ranks), default=None) for k, o in outputs(RankRow).items() if o.largest}
         row |= {"study": found.study["name"], "position": r["position"], "outcome": r["outcome"], "reason": r["reason"] or None,
                 "run_id": r["run_id"]}  # fmt: skip
         for a in axes:
             text = str(r.get(a.key, ABSENT))
             value: Any = None if text == ABSENT else a.numbers.get(text) if a.numbers else text
-            row[_taken(a)] = int(value) if known[_taken(a)][0] == "int" and value is not None else value
-        row = {k: _typed(known[k][0], v) for k, v in row.items() if k in known}
+            row[_axis_column(a)] = int(value) if known[_axis_column(a)][0] == "int" and value is not None else value
+        row = {k: _as_kind(known[k][0], v) for k, v in row.items() if k in known}
         curve = found.curves.get(r["run_id"], ()) if points and run is not None else ()
-        yield from [{**row, **{k: _typed(kind, p[k]) for k, (kind, _) in _CURVE.items()}} for p in curve] or [row]
+        yield from [{**row, **{k: _as_kind(kind, p[k]) for k, (kind, _) in _CURVE.items()}} for p in curve] or [row]
 
 
-def _typed(kind: str, value: Any) -> Any:
+def _as_kind(kind: str, value: Any) -> Any:
     return value if value is None else {"str": str, "int": int, "float": float}[kind](value)
 
 

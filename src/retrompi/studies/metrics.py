@@ -90,7 +90,7 @@ def _peak(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None
     return max((float(p["bandwidth_MBps"]) * 1e6 for p in points), default=None)
 
 
-def _timed(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
+def _timed_seconds(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
     from retrompi.traces import generate
 
     made = generate.GENERATORS.get(str(run.get("trace")))
@@ -132,7 +132,7 @@ def _nothing(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | N
 
 _KINDS: Mapping[str, _Kind] = {
     "time": _Kind(lazy("time of the job"), "s", "run", _time, ("time_s",), sized="may"),
-    "timed": _Kind(lazy("time of all timed repetitions"), "s", "curve", _timed, ("trace",)),
+    "timed": _Kind(lazy("time of all timed repetitions"), "s", "curve", _timed_seconds, ("trace",)),
     "bandwidth": _Kind(lazy("bandwidth"), "B/s", "curve", _bandwidth, sized="must", more_is_better=True),
     "latency": _Kind(lazy("one-way time at the smallest size"), "s", "curve", _latency, ("time_s",)),
     "peak": _Kind(lazy("largest bandwidth"), "B/s", "curve", _peak, more_is_better=True),
@@ -246,7 +246,7 @@ class Metric:
             if self.size_B not in sizes:
                 raise UsageError(f"'{scenario.name}' has no '{self.name}': {_other_sizes(self.size_B, sizes)}", code="no-metric")
 
-    def shortened(self, scenario: Scenario) -> Scenario:
+    def shorten(self, scenario: Scenario) -> Scenario:
         """``scenario`` without the sizes that come after those on which this number depends.
 
         Sizes are simulated one after the other, so what comes later cannot change it: the number is the whole curve's, to the

@@ -29,7 +29,7 @@ from retrompi.studies.axes import split
 from retrompi.studies.case import proper
 from retrompi.studies.stored_study import Stored
 
-__all__ = ["FORMAT", "MANIFEST", "ROWS", "content", "named", "named_alike", "pack", "reference_rows", "rewritten", "sha256_of", "write"]
+__all__ = ["FORMAT", "MANIFEST", "ROWS", "content", "named_alike", "names_in", "pack", "reference_rows", "rewritten", "sha256_of", "write"]
 
 FORMAT = 1
 MANIFEST = "retrompi-study.json"
@@ -199,7 +199,7 @@ def _text(given: Any, name: str) -> str:
     return given
 
 
-def named(definition: Mapping[str, Any]) -> dict[str, list[str]]:
+def names_in(definition: Mapping[str, Any]) -> dict[str, list[str]]:
     """The names in a definition: model, platform, trace -> the distinct names."""
     found: dict[str, dict[str, None]] = {"model": {}, "platform": {}, "trace": {}}
 

@@ -29,7 +29,7 @@ from retrompi.studies.priors import Prior
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DISCREPANCY", "ROUGH", "Applied", "Posterior", "applied", "at_hand", "files", "read", "word", "write"]
+__all__ = ["DISCREPANCY", "ROUGH", "Applied", "Posterior", "at_hand", "files", "posteriors_for", "read", "word", "write"]
 
 DISCREPANCY, ROUGH = "discrepancy", "rough"
 _NO_POSTERIOR = (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -201,7 +201,7 @@ def _code(model: str) -> str:
         return ""
 
 
-def applied(cls: type[RuntimeModel], priors: Sequence[Prior]) -> Applied:
+def posteriors_for(cls: type[RuntimeModel], priors: Sequence[Prior]) -> Applied:
     """Which posteriors a run of the model ``cls`` with these ``priors`` draws from. InputError for a file that cannot be read.
 
     A joint posterior applies to a run that has a number that it was fitted to. Where two have a path, the one whose fit was for it gives

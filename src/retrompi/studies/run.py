@@ -148,7 +148,7 @@ def run_study(
         store.put_shards(study_id, [study.shard])
     # Shards may run at the same time on one store.
     lock = study.hash if shards == 1 else sha256(f"{study.hash} {shard}/{shards}".encode()).hexdigest()
-    with store.study_lock(lock), store.held(), terminated_is_interrupted(), executor or Here() as workers:
+    with store.study_lock(lock), store.hold_connection(), terminated_is_interrupted(), executor or Here() as workers:
         return run.go(workers)
 
 
@@ -204,7 +204,7 @@ class _Run:
         each, together = design.each(self.study), 4
         while points := list(islice(each, together)):
             together = min(2 * together, LOOKED_UP)
-            named = list(self.named(points, done))
+            named = list(self.identify(points, done))
             stored = {} if self.fresh else self.store.find_runs(list({identity for _, identity in named}))
             endings = self.store.endings(list(stored.values()))
             self.wrote.clear()
@@ -223,14 +223,14 @@ class _Run:
                 self.names[point.position] = identity
                 yield Job(point.position, point.scenario)
 
-    def named(self, points: Iterable[Point], done: Mapping[int, str]) -> Iterator[tuple[Point, str]]:
+    def identify(self, points: Iterable[Point], done: Mapping[int, str]) -> Iterator[tuple[Point, str]]:
         """The points that have to be looked up, with the identities of their runs."""
         alike = Alike()
         for point in points:
             if not _is_draw(point):
                 self.outside.add(point.scenario)
                 if point.position == 0:
-                    self.told.warnings += _assumed(point.scenario)
+                    self.told.warnings += _assumed_computation(point.scenario)
             try:
                 identity = alike.specification(point.scenario).identity
             except RetrompiError as error:
@@ -291,7 +291,7 @@ class _Run:
             self.report(self.came, max(self.told.points - self.told.kept - self.told.found, self.came), what)
 
 
-def _assumed(scenario: Scenario) -> list[Caution]:
+def _assumed_computation(scenario: Scenario) -> list[Caution]:
     """Whether the computation of a study's trace is assumed; its runs do not know."""
     if scenario.trace is None:
         return []

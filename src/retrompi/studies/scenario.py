@@ -293,11 +293,11 @@ class Scenario:
             "jobs": ", ".join(f"{j.generator or j.trace} on {j.model}" for j in self.jobs),
             "outcome": self.outcome,
             "expect": self.expect,
-            **{key: _shown(self.setting(key)) for key in SETTINGS},
+            **{key: _setting_text(self.setting(key)) for key in SETTINGS},
         }
 
 
-def _shown(value: Any) -> Any:
+def _setting_text(value: Any) -> Any:
     if isinstance(value, tuple):
         return ", ".join(value)
     return "yes" if value is True else "" if value is None or value is False else value
@@ -366,7 +366,7 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
     claims = data.get("claims", [])
     if not isinstance(claims, list) or not all(isinstance(c, str) for c in claims):
         raise fail("'claims' is not a list of claim ids; example: [\"BF-SM-01\"]", "claims", code="bad-value")
-    settings = {key: _taken(key, data[key], fail) for key in SETTINGS if key in data}
+    settings = {key: _read_setting(key, data[key], fail) for key in SETTINGS if key in data}
     for key in ("traffic", "failures"):
         if data.get(key) and ("start" in data or data.get("fidelity", "mechanism") != "mechanism"):
             raise fail(f"'{key}' cross the wire of a trace that runs at fidelity mechanism", key, code="needs-mechanism")
@@ -394,7 +394,7 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
     return made if made.program.compute_s is None else replace(made, stated=Stated.of(made.platform, made.sets))
 
 
-def _taken(key: str, value: Any, fail: Any) -> Any:
+def _read_setting(key: str, value: Any, fail: Any) -> Any:
     """A setting of a file."""
     f = SETTINGS[key]
     plain = f.kind == "quantity" and f.unit == "1"

@@ -150,7 +150,7 @@ def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
     """
     from retrompi.studies import results
 
-    with store.held():
+    with store.hold_connection():
         row = _row(store, study)
         rows = results.rows(store, row["id"])
         if not rows:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrompi.base.units import format_span
-from retrompi.studies.view import COUNTS, Axis, View, by_panel, grouped, order_of, ordered
+from retrompi.studies.view import COUNTS, Axis, View, by_panel, group_rows, order_of, values_in_order
 
 __all__ = ["WIDTH", "Table", "cell", "tables"]
 
@@ -39,7 +39,7 @@ def cell(v: View, row: Mapping[str, Any]) -> str:
     return told if low is None or high is None else f"{told} ({format_span(low, high, v.metric.unit)})"
 
 
-def _shown(v: View, axis: Axis, other: Sequence[Axis]) -> int:
+def _table_width(v: View, axis: Axis, other: Sequence[Axis]) -> int:
     """The table's width with ``axis`` across."""
     number = max((len(cell(v, r)) for r in v.rows), default=1)
     left = sum(max(len(a.key), *(len(t) for t in a.values)) + 2 for a in other)
@@ -50,7 +50,7 @@ def _across(v: View, panel: Sequence[str], x: str | None) -> Axis | None:
     free = [a for a in v.axes if a.key not in panel]
     if x is not None:
         return v.axis(x)
-    fit = [a for a in free if len(a.values) <= _MOST and _shown(v, a, [o for o in free if o is not a]) <= WIDTH]
+    fit = [a for a in free if len(a.values) <= _MOST and _table_width(v, a, [o for o in free if o is not a]) <= WIDTH]
     if len(free) < 2 or v.sampled:
         return None
     # Prefer numeric axes, counts first, and axes without missing cells; then the axis with most values, which saves most lines.
@@ -75,9 +75,9 @@ def tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> list[Tab
         down = [a for a in v.axes if a.key not in panel and a is not across]
         heads = tuple(a.key for a in down if len({r["values"][a.key] for r in rows}) > 1 or len(rows) == 1)
         lines: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
-        of_line = grouped(heads, rows)
+        of_line = group_rows(heads, rows)
         found = {r["values"][across.key] for r in rows} if across else set()
-        columns = [t for t in ordered(across) if t in found] if across else [v.metric.name]
+        columns = [t for t in values_in_order(across) if t in found] if across else [v.metric.name]
         for values in order_of(v, heads, rows):
             mine = of_line[values]
             if across:

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from retrompi.base.errors import UsageError
 from retrompi.studies.boundaries import Search
-from retrompi.studies.reading import NoNumber, Reading, counted
+from retrompi.studies.reading import NoNumber, Reading, count_runs
 from retrompi.studies.scale import LEAST_TOLERANCE, Scale
 
 __all__ = ["Answer", "Place", "Tolerance", "Way", "tolerance"]
@@ -110,7 +110,7 @@ class Tolerance:
     @property
     def counts(self) -> tuple[int, int]:
         """(runs evaluated, of which simulated now)."""
-        return counted([self.base, *(p.reading for p in self.places)])
+        return count_runs([self.base, *(p.reading for p in self.places)])
 
 
 def tolerance(
@@ -166,7 +166,7 @@ def tolerance(
         search = Search(amounts, look, _within(share), points=known)
         found = search.refine(width, 0.0 if way.by_factor else width * way.first)
         answers.append(_answer(share, found, search.points, at_base, probe_slope, more_is_better))
-    places = [p for _, p in probe.ordered()]
+    places = [p for _, p in probe.in_order()]
     elasticity = None if probe_slope is None else probe_slope * way.base / start
     return Tolerance(way, base, places, answers, probe_slope, elasticity, _falls(places))
 
@@ -238,7 +238,7 @@ def _scan(search: Search[Place], way: Way, share: float) -> None:
             search.at(seen)
             break
     scale = search.scale
-    between = [scale.middle(lo, hi) for lo, hi in zip([search.ordered()[0][0], *seen], seen, strict=False)]
+    between = [scale.middle(lo, hi) for lo, hi in zip([search.in_order()[0][0], *seen], seen, strict=False)]
     search.at([b for b in between if b is not None])
 
 

@@ -204,7 +204,7 @@ def drawn_of(asked: Resolved, spec: Spec) -> Drawn:
             if len(_ALIKE) >= _MOST:
                 _ALIKE.clear()
             priors = tuple(priors_of(asked))
-            _ALIKE[key] = priors, posteriors.applied(asked.model, priors)
+            _ALIKE[key] = priors, posteriors.posteriors_for(asked.model, priors)
         _PRIORS[asked] = _ALIKE[key]
     return Drawn(asked, spec, *_PRIORS[asked])
 
@@ -444,7 +444,7 @@ class Ensemble:
                 column[i] += row["seconds"] * factor
         return found
 
-    def ended(self) -> dict[str, int]:
+    def failure_counts(self) -> dict[str, int]:
         """Outcome -> how many draws ended with it, of those that did not complete."""
         return {o: self.outcomes.count(o) for o in dict.fromkeys(self.outcomes) if o != Outcome.COMPLETED}
 

@@ -100,7 +100,7 @@ def unpack(zip_file: Path, folder: Path | None = None) -> Package:
             rows = _json(_content(opened, entries, ROWS, zip_file, MOST_TEXT, files[ROWS]["sha256"]), ROWS, zip_file)
             if not isinstance(rows, list) or not all(isinstance(r, dict) and isinstance(r.get("position"), int) for r in rows):
                 raise InputError(f"{ROWS} in it is no list of points", zip_file, code="bad-packed-study")
-            definition, absent = _resolved(manifest, where, zip_file)
+            definition, absent = _resolve_names(manifest, where, zip_file)
             made = _empty(where, made_anew=folder is None, zip_file=zip_file)
             study = where / STUDY
             with _or_nothing(made):
@@ -259,7 +259,7 @@ def _check_manifest(manifest: Any, zip_file: Path) -> None:
         raise wrong("has no scenario in its definition")
 
 
-def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> tuple[dict[str, Any], set[Path]]:
+def _resolve_names(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> tuple[dict[str, Any], set[Path]]:
     """The definition with its names replaced by their paths after unpacking, and the traces of it that were left out of the zip."""
     files: Mapping[str, Any] = manifest["files"]
     absent: set[Path] = set()

@@ -143,7 +143,7 @@ class Pool:
         while self._again:
             ticket = self._again[0]
             if len(self._workers) < self.jobs and all(w.has for w in self._workers):
-                self._workers.append(_started())
+                self._workers.append(_start_worker())
             free = min(self._workers, key=lambda w: len(w.has))
             if len(free.has) >= DEPTH:
                 return
@@ -155,7 +155,7 @@ class Pool:
             try:
                 free.line.send_bytes(data)
             except OSError:
-                self._lost(free)
+                self._replace_worker(free)
 
     def _listen(self) -> None:
         """Waits for messages of the workers and handles them."""
@@ -165,7 +165,7 @@ class Pool:
             try:
                 said = worker.line.recv()
             except (EOFError, OSError):
-                self._lost(worker)
+                self._replace_worker(worker)
                 continue
             if said == HELLO:
                 worker.greeted, self._stillborn = True, 0
@@ -183,7 +183,7 @@ class Pool:
         fade = _RECENT / (_RECENT + count) if self._count > _RECENT else 1.0
         self._count, self._seconds = self._count * fade + count, self._seconds * fade + seconds
 
-    def _lost(self, worker: _Worker) -> None:
+    def _replace_worker(self, worker: _Worker) -> None:
         """Replaces a lost worker and repeats its jobs; the one it was running counts as an attempt.
 
         Which one of a batch that was is not known: each of them is repeated alone, in a process of its own.
@@ -209,7 +209,7 @@ class Pool:
         self._again.extendleft(reversed(tickets))
 
 
-def _started() -> _Worker:
+def _start_worker() -> _Worker:
     ours, theirs = socket.socketpair()
     errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the worker
     with theirs:

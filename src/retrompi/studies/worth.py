@@ -60,7 +60,7 @@ def measurements(scenario: Scenario, number: metrics.Metric, given: Sequence[str
         of = catalogue.scenario(name) if colon else scenario
         metric = metrics.parse(metric_text)
         metric.check(of)
-        found.append(Measurement(text, metric.shortened(of).question(), metric))
+        found.append(Measurement(text, metric.shorten(of).question(), metric))
     if given:
         return found
     curve = scenario.generator == "pingpong" and number.size_B is not None

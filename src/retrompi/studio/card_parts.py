@@ -13,7 +13,7 @@ from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_time
 from retrompi.render import determined
 from retrompi.render.engine_words import process_name
-from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
+from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
 from retrompi.studio import parts
 from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side, written
 from retrompi.studio.parts import english
@@ -206,7 +206,7 @@ def transfer(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
     if not rows:
         return []
     out: list[Part] = [html.H2(_("Machines it is known to have run on"), id="transfer")]
-    for head, told in ((NUMBERS, numbers(rows)), (HELD, held(rows))):
+    for head, told in ((NUMBERS, numbers(rows)), (HELD, statement_rows(rows))):
         cells: list[list[Part]] = [
             [*(Value(english(str(r[k]))) if k in ("published", "simulated", "ratio") else english(str(r[k])) for k in head[1:]),
              english(str(r["ref"] or ""))] for r in told

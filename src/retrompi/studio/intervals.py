@@ -75,7 +75,7 @@ def _intervals(of: Ensemble, sizes: Sequence[int]) -> dict[str, Any]:
             row |= {f"{name}_low": low, f"{name}_high": high, "completed": ends.completed}
         points.append(row)
     shown = {name: _ends(of.interval(metrics.parse(name))) for name in METRICS}
-    return {"points": points, "metrics": shown, "ended": of.ended()}
+    return {"points": points, "metrics": shown, "ended": of.failure_counts()}
 
 
 def _ratio(base: Ensemble, changed: Ensemble, sizes: Sequence[int]) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def _sound(m: Measured, label: str) -> Measured:
             raise InputError(f"{label}: a message of {p.size_B:.3g} B; sizes up to {format_bytes(LARGEST_B)} can be drawn")
         if not (math.isfinite(p.time_us) and math.isfinite(p.bandwidth_MBps)):
             raise InputError(f"{label}: at {format_bytes(p.size_B)} the time or the bandwidth is beyond any number")
-    return m.named(points=points)
+    return m.with_fields(points=points)
 
 
 def _printable(text: str, most: int = 24) -> str:

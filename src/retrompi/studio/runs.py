@@ -58,7 +58,7 @@ def opened(places: Places) -> Iterator[Stores]:
     from retrompi.store import open_store
 
     theirs, ours = users(places[0]), open_store(places[1])
-    with ours.held(), theirs.held() if theirs is not None else nullcontext():
+    with ours.hold_connection(), theirs.hold_connection() if theirs is not None else nullcontext():
         yield theirs, ours
 
 

@@ -188,7 +188,7 @@ def statements(
             when, code = (_day(batch["created"]), str(batch["code_version"])) if batch else ("", "")
             out.append(replace(blank, verdict=_judged(claim, row), when=when, code=code))
         elif early is not None:
-            by = judged.shipped()
+            by = judged.shipped_verdicts()
             out.append(
                 replace(blank, verdict=_judged(claim, early.row), when=by.judged, code=by.code, in_advance=True, changed=early.changed)
             )

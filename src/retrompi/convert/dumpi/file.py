@@ -205,7 +205,7 @@ def _characters(data: bytes, at: int, args: dict[str, Any]) -> tuple[Any, int]:
     return data[at + 4 : at + 4 + n], at + 4 + n
 
 
-def _nested(inner: Reader) -> Reader:
+def _array_of(inner: Reader) -> Reader:
     def read(data: bytes, at: int, args: dict[str, Any]) -> tuple[Any, int]:
         n = _length(data, at)
         at += 4
@@ -237,7 +237,7 @@ def _statuses(with_tag: bool) -> Reader:
 
 
 def _init_arguments(doubled: bool) -> Reader:
-    strings = _nested(_characters)
+    strings = _array_of(_characters)
 
     def read(data: bytes, at: int, args: dict[str, Any]) -> tuple[Any, int]:
         return strings(data, at + 4 if doubled else at, args)
@@ -249,7 +249,7 @@ def _readers(version: tuple[int, int, int]) -> dict[int, tuple[str, list[tuple[R
     one, ints = _scalar("i"), _array("i", 4)
     kinds: dict[str, Reader] = {
         "i": one, "h": _scalar("h"), "b": _scalar("b"), "q": _scalar("q"), "I": ints, "H": _array("h", 2), "B": _array("b", 1),
-        "C": _characters, "K": _nested(_characters), "L": _nested(_nested(_characters)), "J": _nested(ints),
+        "C": _characters, "K": _array_of(_characters), "L": _array_of(_array_of(_characters)), "J": _array_of(ints),
         "S": _statuses(version >= (0, 6, 3)), "A": _init_arguments(version < (0, 6, 2)),
         "X": ints if version >= (0, 6, 9) else one, "Y": ints if version >= (0, 6, 8) else one,
     }  # fmt: skip

@@ -97,7 +97,7 @@ class _Rank:
     def place(self, call: Call) -> str:
         return f"{self.path.name}, byte {call.offset}"
 
-    def lost(self, call: Call, what: str, effect: Literal["lost", "approximated"] = "lost") -> None:
+    def lose(self, call: Call, what: str, effect: Literal["lost", "approximated"] = "lost") -> None:
         self.losses.add(f"MPI_{call.name}", what, self.place(call), effect)
 
     def fail(self, call: Call, what: str, code: str | None = None) -> TraceError:
@@ -136,11 +136,11 @@ class _Rank:
         size = self.types.size(handle)
         if size is None:
             if count:
-                self.lost(call, f"the size of datatype {handle} is not recorded: written as bytes")
+                self.lose(call, f"the size of datatype {handle} is not recorded: written as bytes")
             return count
         return count * size
 
-    def matched(self, comm: Comm, status: Status | None, wild_source: bool, wild_tag: bool) -> tuple[int | None, int | None]:
+    def match_of(self, comm: Comm, status: Status | None, wild_source: bool, wild_tag: bool) -> tuple[int | None, int | None]:
         """from= and mtag= of a wildcard receive; None where they are not wildcards or unknown."""
         if status is None or not (wild_source or wild_tag) or not 0 <= status.source < len(comm.peers):
             return None, None
@@ -165,7 +165,7 @@ class _Rank:
             if thread is None:
                 thread = call.thread
             elif thread != call.thread:
-                self.lost(call, "of another thread: its calls stand in one line with the first thread's", "approximated")
+                self.lose(call, "of another thread: its calls stand in one line with the first thread's", "approximated")
             yield from self.call(call)
             if times is not None:
                 last = times[1]
@@ -174,7 +174,7 @@ class _Rank:
         name = call.name
         handler = getattr(self, f"on_{name.lower()}", None)
         if call.args.get("win", 0) in self.own_windows and name != "Win_create":
-            self.lost(call, "a window on MPI_COMM_SELF")
+            self.lose(call, "a window on MPI_COMM_SELF")
         elif handler is not None:
             done = handler(call)
             if done is not None:
@@ -188,11 +188,11 @@ class _Rank:
         elif self.groups.learn(call) or name in NO_USE or self.types.learn(call):
             self.losses.no_use(f"MPI_{name}")
         elif name.startswith(("File_", "IO_", "Register_datarep")):
-            self.lost(call, "MPI-IO is not replayed")
+            self.lose(call, "MPI-IO is not replayed")
         elif name.startswith("Comm_") or name.endswith(("_port", "_name")):
-            self.lost(call, "process management is not replayed")
+            self.lose(call, "process management is not replayed")
         else:
-            self.lost(call, "has no counterpart in a trace")
+            self.lose(call, "has no counterpart in a trace")
 
     def on_init(self, call: Call) -> None:
         self.out.add("init")
@@ -213,7 +213,7 @@ class _Rank:
         a = call.args
         comm = self.comm(call)
         if comm.id < 0 and not action.endswith(("Init",)) and "request" not in a:
-            self.lost(call, "a message to itself on MPI_COMM_SELF stays on MPI_COMM_WORLD", "approximated")
+            self.lose(call, "a message to itself on MPI_COMM_SELF stays on MPI_COMM_WORLD", "approximated")
         to, tag = self.destination(call, comm, a["dest"]), a["tag"]
         req = None
         if "request" in a:
@@ -228,9 +228,9 @@ class _Rank:
         if source == ANY_SOURCE and status is not None and status.source < 0:
             source = PROC_NULL  # MPICH's MPI_PROC_NULL has the number of MPI_ANY_SOURCE here
         wild = source == ANY_SOURCE
-        at, mtag = self.matched(comm, status, wild, tag == ANY_TAG) if source != PROC_NULL else (None, None)
+        at, mtag = self.match_of(comm, status, wild, tag == ANY_TAG) if source != PROC_NULL else (None, None)
         if wild and at is None:
-            self.lost(call, "the source that matched MPI_ANY_SOURCE is not recorded (no statuses): any will do", "approximated")
+            self.lose(call, "the source that matched MPI_ANY_SOURCE is not recorded (no statuses): any will do", "approximated")
         self.out.add("recv", source, tag, self.bytes_of(call, a["count"], a["datatype"]), BYTE, source=at, mtag=mtag, comm=self.attr(comm))
 
     def on_irecv(self, call: Call) -> None:
@@ -253,7 +253,7 @@ class _Rank:
         sent = self.bytes_of(call, a["count"] if replace else a["sendcount"], a["datatype"] if replace else a["sendtype"])
         received = sent if replace else self.bytes_of(call, a["recvcount"], a["recvtype"])
         to, source, tag = self.destination(call, comm, a["dest"]), self.source(call, comm, a["source"]), self.tag(a["recvtag"])
-        at, mtag = self.matched(comm, a["status"][0] if a["status"] else None, source == ANY_SOURCE, tag == ANY_TAG)
+        at, mtag = self.match_of(comm, a["status"][0] if a["status"] else None, source == ANY_SOURCE, tag == ANY_TAG)
         self.out.add(
             "sendRecv", sent, to, received, source, BYTE, BYTE, stag=a["sendtag"], rtag=tag, source=at, mtag=mtag, comm=self.attr(comm)
         )
@@ -266,7 +266,7 @@ class _Rank:
         source, tag = self.source(call, comm, a["source"]), self.tag(a["tag"])
         flag = a.get("flag")
         status = a["status"][0] if a["status"] and flag != 0 else None
-        at, mtag = self.matched(comm, status, source == ANY_SOURCE, tag == ANY_TAG)
+        at, mtag = self.match_of(comm, status, source == ANY_SOURCE, tag == ANY_TAG)
         flag = None if flag is None else int(bool(flag))
         action = "probe" if flag is None else "iprobe"
         self.out.add(action, source, tag, flag=flag, source=at, mtag=mtag, comm=self.attr(comm))
@@ -286,16 +286,16 @@ class _Rank:
         _, _, _, comm, wild = self.open[handle]
         if not wild:
             return None, None
-        found = self.matched(comm, status, True, True)
+        found = self.match_of(comm, status, True, True)
         if found[0] is None:
-            self.lost(call, "the source that matched MPI_ANY_SOURCE is not recorded (no statuses): any will do", "approximated")
+            self.lose(call, "the source that matched MPI_ANY_SOURCE is not recorded (no statuses): any will do", "approximated")
         return found
 
     def knows(self, call: Call, handle: int) -> bool:
         if handle in self.open:
             return True
         if handle != REQUEST_NULL:
-            self.lost(call, f"request {handle} was made by no call that is replayed")
+            self.lose(call, f"request {handle} was made by no call that is replayed")
         return False
 
     def on_wait(self, call: Call) -> None:
@@ -371,10 +371,10 @@ class _Rank:
             self.out.add("requestFree", *key, req=req)
             self.requests.release(req)
         else:
-            self.lost(call, "of an active request: nothing waits for it any more", "approximated")
+            self.lose(call, "of an active request: nothing waits for it any more", "approximated")
 
     def on_cancel(self, call: Call) -> None:
-        self.lost(call, "cancelling is not replayed: the call it cancels stays")
+        self.lose(call, "cancelling is not replayed: the call it cancels stays")
 
     # -- collectives
 
@@ -394,7 +394,7 @@ class _Rank:
 
     # -- communicators
 
-    def made(self, call: Call, comm: Comm | None, action: str, old: Comm, **attributes: object) -> None:
+    def add_communicator(self, call: Call, comm: Comm | None, action: str, old: Comm, **attributes: object) -> None:
         handle = call.args["newcomm"]
         if old.id < 0:
             if comm is not None:
@@ -417,14 +417,14 @@ class _Rank:
     def on_comm_dup(self, call: Call) -> comms.Making:
         old = self.comm(call, "oldcomm")
         new = yield from self.joint(call, "dup", old, None)
-        self.made(call, new, "comm_dup", old)
+        self.add_communicator(call, new, "comm_dup", old)
 
     def on_comm_split(self, call: Call) -> comms.Making:
         old = self.comm(call, "oldcomm")
         # A rank that gets no communicator passed MPI_UNDEFINED, whatever its value in that library.
         colour = None if call.args["newcomm"] <= COMM_NULL else call.args["color"]
         new = yield from self.joint(call, "split", old, (colour, call.args["key"]))
-        self.made(call, new if colour is not None else None, "comm_split", old)
+        self.add_communicator(call, new if colour is not None else None, "comm_split", old)
 
     def on_comm_create(self, call: Call) -> comms.Making:
         old = self.comm(call, "oldcomm")
@@ -432,7 +432,7 @@ class _Rank:
         if group is None:
             raise self.fail(call, f"group {call.args['group']} was made by no call that is recorded")
         new = yield from self.joint(call, "create", old, (group, ()))
-        self.made(call, new, "comm_create", old)
+        self.add_communicator(call, new, "comm_create", old)
 
     def on_cart_create(self, call: Call) -> comms.Making:
         a = call.args
@@ -441,10 +441,10 @@ class _Rank:
         for d in a["dims"]:
             size *= d
         if a["reorder"]:
-            self.lost(call, "with reorder the new order of ranks is not recorded: taken as the old one", "approximated")
+            self.lose(call, "with reorder the new order of ranks is not recorded: taken as the old one", "approximated")
         new = yield from self.joint(call, "create", old, (old.group[:size], tuple(a["dims"])))
         dims, periods = "x".join(map(str, a["dims"])), "x".join(str(int(bool(p))) for p in a["periods"])
-        self.made(call, new, "cart_create", old, **({"dims": dims, "periods": periods} if new is not None else {}))
+        self.add_communicator(call, new, "cart_create", old, **({"dims": dims, "periods": periods} if new is not None else {}))
 
     def on_cart_sub(self, call: Call) -> comms.Making:
         old = self.comm(call, "oldcomm")
@@ -465,7 +465,7 @@ class _Rank:
         new = yield from self.joint(call, "split", old, (colour, key))
         if isinstance(new, Comm):
             new = Comm(new.id, new.group, dims=tuple(d for d, k in zip(old.dims, keep, strict=True) if k))
-        self.made(call, new, "comm_split", old)
+        self.add_communicator(call, new, "comm_split", old)
 
     def on_graph_create(self, call: Call) -> comms.Making:
         a = call.args
@@ -477,7 +477,7 @@ class _Rank:
             me = group.index(self.rank)
             edges = list(a["edges"][a["index"][me - 1] if me else 0 : a["index"][me]])
             attributes = {"in": edges, "out": edges}
-        self.made(call, new, "graph_create", old, **attributes)
+        self.add_communicator(call, new, "graph_create", old, **attributes)
 
     def on_intercomm_create(self, call: Call) -> comms.Making:
         a = call.args
@@ -485,12 +485,12 @@ class _Rank:
         remote = self.comms.get(a["remotecomm"])
         leader = remote.peers[a["remoteleader"]] if remote is not None and 0 <= a["remoteleader"] < len(remote.peers) else -1
         new = yield Join("inter", local, (a["localleader"], leader, a["tag"]), self.place(call))
-        self.made(call, new, "intercomm_create", local)
+        self.add_communicator(call, new, "intercomm_create", local)
 
     def on_intercomm_merge(self, call: Call) -> comms.Making:
         old = self.comm(call)
         new = yield Join("merge", old, bool(call.args["high"]), self.place(call))
-        self.made(call, new, "intercomm_merge", old)
+        self.add_communicator(call, new, "intercomm_merge", old)
 
     def on_comm_free(self, call: Call) -> None:
         comm = self.comm(call)
@@ -521,7 +521,7 @@ class _Rank:
         comm = self.comm(call)
         number = yield from self.joint(call, "win", comm, None)
         if isinstance(number, Comm):
-            self.lost(call, "a window on MPI_COMM_SELF")
+            self.lose(call, "a window on MPI_COMM_SELF")
             self.own_windows.add(a["win"])
             return
         self.own_windows.discard(a["win"])
@@ -550,7 +550,7 @@ class _Rank:
         if call.args["flag"]:
             self.out.add("Win_wait", win=self.window(call)[0])
         else:
-            self.lost(call, "one that finds the epoch open is not replayed")
+            self.lose(call, "one that finds the epoch open is not replayed")
 
     def on_win_lock(self, call: Call) -> None:
         a = call.args

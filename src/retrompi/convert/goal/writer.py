@@ -42,12 +42,12 @@ def goal_text(trace: Trace, losses: Losses, *, rate: float = 1e9) -> str:
     job = Job([texts for texts, _ in rows])
     numbers = [n for _, n in rows]
 
-    def lost(rank: int, at: int, action: str) -> bool:
+    def is_lost(rank: int, at: int, action: str) -> bool:
         if action in COLLECTIVES:
             return not _is_expanded(trace, action, int(split(job.lines[rank][at])[2].get("comm", 0)))
         return action.lower() not in ("waitany", "waitsome") or at not in job.completes[rank]
 
-    refuse_lost_order(Place(trace, job, numbers), "GOAL", lost)
+    refuse_lost_order(Place(trace, job, numbers), "GOAL", is_lost)
     tags = _Tags(job)
     out = [f"num_ranks {trace.ranks}\n"]
     for rank in range(trace.ranks):
@@ -145,7 +145,7 @@ class _Writer:
             self.seen.add(at)
             self.losses.add(action, what, self.place(at), effect)
 
-    def merged(self, left: Sequence[int]) -> None:
+    def note_blocking(self, left: Sequence[int]) -> None:
         """What the reader takes for one blocking call: an operation that is waited for before any other begins."""
         if left and left[0] == self.posted and self.posted in self.posts:
             self.lose(AT_ONCE, call=self.posts[self.posted])
@@ -164,7 +164,7 @@ class _Writer:
             self.before, self.posted = [self.count], None
 
     def op(self, text: str, *, blocking: bool = True) -> int:
-        self.merged(self.waited)
+        self.note_blocking(self.waited)
         self.waited = []
         self.join()
         self.count += 1
@@ -202,7 +202,7 @@ class _Writer:
                 at = self.posts[op][1]
                 kind = "isend" if self.kinds[op] == "send" else "irecv"
                 self.losses.add(kind, "never completed: waited for at the end", self.place(at), "approximated")
-        self.merged(left)
+        self.note_blocking(left)
         return self.out
 
     def line(self, line: str, tracker: Tracker, done: list[Request], target: Request | None) -> None:

@@ -96,7 +96,7 @@ def read_archive(path: Path, progress: Callable[[int, int], None] | None = None)
     if not path.is_file():
         raise TraceError("no such OTF2 anchor file", str(path), code="not-found")
     # The library prints its errors over several lines, tracebacks of its callbacks among them; we report one line.
-    with _muted() as said:
+    with _mute_stderr() as said:
         try:
             with reading.open(str(path)) as trace:
                 return _read(trace, otf2, path, progress)
@@ -120,7 +120,7 @@ def _reason(said: str, error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _muted() -> Iterator[Callable[[], str]]:
+def _mute_stderr() -> Iterator[Callable[[], str]]:
     with tempfile.TemporaryFile() as sink:
         kept, hook = os.dup(2), sys.unraisablehook
         try:
@@ -149,7 +149,7 @@ def _read(trace: Any, otf2: Any, path: Path, progress: Callable[[int, int], None
     windows = {w._ref: w.comm._ref for w in definitions.rma_wins}
     archive = Archive([[] for _ in rank_of], comms, world, windows, rank_of)
     of_rank = {rank: location for location in definitions.locations if (rank := rank_of.get(location._ref)) is not None}
-    archive.program = program.kept([of_rank[rank] for rank in range(len(rank_of))], str(path))
+    archive.program = program.program_lines([of_rank[rank] for rank in range(len(rank_of))], str(path))
     if archive.program is not None:
         return archive
     tick = 1 / trace.timer_resolution

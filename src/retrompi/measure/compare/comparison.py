@@ -133,7 +133,7 @@ class Comparison:
         """Whether the program completed on every backend."""
         return all(e.completed for e in self.executions.values())
 
-    def judged(self) -> tuple[Row, ...]:
+    def judged_rows(self) -> tuple[Row, ...]:
         """The rows that no fit saw; all rows if none is marked."""
         return tuple(r for r in self.rows if r.use == HELD_OUT) or tuple(r for r in self.rows if r.use != FIT)
 

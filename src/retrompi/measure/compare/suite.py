@@ -100,8 +100,8 @@ def row_of(judged: Judged) -> list[dict[str, Any]]:
     c = judged.comparison
     out = []
     for backend, reference in c.pairs:
-        spread = distribution((r.label, r.error(backend, reference)) for r in c.judged())
-        inside = [i for r in c.judged() if (i := r.inside(backend, reference)) is not None]
+        spread = distribution((r.label, r.error(backend, reference)) for r in c.judged_rows())
+        inside = [i for r in c.judged_rows() if (i := r.inside(backend, reference)) is not None]
         found = spread.row() if spread else dict.fromkeys(("n", "median", "p95", "worst", "where", "bias"))
         split = next((s for s in c.splits if (s.backend, s.reference) == (backend, reference)), None)
         first = split.calls[0][0] if split and split.calls else ""
@@ -124,7 +124,7 @@ def totals(judged: Sequence[Judged]) -> list[dict[str, Any]]:
         for group in dict.fromkeys(j.case.group for j in judged):
             rows = [(f"{j.case.name} {r.label}", r.error(backend, reference))
                     for j in judged if j.case.group == group and (backend, reference) in j.comparison.pairs
-                    for r in j.comparison.judged()]  # fmt: skip
+                    for r in j.comparison.judged_rows()]  # fmt: skip
             found = distribution(rows)
             if found is not None:
                 out.append({"group": group, "backend": backend, "reference": reference, **found.row()})

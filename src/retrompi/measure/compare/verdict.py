@@ -55,7 +55,7 @@ def judge(c: Comparison, bounds: Mapping[str, float]) -> Verdict:
     for backend, other in c.pairs:
         if other != reference:
             continue
-        spread = distribution((r.label, r.error(backend, other)) for r in c.judged())
+        spread = distribution((r.label, r.error(backend, other)) for r in c.judged_rows())
         whole = c.whole.error(backend, other)
         values: dict[str, float] = {} if spread is None else {"median": spread.median, "p95": spread.p95, "worst": abs(spread.worst)}
         if whole is not None:

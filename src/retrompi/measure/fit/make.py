@@ -230,7 +230,7 @@ def make(
         seen={c.kind: c.seen for c in curves},
         held_out={c.kind: [r.size for r in c.held] for c in curves},
         fits={c.kind: c.fit for c in curves},
-        sources={f"{c.kind}.{k}": v for c in curves for k, v in c.parts.described().items()},
+        sources={f"{c.kind}.{k}": v for c in curves for k, v in c.parts.column_sources().items()},
         collectives=collectives,
         meta={
             "measured": {c.kind: _facts(c.measured) for c in curves},

@@ -49,7 +49,7 @@ class Parts:
                 f"an overhead of {self.overhead:g} of the one-way time at either end is not between 0 and 0.5", code="out-of-range"
             )
 
-    def described(self) -> dict[str, str]:
+    def column_sources(self) -> dict[str, str]:
         """Column -> its source."""
         rule = {
             "send": f"assumed: {self.overhead:g} of the one-way time",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from retrompi.sim.result import Result
     from retrompi.store.database import Store
 
-__all__ = ["Recorded", "execute", "home_rate", "recorded", "trace_digest"]
+__all__ = ["Recorded", "execute", "home_rate", "record_program", "trace_digest"]
 
 THIS_MACHINE = "this-machine"
 """The platform that 'retrompi calibrate this-machine' writes."""
@@ -77,7 +77,7 @@ def trace_digest(built: Built, request: Request) -> str:
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
 
-def recorded(request: Request) -> Recorded:
+def record_program(request: Request) -> Recorded:
     """The program's trace, from the cache or recorded now. ``fresh`` always records, as does a cached recording of a busy machine that is
     now idle.
 
@@ -86,7 +86,7 @@ def recorded(request: Request) -> Recorded:
     built = build(request.program, _family(request))
     folder = cache_dir("traces") / trace_digest(built, request)[:24]
     if not request.fresh:
-        known = _kept(folder)
+        known = _read_cached(folder)
         if known is not None and not (known.busy and machine_load.waiting() < stats.BUSY_WAITING):
             return known
     if built.family == "smpi":
@@ -109,11 +109,11 @@ def recorded(request: Request) -> Recorded:
             before, queue = machine_load.Counters.now(), [machine_load.waiting()]
             done = record(words, work / "trace", use_smpi=smpi, ranks=ranks, clock=clock, check=False, runner=runner)
             queue.append(machine_load.waiting())
-            noise = stats.judged([], [], machine_load.elsewhere(before, machine_load.Counters.now()), sum(queue) / len(queue), 0.0)
+            noise = stats.judge_noise([], [], machine_load.elsewhere(before, machine_load.Counters.now()), sum(queue) / len(queue), 0.0)
             ended = ends[0]
             failed = ""
             if ended.timed_out:
-                failed = f"not finished after {limit:g} s: " + ", ".join(f"rank {s.rank} {s.ended()}" for s in done.states if s.inside)
+                failed = f"not finished after {limit:g} s: " + ", ".join(f"rank {s.rank} {s.end_text()}" for s in done.states if s.inside)
             elif done.failed or done.partial:
                 failed = mpi_job.ending(ended)[1] or "not every rank reached MPI_Finalize"
             about = {"output": ended.output, "errors": ended.errors, "exit_code": ended.code, "failed": failed, "family": built.family}
@@ -127,12 +127,12 @@ def recorded(request: Request) -> Recorded:
     except RecordError as error:
         why = mpi_job.ending(ends[0])[1] if ends else ""
         raise BackendError(str(error) + (f" ({why})" if why else ""), code=error.code) from error
-    kept = _kept(folder)
+    kept = _read_cached(folder)
     assert kept is not None
     return kept
 
 
-def _kept(folder: Path) -> Recorded | None:
+def _read_cached(folder: Path) -> Recorded | None:
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         return Recorded(folder / "trace", **about) if (folder / "trace" / "index.txt").is_file() else None
@@ -147,7 +147,7 @@ def execute(store: Store, request: Request) -> Execution:
         folder = Path(request.trace)
         done.notes.append(f"the trace {request.trace} was replayed")
     else:
-        program = recorded(request)
+        program = record_program(request)
         done.output, done.errors, done.exit_code = program.output, program.errors, program.exit_code
         if program.failed:
             done.outcome, done.detail = Outcome.FAILED, f"the program failed while its trace was recorded: {program.failed}"
@@ -177,7 +177,7 @@ def execute(store: Store, request: Request) -> Execution:
     scale = scale_of(resolved, home)
     done.notes += [scale.line] if scale and not scale.assumed else []
     done.cautions += [c for c in of_question(resolved, home) if c.code == "computation-assumed"]
-    return _replayed(store, request, done, resolved)
+    return _replay(store, request, done, resolved)
 
 
 def home_rate(platform: str) -> Rate | None:
@@ -188,7 +188,7 @@ def home_rate(platform: str) -> Rate | None:
     return Rate(loaded.hosts[0].flops, "that of the platform, which is this machine")
 
 
-def _replayed(store: Store, request: Request, done: Execution, asked: Resolved) -> Execution:
+def _replay(store: Store, request: Request, done: Execution, asked: Resolved) -> Execution:
     def about(result: Result) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
         told = _execution(done, result)
         # The marks are the sections in another form, the profile is the calls.
@@ -213,7 +213,7 @@ def _execution(done: Execution, result: Result) -> Execution:
         return replace(done, outcome=result.outcome, detail=detail)
     profiles = profile.of_replay(result.marks, result.profile, result.ranks)
     sections, parts = profile.sections(profiles)
-    took = profile.elapsed(profiles) if result.outcome == Outcome.COMPLETED else result.time_s
+    took = profile.elapsed_seconds(profiles) if result.outcome == Outcome.COMPLETED else result.time_s
     return replace(
         done, outcome=result.outcome, detail=detail, samples_s=[took], sections=sections, parts=parts, calls=profile.calls(profiles),
         profile_s=took,

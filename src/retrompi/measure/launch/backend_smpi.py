@@ -237,7 +237,7 @@ def _tell(done: Execution, ended: mpi_job.Ended, told: Online, profiles: list[pr
     done.output, done.wall_s = re.sub(r"Execution failed with code \d+\.\n\Z", "", ended.output), ended.wall_s  # smpirun's last line
     done.exit_code = ended.code
     if ended.timed_out or ended.too_large:
-        done.outcome, done.detail = request.stopped(ended.timed_out)
+        done.outcome, done.detail = request.stop_outcome(ended.timed_out)
     elif told.outcome == Outcome.TIMEOUT:
         done.outcome, done.detail = Outcome.TIMEOUT, f"not finished after {request.limit_s or 0:g} s of simulated time"
     elif told.outcome and told.outcome != Outcome.COMPLETED:

@@ -185,7 +185,7 @@ class Request:
         """The bound on the wall time of the program's processes."""
         return self.timeout_s if self.bounds.wall_s is None else self.bounds.wall_s
 
-    def stopped(self, timed_out: bool, where: str = "") -> tuple[Outcome, str]:
+    def stop_outcome(self, timed_out: bool, where: str = "") -> tuple[Outcome, str]:
         """(outcome, detail) of a program that was ended for its wall time (``timed_out``) or else for its memory."""
         inside = f": {where}" if where else ""
         if not timed_out:

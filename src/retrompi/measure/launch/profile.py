@@ -13,7 +13,7 @@ from retrompi.base.units import PS
 from retrompi.measure.launch.execution import Call
 from retrompi.spec.calls import function_of
 
-__all__ = ["RankProfile", "calls", "elapsed", "library_name", "of_replay", "read", "sections"]
+__all__ = ["RankProfile", "calls", "elapsed_seconds", "library_name", "of_replay", "read", "sections"]
 
 
 @dataclass
@@ -70,7 +70,7 @@ def read(folder: Path) -> list[RankProfile]:
     return sorted(found, key=lambda p: p.rank)
 
 
-def elapsed(profiles: Sequence[RankProfile]) -> float:
+def elapsed_seconds(profiles: Sequence[RankProfile]) -> float:
     """Seconds of the MPI part, the maximum over ranks; 0 without profiles."""
     return max((p.time for p in profiles), default=0) * PS
 

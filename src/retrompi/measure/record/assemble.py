@@ -148,14 +148,14 @@ def _finish(file: BinaryIO, state: State, partial: bool) -> None:
     """
     length = file.seek(0, os.SEEK_END)
     if state.written > length:
-        raise _damaged(state.rank, f"has {length} bytes and not the {state.written} that its state tells")
+        raise _damage_error(state.rank, f"has {length} bytes and not the {state.written} that its state tells")
     file.truncate(state.written)
     file.seek(0)
     if state.written and file.read(len(_FIRST)) != _FIRST:
-        raise _damaged(state.rank, "does not begin as the recorder does")
+        raise _damage_error(state.rank, "does not begin as the recorder does")
     while piece := file.read(_PIECE):
         if piece.translate(None, _IN_TEXT):
-            raise _damaged(state.rank, "is not text")
+            raise _damage_error(state.rank, "is not text")
     if state.phase == FINALIZED and partial:
         tail = f"{state.rank} finalize\n".encode()
         file.seek(max(0, state.written - len(tail)))
@@ -163,7 +163,7 @@ def _finish(file: BinaryIO, state: State, partial: bool) -> None:
             file.truncate(state.written - len(tail))
     file.seek(0, os.SEEK_END)
     if partial:
-        file.write(f"# partial: rank {state.rank} {state.ended()}\n".encode())
+        file.write(f"# partial: rank {state.rank} {state.end_text()}\n".encode())
     if state.cancels:
         file.seek(0)
         text = file.read().decode("utf-8", "replace")
@@ -172,7 +172,7 @@ def _finish(file: BinaryIO, state: State, partial: bool) -> None:
         file.truncate()
 
 
-def _damaged(rank: int, what: str) -> RecordError:
+def _damage_error(rank: int, what: str) -> RecordError:
     return RecordError(f"the recording is damaged: the file of rank {rank} {what}", code="damaged-file")
 
 
@@ -235,7 +235,7 @@ def _notes(recording: Recording, folder: int) -> list[str]:
         first = recording.missing[0]
         notes.append(f"{len(recording.missing)} ranks left nothing (the first: {first}): they ended before MPI_Init was done")
     for state in [s for s in states if s.phase != FINALIZED][:4]:
-        notes.append(f"rank {state.rank} {state.ended()} after {state.calls} calls: its trace ends there")
+        notes.append(f"rank {state.rank} {state.end_text()} after {state.calls} calls: its trace ends there")
     total = {name: sum(getattr(s, name) for s in states) for name in ("unknown_requests", "failed_calls", "nested", "cancels")}
     if total["unknown_requests"]:
         notes.append(f"{total['unknown_requests']} waits or tests of requests whose making was not seen were left out")

@@ -46,7 +46,7 @@ class State:
     inside: str
     """The call that had not returned, a C identifier; empty when there was none, or what was told is none."""
 
-    def ended(self) -> str:
+    def end_text(self) -> str:
         """How the rank's recording ended, in words."""
         word = _WORDS.get(self.phase, "stopped")
         return f"{word} in {self.inside}" if self.phase == RUNNING and self.inside else word

@@ -188,7 +188,7 @@ class Export:
         yield f"# pairs of ranks on {'one host' if which == 'same' else 'two hosts'}: {LAT}"
         yield f"connect {which} {_ps(hop['connect'])}"
         for low, high, kind in self.rows[f"protocol_{which}"]:
-            yield f"protocol {which} {int(low)} {_bound(high)} {'eager' if kind == 'eager' else 'rendezvous'}"
+            yield f"protocol {which} {int(low)} {_bound_text(high)} {'eager' if kind == 'eager' else 'rendezvous'}"
         for a, line in enumerate(hop["curve"]["of"]):
             for b, table in enumerate(line):
                 if table >= 0:
@@ -217,11 +217,11 @@ class Export:
 
     def _collectives(self) -> Iterator[str]:
         for operation, algorithm, low, high, least, most, count, _, nodes in self._table():
-            bounds = [str(int(low)), _bound(high), str(least), NONE if most is None else str(most)]
+            bounds = [str(int(low)), _bound_text(high), str(least), NONE if most is None else str(most)]
             yield " ".join(["collective", operation, algorithm, *bounds, count, str(int(nodes))])
 
 
-def _bound(high: float | None) -> str:
+def _bound_text(high: float | None) -> str:
     return NONE if high is None or high >= NO_LIMIT else str(int(high))
 
 

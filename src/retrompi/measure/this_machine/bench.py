@@ -12,7 +12,7 @@ from retrompi.measure.launch import mpi_job
 from retrompi.measure.launch.execution import BackendError
 from retrompi.measure.launch.mpiexec import command_line, find_mpiexec
 from retrompi.measure.launch.profile import library_name
-from retrompi.measure.record.compiled import compile_to, digest, kept
+from retrompi.measure.record.compiled import build_once, compile_to, digest
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler
 
@@ -55,7 +55,7 @@ def program(compiler: Compiler) -> Path:
         files = [str(p) for p in sources if p.suffix == ".c"]
         compile_to([*compiler.command(), *_FLAGS, "-o", str(made), *files], "the measuring programs", compiler.environment(), BackendError)
 
-    return kept(cache_dir("machine") / f"{compiler.family}-{name}" / "measure", make, error=BackendError)
+    return build_once(cache_dir("machine") / f"{compiler.family}-{name}" / "measure", make, error=BackendError)
 
 
 @dataclass

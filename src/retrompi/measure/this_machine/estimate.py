@@ -53,7 +53,7 @@ def times(recording: Recording, what: str, kind: str = "same") -> dict[int, Esti
     return {s: _of([one_way(r) for r in rounds], [v for r in rounds for v in r]) for s, rounds in recording.of(what, kind).items()}
 
 
-def marked(recording: Recording, what: str, kind: str = "same") -> dict[int, float]:
+def median_times(recording: Recording, what: str, kind: str = "same") -> dict[int, float]:
     """Size -> seconds of a measurement by quantiles (send, send_back, late), less the cost of reading the clock."""
     clock = costs(recording).get("clock", 0.0)
     return {s: max(0.0, median([r[MEDIAN] for r in rounds]) * NS - clock) for s, rounds in recording.of(what, kind).items()}

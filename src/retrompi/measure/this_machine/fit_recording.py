@@ -108,16 +108,15 @@ def _kind(recording: Recording, kind: str) -> Kind:
         max_segments=MOST_SEGMENTS,
     )
     parts = _parts(recording, kind, limit)
-    return Kind(
-        found, curve_fit.sample_of(found, parts, connect_s=estimate.first_use(recording, kind)), limit, steps, seen, held, parts.described()
-    )
+    sample = curve_fit.sample_of(found, parts, connect_s=estimate.first_use(recording, kind))
+    return Kind(found, sample, limit, steps, seen, held, parts.column_sources())
 
 
 def _parts(recording: Recording, kind: str, limit: switches.Behaviour) -> curve_fit.Parts:
     times = estimate.times(recording, "pingpong", kind) or estimate.times(recording, "echo", kind)
-    sends, back = (estimate.marked(recording, what, kind) for what in ("send", "send_back"))
+    sends, back = (estimate.median_times(recording, what, kind) for what in ("send", "send_back"))
     send = {s: (t + back.get(s, t)) / 2 for s, t in sends.items()}
-    recv = estimate.marked(recording, "late", kind)
+    recv = estimate.median_times(recording, "late", kind)
     if limit.size is not None:
         # A rendezvous sender is blocked until the receiver has copied everything: the receiver's work lies inside that time.
         recv = {s: t for s, t in recv.items() if s < limit.size} | {limit.size: 0.0, plan.TOP: 0.0}
@@ -138,7 +137,7 @@ def _parts(recording: Recording, kind: str, limit: switches.Behaviour) -> curve_
     return curve_fit.Parts(measured, {k: sources[k] for k in measured}, remote=kind == "remote")
 
 
-def judged(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def error_summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Count, median, 95th percentile, largest and signed median of the errors of rows; {} without rows."""
     errors = sorted(abs(r["error"]) for r in rows)
     if not errors:
@@ -158,8 +157,8 @@ def summary(found: Found) -> dict[str, Any]:
             "eager_limit": k.limit.row(),
             "steps": [s.row() for s in k.steps],
             "segments": [s.row() for s in k.fit.segments],
-            "errors_seen": judged([r for r in rows if r["seen"]]),
-            "errors_held_out": judged([r for r in rows if not r["seen"]]),
+            "errors_seen": error_summary([r for r in rows if r["seen"]]),
+            "errors_held_out": error_summary([r for r in rows if not r["seen"]]),
             "points": rows,
         }
     return {"machine": found.recording.facts, "kinds": kinds, "levels": [dict(x) for x in found.levels], "costs_s": dict(found.costs),
@@ -208,12 +207,12 @@ def write(found: Found, folder: Path, platform_file: Path) -> None:
 
 def _rate(levels: Sequence[Mapping[str, Any]], low: float, high: float) -> float | None:
     """The rate of the level that covers most of the working sets low..high (in octaves); None if nothing was measured there."""
-    def shared(row: Mapping[str, Any]) -> float:
+    def overlap(row: Mapping[str, Any]) -> float:
         a, b = max(low, row["low_B"] / 1.42), min(high, row["high_B"] * 1.42)
         return math.log2(b / a) if b > a else 0.0
 
-    best = max(levels, key=shared, default=None)
-    return float(best["rate_Bps"]) if best is not None and shared(best) > 0 else None
+    best = max(levels, key=overlap, default=None)
+    return float(best["rate_Bps"]) if best is not None and overlap(best) > 0 else None
 
 
 def _flops(facts: Mapping[str, Any]) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.measure.launch.execution import BackendError
-from retrompi.measure.record.compiled import compile_to, digest, kept
+from retrompi.measure.record.compiled import build_once, compile_to, digest
 from retrompi.measure.this_machine.bench import Bench
 
 __all__ = ["Link", "check", "two_hosts"]
@@ -89,7 +89,7 @@ def _relay() -> Path:
     def make(made: Path) -> None:
         compile_to([compiler, "-std=gnu11", "-O2", "-o", str(made), str(_RELAY)], "the link", error=BackendError)
 
-    return kept(cache_dir("machine") / f"relay-{digest((), [_RELAY])}", make, error=BackendError)
+    return build_once(cache_dir("machine") / f"relay-{digest((), [_RELAY])}", make, error=BackendError)
 
 
 def _netem(ends: tuple[str, str], spaces: tuple[str, str], link: Link) -> bool:

@@ -212,7 +212,7 @@ def measure(bench: Bench, *, quick: bool = False, report: Report = _silent) -> R
     """
     for _ in range(_ATTEMPTS):
         try:
-            return _measured(bench, quick, report)
+            return _measure(bench, quick, report)
         except _MovedError:
             continue
     raise BackendError(
@@ -221,7 +221,7 @@ def measure(bench: Bench, *, quick: bool = False, report: Report = _silent) -> R
     )
 
 
-def _measured(bench: Bench, quick: bool, report: Report) -> Recording:
+def _measure(bench: Bench, quick: bool, report: Report) -> Recording:
     recording = Recording(_facts(bench, quick))
     steady = _Steady(bench, quick)
     before, probes, waited = machine_load.Counters.now(), machine_load.probe(), [machine_load.waiting()]
@@ -253,7 +253,7 @@ def _measured(bench: Bench, quick: bool, report: Report) -> Recording:
     report(len(jobs) + 1, total, "steps of the curve")
     _steps(steady, recording)
     probes += machine_load.probe()
-    noise = stats.judged([], probes, machine_load.elsewhere(before, machine_load.Counters.now()), sum(waited) / len(waited), 0.0)
+    noise = stats.judge_noise([], probes, machine_load.elsewhere(before, machine_load.Counters.now()), sum(waited) / len(waited), 0.0)
     recording.facts["noise"] = {
         "probe": noise.probe,
         "stolen": noise.stolen,

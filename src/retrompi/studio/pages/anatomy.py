@@ -124,7 +124,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     import plotly.graph_objects as go
 
     from retrompi.render.engine_words import stage_name
-    from retrompi.render.figures import hatched as hatched_bar
+    from retrompi.render.figures import hatch_pattern
     from retrompi.render.figures import layout as common
     from retrompi.studio.scene import STAGES
     from retrompi.studio.words import STAGE_WORDS, time_of
@@ -141,7 +141,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
             told = [[time_of(v), f"{100 * v / t:.1f}", _(STAGE_WORDS[stage])] for v, t in zip(values, totals, strict=True)]
             out.add_trace(go.Bar(
                 y=names, x=[v / scale for v in values], name=stage_name(stage), orientation="h", customdata=told,
-                marker={"color": colour, "line": {"color": "white", "width": 1}, "pattern": hatched_bar("/" if hatched else "", 0.35)},
+                marker={"color": colour, "line": {"color": "white", "width": 1}, "pattern": hatch_pattern("/" if hatched else "", 0.35)},
                 hovertemplate=f"<b>{stage_name(stage)}</b>: %{{customdata[0]}} (%{{customdata[1]}} %)<br>%{{customdata[2]}}<extra></extra>",
             ))  # fmt: skip
     common(out, "")

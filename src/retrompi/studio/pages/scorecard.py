@@ -128,7 +128,7 @@ def _blind() -> Component:
         (_("inside"), f"{100 * sum(s.points * s.inside for s in found) / points:.0f} %", _("of the points inside the 90 % intervals")),
     ]
     head = (_("curve"), _("error"), _("raw layer's error"), _("bias"), _("inside 90 %"))
-    titles = {name: told["title"] for name, told in predictions.shipped().items()}
+    titles = {name: told["title"] for name, told in predictions.shipped_predictions().items()}
     rows = []
     for s in found:
         numbers = f"{100 * s.median_error:.1f} %", f"{100 * s.raw_error:.1f} %", f"{100 * s.bias:+.1f} %", f"{100 * s.inside:.0f} %"

@@ -112,7 +112,7 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     """
     import numpy as np
 
-    from retrompi.papers.free_values import Free, shown
+    from retrompi.papers.free_values import Free, value_text
     from retrompi.papers.metrics import SAME
     from retrompi.papers.optimise import Search, identifiability, minimise, sensitivity
 
@@ -145,8 +145,8 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     for i, f in enumerate(free):
         note = identifiability(jacobian, best.x, i, f"factors of {SAME:g}")
         name = f"platform.{host}.{f.key}" if f.key in MEMORY else f.key
-        out.values.append({"parameter": name, "value": f.show(float(best.x[i])), "low": shown(f.low, f.unit),
-                           "high": shown(f.high, f.unit), "note": note})  # fmt: skip
+        out.values.append({"parameter": name, "value": f.show(float(best.x[i])), "low": value_text(f.low, f.unit),
+                           "high": value_text(f.high, f.unit), "note": note})  # fmt: skip
     out.residuals = look([float(v) for v in best.x])
     outside = [r["claim"] for r in out.residuals if abs(r["residual"]) > 1]
     out.note = f"outside a factor {SAME:g}: {', '.join(outside)}" if outside else f"every row seen by the fit lies within a factor {SAME:g}"

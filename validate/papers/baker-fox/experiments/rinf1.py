@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from retrompi.papers.claims import find
-from retrompi.papers.draw import drawn
+from retrompi.papers.draw import apply_draw
 from retrompi.papers.experiments import Done, Job
 from retrompi.papers.kernel_rates import Judged, compare
 from retrompi.spec import kernels as loop_data
@@ -33,7 +33,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     hosts = [h.name for h in registry.platform(platform).hosts]
 
     def loops() -> Done:
-        got = {h: answer(store, drawn(plan.draw, asked.with_(placement=h)), fresh=fresh) for h in hosts}
+        got = {h: answer(store, apply_draw(plan.draw, asked.with_(placement=h)), fresh=fresh) for h in hosts}
         runs = tuple(g.run_id for g in got.values())
         return Done("rinf1", benchmark.facts({h: g.rows for h, g in got.items()}), runs, sum(not g.found for g in got.values()))
 

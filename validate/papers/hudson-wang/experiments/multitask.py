@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.claims import find
-from retrompi.papers.draw import drawn
+from retrompi.papers.draw import apply_draw
 from retrompi.papers.experiments import Done, Job
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Experiment, Question, Replay
@@ -56,7 +56,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
 
     def work() -> Done:
         made = {"flops": flops, "fraction": fraction, "processors": processors, "enough": ENOUGH}
-        asked = Resolved.of(drawn(plan.draw, Question(model, platform, Experiment.of("multitask", "fork-join", made), "shared")))
+        asked = Resolved.of(apply_draw(plan.draw, Question(model, platform, Experiment.of("multitask", "fork-join", made), "shared")))
         run_id, facts, found = facts_of(store, specification(asked), lambda: measure(asked), fresh=fresh)
         return Done("multitask", facts["multitask"], (run_id,), int(not found))
 
