@@ -204,7 +204,7 @@ def _check_folder(folder: str | None, output: StoreOutput) -> tuple[Grading, Pat
 
     shelf, where, found = _started_lab(folder)
     after, grading = work.check(shelf.open(found), found, bench.Bench(output.open(), where, may_run=True))
-    shelf.checked(shelf.ask(shelf.save(after)), grading)
+    shelf.keep_check(shelf.ask(shelf.save(after)), grading)
     return grading, where
 
 
@@ -261,7 +261,7 @@ def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> Non
     shelf, where, found = _started_lab(folder)
     place = out if out is not None else where / "report.html"
     own, done = bench.Bench(output.open(), where), shelf.open(found)
-    grading = work.graded(done, found, own)
+    grading = work.grade_work(done, found, own)
     save(place, report.page(found, done.state, grading, student.draw(found, done.state.student), own))
     if not output.text:
         row = {"page": str(place), "points": grading.points, "of": grading.of, "open": grading.open}

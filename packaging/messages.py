@@ -109,7 +109,7 @@ def updated(language: str) -> polib.POFile:
 def stale(folder: Path, language: str) -> list[str]:
     """The names of a lab's texts that are not translated, or whose English has changed since."""
     _text, data = toml_text.read(folder / f"lab.{language}.toml", "lab's translation")
-    now, then, there = translated.fingerprints(folder), data.get("source", {}), translated.given(folder, language)
+    now, then, there = translated.fingerprints(folder), data.get("source", {}), translated.translated_texts(folder, language)
     return [k for k in now if now[k] != then.get(k) or k not in there] + [k for k in there if k not in now]
 
 

@@ -54,7 +54,7 @@ def right_answers(lab: _lab.Lab, whos: Sequence[str], store: Any) -> Seen:
     """The students' right answers."""
     seen = Seen()
     for who in whos:
-        found = grade.computed(lab, student.draw(lab, who), Bench(store))
+        found = grade.right_values(lab, student.draw(lab, who), Bench(store))
         for task in lab.tasks:
             if task.kind == "number":
                 seen.values.setdefault(task.id, []).append(float(found[task.id]))

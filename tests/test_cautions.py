@@ -146,7 +146,7 @@ def test_the_forms_of_labs_say_the_same(tmp_path: Path) -> None:
     for kind in ("pingpong", "explain"):
         told = lab_commands.run(quiet, str(tmp_path / "lab.db"), kind, fiction, {}, {})
         assert any("a what-if: GM" in line for line in told["cautions"]), kind
-        assert "a what-if: GM" in str(lab_page.shown(told))
+        assert "a what-if: GM" in str(lab_page.form_result(told))
     own = lab_commands.run(quiet, None, "why", {"model": "lam", "file": "ring.ti"}, {}, files)  # without -p the model's own machine
     assert own["cautions"]  # two hosts for four ranks
 

@@ -170,7 +170,7 @@ def of_the_studio(folder: Path) -> None:
     memory_levels.figure(registry.platform("cray-t3e"))
     story = early.answer("/")
     assert story is not None
-    start._begun(story)  # its axes; the page draws it
+    start._partial_figure(story)  # its axes; the page draws it
     for page in ("/curves", "/whatif"):
         told = early.answer(page)
         for series in ("time", "bandwidth"):
@@ -223,7 +223,7 @@ def faults(figure: go.Figure) -> list[str]:
 
 
 def test_every_function_that_makes_a_figure_is_here(gallery: Gallery) -> None:
-    again = {"retrompi.studio.lab_page.shown"}  # what a job has made
+    again = {"retrompi.studio.lab_page.form_result"}  # what a job has made
     assert made_in_source() - again - set(gallery.of) == set()
 
 

@@ -118,7 +118,7 @@ def test_a_mistake_that_leads_below_zero_is_named(store: Any, monkeypatch: pytes
 
     def graded(told: str) -> grade.Result:
         given = sheet | {"startup": answers.Given(told, told)}
-        state = student.begun(lab, who)
+        state = student.new_state(lab, who)
         state = replace(state, sealed={name: student.Sealed("1", 1) for name in task.after})
         return next(r for r in grade.grade(lab, Path("no folder"), state, bench, given).results if r.task == "startup")
 

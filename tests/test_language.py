@@ -228,7 +228,7 @@ def test_the_first_three_labs_are_translated() -> None:
 @for_each("folder, language", TRANSLATED)
 def test_a_labs_translation_is_whole_and_follows_the_english(folder: Path, language: str) -> None:
     assert messages.stale(folder, language) == [], "translate these, then: make messages-labs"
-    english, said = translated.english(folder), translated.given(folder, language)
+    english, said = translated.english(folder), translated.translated_texts(folder, language)
     for name, text in english.items():
         fields = re.compile(r"\{[a-z][a-z0-9_]*(?::arg)?\}|BF-[A-Z]+-\d+[a-z]?|`[^`]*`|\[task [^]]*\]")
         assert set(fields.findall(said[name])) == set(fields.findall(text)), name
@@ -243,7 +243,7 @@ def test_a_choice_is_shown_in_the_language_and_answered_in_either() -> None:
     made = lab.load(LABS[0], "de")
     task = made.task("better")
     assert made.language == "de"
-    assert [task.shown(c) for c in task.choices] == ["halbe Bibliotheksarbeit", "doppelte Kopierrate"]
+    assert [task.choice_text(c) for c in task.choices] == ["halbe Bibliotheksarbeit", "doppelte Kopierrate"]
     for written in ("Doppelte Kopierrate", "twice the copy rate"):
         assert answers.value(task, answers.Given(written, written)) == "twice the copy rate"
     assert lab.load(LABS[0], "it").title == lab.load(LABS[0], "en").title

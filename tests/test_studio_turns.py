@@ -47,7 +47,7 @@ class Studio:
                 self.restarts += 1
                 s.alive, s.paused, s.again, s.before_s = False, False, True, 0.0
             for s in plan.pause:
-                s.before_s, s.since, s.paused = s.used(self.now), self.now, True
+                s.before_s, s.since, s.paused = s.running_time(self.now), self.now, True
             for s in plan.resume:
                 s.since, s.paused = self.now, False
             for s in plan.begin:
@@ -56,7 +56,7 @@ class Studio:
             self.most_begun = max(self.most_begun, sum(s.alive for s, _ in self.jobs))
             self.now += STEP_S
             for s, needs in list(self.jobs):
-                if s.alive and s.used(self.now) >= needs:
+                if s.alive and s.running_time(self.now) >= needs:
                     self.jobs.remove((s, needs))
                     self.ended[s.number] = self.now
         return self.now - began

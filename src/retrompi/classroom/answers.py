@@ -52,12 +52,12 @@ class Checked:
     changed: tuple[tuple[Task, str, str], ...] = field(default=())
 
 
-def _shown(task: Task, value: Any) -> str:
+def _right_value_text(task: Task, value: Any) -> str:
     """A right value as a student would write it."""
     if task.kind == "order":
-        return ", ".join(task.shown(str(one)) for one in value)
+        return ", ".join(task.choice_text(str(one)) for one in value)
     if not task.number:
-        return task.shown(str(value))
+        return task.choice_text(str(value))
     return value_text(task, value).strip('"')
 
 
@@ -89,7 +89,7 @@ def answers(db: Database, lab: Lab, member_id: int, right: Mapping[str, Any] | N
             if not tries or tries[-1][1:] != said:
                 tries.append((one["number"], *said))
         of = task.of or task.id
-        value = _shown(lab.task(of), right[of]) if right and of in right else ""
+        value = _right_value_text(lab.task(of), right[of]) if right and of in right else ""
         sealed = work.state.sealed[task.id].text if task.id in work.state.sealed else ""
         points = results[task.id][-1]["points"] if task.id in results else None
         question = _text.fill(task.question, known, strict=False)

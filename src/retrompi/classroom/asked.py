@@ -65,7 +65,7 @@ def record(db: Database, asked: Asked, grading: Grading) -> bool:
     """
     with db.transaction() as connection:
         note = connection.execute(sa.select(Note.member_id, Note.late, Note.at).where(Note.id == asked.id)).first()
-        if note is None or not _held(connection, note.member_id):
+        if note is None or not _lock_member(connection, note.member_id):
             return False
         values = {"status": "done", "work": {}, "said": grading.row(), "error": ""}
         taken = connection.execute(sa.update(Note).where(Note.id == asked.id, Note.status != "done").values(**values))
@@ -86,7 +86,7 @@ def record(db: Database, asked: Asked, grading: Grading) -> bool:
     return True
 
 
-def _held(connection: Connection, member_id: int) -> bool:
+def _lock_member(connection: Connection, member_id: int) -> bool:
     """Whether the member is there, and from now on until the end of the transaction: who removes a member locks that row before the others
     of the member, so that in any other order the two would wait for each other. Two checks of a member are recorded one after the other,
     and the second one's score counts the first."""

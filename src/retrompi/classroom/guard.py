@@ -66,7 +66,7 @@ class ClassGuard(Guard):
                 line = str(error)
             return bool(session)
 
-        if self.tried(request.remote_addr or "", right, _MOST_TRIES, random=not given["class"]) is None:
+        if self.try_secret(request.remote_addr or "", right, _MOST_TRIES, random=not given["class"]) is None:
             return message(_("too many wrong codes from this address; wait a minute"), 429)
         if not session:
             return page("login.html", 403, course=course, line=line, given=given)

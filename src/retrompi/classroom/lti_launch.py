@@ -21,9 +21,9 @@ from retrompi.base.errors import RetrompiError
 from retrompi.classroom import lti_platforms
 from retrompi.classroom.lti_platforms import Platform, digest, writing
 from retrompi.classroom.lti_schema import LtiAccount, LtiLink, LtiLogin, LtiSeat, LtiTicket
-from retrompi.classroom.lti_tokens import LtiError, signed, verified
+from retrompi.classroom.lti_tokens import LtiError, sign_claims, verify_token
 
-__all__ = ["CLAIM", "Begun", "Hall", "Launched", "again", "begin", "chosen", "launch", "redeemed", "ticket"]
+__all__ = ["CLAIM", "Begun", "Hall", "Launched", "again", "begin", "choose_lab", "launch", "redeem_ticket", "ticket"]
 
 CLAIM = "https://purl.imsglobal.org/spec/lti/claim/"
 DEEP = "https://purl.imsglobal.org/spec/lti-dl/claim/"
@@ -48,7 +48,7 @@ class Hall(Protocol):
     def newcomer(self, name: str, email: str, role: str) -> int:
         """Makes a member."""
 
-    def renamed(self, member: int, name: str, email: str, role: str) -> None:
+    def rename_member(self, member: int, name: str, email: str, role: str) -> None:
         """A later launch tells another name, address or role."""
 
     def admit(self, member: int, path: str) -> Response:
@@ -134,7 +134,7 @@ def launch(hall: Hall, state: str, token: str, browser: str) -> Launched:
     platform = next((p for p in lti_platforms.platforms(hall.engine) if p.id == row["platform_id"]), None)
     if platform is None:
         raise LtiError("the platform is no longer registered for this course")
-    claims = verified(token, platform)
+    claims = verify_token(token, platform)
     if not secrets.compare_digest(row["nonce"], digest(str(claims["nonce"]))):
         raise LtiError("the message does not belong to this login; open the link in your course again")
     with writing(hall.engine) as connection:
@@ -249,7 +249,7 @@ def _member(hall: Hall, platform: Platform, sub: str, told: tuple[str, str, str]
     with hall.engine.connect() as connection:
         known = connection.scalar(query)
     if known is not None:
-        hall.renamed(int(known), name, email, role)
+        hall.rename_member(int(known), name, email, role)
         return int(known)
     made = hall.newcomer(name or email or f"{platform.name} {sub[:40]}", email, role)
     with writing(hall.engine) as connection:
@@ -265,7 +265,7 @@ def ticket(engine: Engine, kind: str, data: Mapping[str, Any]) -> str:
     return secret
 
 
-def redeemed(engine: Engine, kind: str, secret: str) -> dict[str, Any]:
+def redeem_ticket(engine: Engine, kind: str, secret: str) -> dict[str, Any]:
     """What a ticket stands for, which is used up. LtiError otherwise."""
     with writing(engine) as connection:
         same = (LtiTicket.digest == digest(secret), LtiTicket.kind == kind)
@@ -275,7 +275,7 @@ def redeemed(engine: Engine, kind: str, secret: str) -> dict[str, Any]:
         return dict(row.data)
 
 
-def chosen(hall: Hall, data: Mapping[str, Any], lab: str) -> tuple[str, str]:
+def choose_lab(hall: Hall, data: Mapping[str, Any], lab: str) -> tuple[str, str]:
     """(where to, signed message): the answer to a choice, a link to ``lab`` with its column in the gradebook. LtiError for another lab."""
     from retrompi.labs.lab import lab as find
 
@@ -297,4 +297,4 @@ def chosen(hall: Hall, data: Mapping[str, Any], lab: str) -> tuple[str, str]:
     }  # fmt: skip
     if data.get("data") is not None:
         claims[f"{DEEP}data"] = data["data"]
-    return str(data["return"]), signed(hall.engine, claims)
+    return str(data["return"]), sign_claims(hall.engine, claims)

@@ -91,10 +91,10 @@ def platforms(engine: Engine) -> list[Platform]:
     """Every registered platform, by name."""
     with engine.connect() as connection:
         rows = connection.execute(sa.select(LtiPlatform.__table__).order_by(LtiPlatform.name)).mappings()
-        return [_made(dict(row)) for row in rows]
+        return [_platform_of(dict(row)) for row in rows]
 
 
-def _made(row: Mapping[str, Any]) -> Platform:
+def _platform_of(row: Mapping[str, Any]) -> Platform:
     texts = {k: str(row[k]) for k in KEYS}
     return Platform(id=int(row["id"]), name=str(row["name"]), deployments=tuple(row["deployments"]), **texts)
 

@@ -78,7 +78,7 @@ def _refusal_as_page(function: Callable[[], Response]) -> Callable[[], Response]
 def install(server: Flask, hall: Hall) -> None:
     """Adds the addresses to the course's server."""
 
-    def given() -> dict[str, str]:
+    def request_values() -> dict[str, str]:
         if (request.content_length or 0) > LARGEST_B:
             raise LtiError("more was posted than a message of LTI has")
         return {**request.args.to_dict(), **request.form.to_dict()}
@@ -93,7 +93,7 @@ def install(server: Flask, hall: Hall) -> None:
 
     @_refusal_as_page
     def login() -> Response:
-        return sent_on(given())
+        return sent_on(request_values())
 
     @_refusal_as_page
     def again() -> Response:
@@ -101,7 +101,7 @@ def install(server: Flask, hall: Hall) -> None:
 
     @_refusal_as_page
     def launch() -> Response:
-        told = given()
+        told = request_values()
         state, token, browser = told.get("state", ""), told.get("id_token", ""), request.cookies.get(COOKIE, "")
         if told.get("error"):
             raise LtiError(f"the platform refuses: {told['error'][:80]} {told.get('error_description', '')[:200]}")
@@ -124,14 +124,14 @@ def install(server: Flask, hall: Hall) -> None:
 
     @_refusal_as_page
     def enter() -> Response:
-        data = lti_launch.redeemed(hall.engine, "enter", request.args.get("ticket", "")[:200])
+        data = lti_launch.redeem_ticket(hall.engine, "enter", request.args.get("ticket", "")[:200])
         return hall.admit(int(data["member"]), str(data["path"]))
 
     @_refusal_as_page
     def choose() -> Response:
-        told = given()
-        data = lti_launch.redeemed(hall.engine, "choose", told.get("ticket", "")[:200])
-        url, message = lti_launch.chosen(hall, data, told.get("lab", "")[:80])
+        told = request_values()
+        data = lti_launch.redeem_ticket(hall.engine, "choose", told.get("ticket", "")[:200])
+        url, message = lti_launch.choose_lab(hall, data, told.get("lab", "")[:80])
         platform = next(p for p in lti_platforms.platforms(hall.engine) if p.id == data["platform"])
         body = (f'<form method="post" action="{escape(url, quote=True)}"><input type="hidden" name="JWT" value="{escape(message)}">'
                 f"<button>Back to the course</button></form><script>{_SUBMIT}</script>")  # fmt: skip

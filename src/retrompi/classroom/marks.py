@@ -23,7 +23,7 @@ from retrompi.labs.student import draw
 from retrompi.labs.work import Work as Done
 from retrompi.labs.work import model_answer
 
-__all__ = ["WHOLE", "Given", "Sheet", "answer_text", "criteria", "filled", "give", "given_to", "of_member", "open_tasks", "release",
+__all__ = ["WHOLE", "Given", "Sheet", "answer_text", "criteria", "fill_criteria", "give", "given_to", "of_member", "open_tasks", "release",
            "sheets"]  # fmt: skip
 
 WHOLE = ""
@@ -78,7 +78,7 @@ def criteria(task: Task) -> tuple[Criterion, ...]:
     return task.criteria or (Criterion(WHOLE, task.points, ""),)
 
 
-def filled(task: Task, known: Mapping[str, str]) -> tuple[Criterion, ...]:
+def fill_criteria(task: Task, known: Mapping[str, str]) -> tuple[Criterion, ...]:
     """The criteria of a task with a student's numbers in their words."""
     return tuple(
         replace(c, says=_text.fill(c.says, known, strict=False),
@@ -120,7 +120,7 @@ def sheets(db: Database, lab: Lab, task: Task, *, anonymous: bool = False) -> li
             question = _text.fill(task.question, known, strict=False)
             model = _WRAPPED.sub(" ", model_answer(work, lab, task.id)) if task.kind == "text" else ""
             found.append(Sheet(person.id, person.name, person.student, _tag(secret, person.id, lab.name), question, answer, model,
-                               filled(task, known), marks.get(person.id, {}), by.get(person.id, "")))  # fmt: skip
+                               fill_criteria(task, known), marks.get(person.id, {}), by.get(person.id, "")))  # fmt: skip
     return sorted(found, key=lambda s: s.tag) if anonymous else found
 
 
@@ -177,7 +177,7 @@ def of_member(db: Database, member_id: int, lab: Lab) -> list[dict[str, Any]]:
             marks = _marks(connection, lab.name, task.id).get(member_id)
             if marks:
                 rows = [{"name": c.name or task.id, "points": marks.get(c.name, Given()).points, "of": c.points, "says": c.says,
-                         "comment": marks.get(c.name, Given()).comment if c.name else ""} for c in filled(task, known)]  # fmt: skip
+                         "comment": marks.get(c.name, Given()).comment if c.name else ""} for c in fill_criteria(task, known)]  # fmt: skip
                 question = _text.fill(task.question, known, strict=False)
                 comment = marks.get(WHOLE, Given()).comment
                 found.append({"task": task.id, "question": question, "answer": answer_text(work, task), "criteria": rows,

@@ -76,7 +76,7 @@ def way(name: str) -> str:
     return told.get(name, name)
 
 
-def unnumbered(text: str) -> str:
+def without_numbers(text: str) -> str:
     """A question for all: each student has numbers of their own, so the numbers' names stand for them."""
     return re.sub(r"\{([a-z][a-z0-9_]*)(?::arg)?\}", r"[\1]", text)
 
@@ -86,7 +86,7 @@ def _environment() -> Environment:
     made = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
                        lstrip_blocks=True)  # fmt: skip
     made.filters.update(when=when, ago=ago, field=field, points=lambda v: "–" if v is None else f"{v:g}", percent=lambda v: f"{v:.0%}")
-    made.filters.update(role=role, status=status, unnumbered=unnumbered, way=way)
+    made.filters.update(role=role, status=status, unnumbered=without_numbers, way=way)
     made.globals.update(_=_, ngettext=ngettext)
     return made
 

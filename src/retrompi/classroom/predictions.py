@@ -18,7 +18,7 @@ from retrompi.labs import answers
 from retrompi.labs.answers import Given, Problem
 from retrompi.labs.lab import Lab, Task
 
-__all__ = ["Bin", "Distribution", "distribution", "sealed"]
+__all__ = ["Bin", "Distribution", "distribution", "sealed_predictions"]
 
 MOST_BINS = 14
 
@@ -45,7 +45,7 @@ class Distribution:
     within: int | None = None
 
 
-def sealed(db: Database, lab: Lab) -> list[tuple[str, dict[str, str]]]:
+def sealed_predictions(db: Database, lab: Lab) -> list[tuple[str, dict[str, str]]]:
     """(student, task -> sealed prediction) of all students with a work on the lab."""
     query = sa.select(Member.student, Work.state).join(Work, Work.member_id == Member.id)
     with db.reading() as connection:
@@ -86,7 +86,7 @@ def _numbers(found: Distribution, values: Sequence[tuple[str, float]], right: Ma
     numbers = sorted(float(v) for _, v in values)
     if not numbers:
         return
-    found.median = shown(numbers[len(numbers) // 2], unit)
+    found.median = number_text(numbers[len(numbers) // 2], unit)
     edges = _edges([v for v in [*numbers, *map(float, right.values())] if v > 0 and math.isfinite(v)])
     rest = sum(v <= 0 for v in numbers)
     if rest:
@@ -94,11 +94,12 @@ def _numbers(found: Distribution, values: Sequence[tuple[str, float]], right: Ma
     for low, high in pairwise(edges):
         count = sum(low <= v < high for v in numbers)
         hits = sum(low <= float(v) < high for v in right.values())
-        found.bins.append(Bin(f"{shown(low, unit)} … {shown(high, unit)}", count, hits))
+        found.bins.append(Bin(f"{number_text(low, unit)} … {number_text(high, unit)}", count, hits))
     if right:
         found.within = sum(s in right and float(right[s]) > 0 and v > 0 and 0.5 <= v / float(right[s]) <= 2 for s, v in values)
         low, high = min(map(float, right.values())), max(map(float, right.values()))
-        found.answer = shown(low, unit) if shown(low, unit) == shown(high, unit) else f"{shown(low, unit)} … {shown(high, unit)}"
+        ends = dict.fromkeys((number_text(low, unit), number_text(high, unit)))
+        found.answer = " … ".join(ends)
 
 
 def _edges(values: Sequence[float]) -> list[float]:
@@ -116,6 +117,6 @@ def _edges(values: Sequence[float]) -> list[float]:
     return edges
 
 
-def shown(value: float, unit: str) -> str:
+def number_text(value: float, unit: str) -> str:
     """A number with its unit, in three digits."""
     return units.format_quantity(float(f"{value:.3g}"), unit)

@@ -16,7 +16,7 @@ from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Usage
 from retrompi.studio.resources import Member
 
-__all__ = ["Quotas", "used"]
+__all__ = ["Quotas", "usage_of"]
 
 
 @dataclass
@@ -27,7 +27,7 @@ class _Used:
     upload_B: int = 0
 
 
-def used(db: Database, member_id: int, day: date) -> dict[str, Any]:
+def usage_of(db: Database, member_id: int, day: date) -> dict[str, Any]:
     """What a member has used on a day: runs, cpu_s, uploads, upload_B."""
     columns = (Usage.runs, Usage.cpu_s, Usage.uploads, Usage.upload_B)
     with db.reading() as connection:
@@ -52,11 +52,11 @@ class Quotas:
         with self._lock:
             if key in self._of:
                 return key, self._of[key]
-        stored = _Used(**used(self._db, *key))
+        stored = _Used(**usage_of(self._db, *key))
         with self._lock:
             return key, self._of.setdefault(key, stored)
 
-    def _limited(self, session: str) -> Member | None:
+    def _member_of(self, session: str) -> Member | None:
         found = self._member(session)
         with self._lock:
             if len(self._whose) > 10_000:
@@ -68,7 +68,7 @@ class Quotas:
         """Counts a job. UsageError when the day's jobs or processor seconds are used up."""
         if " " in session:  # the studio itself computes something in advance: no cookie can have a blank
             return
-        found = self._limited(session)
+        found = self._member_of(session)
         if found is None:
             raise UsageError("only members of the course may simulate here", code="quota")
         key, now = self._today(found.id)
@@ -98,7 +98,7 @@ class Quotas:
 
     def upload(self, session: str, size_B: int) -> None:
         """Counts an upload. UsageError when the day's files or bytes are used up."""
-        found = self._limited(session)
+        found = self._member_of(session)
         if found is None:
             raise UsageError("only members of the course may upload here", code="quota")
         key, now = self._today(found.id)

@@ -65,7 +65,7 @@ def _newest(connection: Connection, member_id: int | None, *, late: bool) -> lis
     return [dict(row) for row in connection.execute(query).mappings()]
 
 
-def _marked(connection: Connection) -> dict[tuple[int, str, str], float]:
+def _points_given(connection: Connection) -> dict[tuple[int, str, str], float]:
     """(member, lab, task) -> points that teachers gave."""
     query = sa.select(Mark.member_id, Mark.lab, Mark.task, sa.func.sum(Mark.points)).where(Mark.points.is_not(None))
     rows = connection.execute(query.group_by(Mark.member_id, Mark.lab, Mark.task))
@@ -105,7 +105,7 @@ def standings_of(connection: Connection, member_id: int | None = None) -> dict[t
     for part in _parts(sorted(wanted)):
         for result in connection.execute(sa.select(*columns).where(CheckResult.check_id.in_(part))).mappings():
             results[result["check_id"]].append(dict(result))
-    marked = _marked(connection)
+    marked = _points_given(connection)
     for check in newest:
         one = found.setdefault((check["member_id"], check["lab"]), Standing(check["member_id"], check["lab"]))
         counted = timely.get((check["member_id"], check["lab"]), check)
@@ -157,7 +157,7 @@ def statistics(db: Database, lab: Lab) -> list[TaskStatistics]:
         query = sa.select(CheckResult.task, CheckResult.status, CheckResult.points, CheckResult.given, Check.member_id, Check.at)
         query = query.join(Check).where(Check.lab == lab.name, Check.member_id.in_(_students()))
         rows = connection.execute(query.order_by(Check.number, Check.id)).all()
-        marked = _marked(connection)
+        marked = _points_given(connection)
     tries: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for row in rows:
         if row.given and row.status not in ("missing", "waiting"):

@@ -67,7 +67,7 @@ class Roster:
         if sessions:
             members.saw(self.db, sessions, people)
 
-    def seen(self) -> dict[int, datetime]:
+    def last_seen(self) -> dict[int, datetime]:
         """Member -> when seen last, of those not written yet."""
         with self._lock:
             return dict(self._people)

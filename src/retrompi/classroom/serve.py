@@ -105,7 +105,7 @@ class ClassServer(Studio):
         return None if found is None else self._shelf_of(found)
 
     def _shelf_of(self, member: Member) -> DatabaseShelf:
-        return DatabaseShelf(self.db, member, self.preparer.wanted, self.owed.later)
+        return DatabaseShelf(self.db, member, self.preparer.prefer, self.owed.later)
 
     def _more(self, session: str) -> list[tuple[str, str]]:
         found = self.roster.member(session)
@@ -207,7 +207,7 @@ class Hall:
                     raise
         raise UsageError("too many members of one name", code="bad-name")
 
-    def renamed(self, member: int, name: str, email: str, role: str) -> None:
+    def rename_member(self, member: int, name: str, email: str, role: str) -> None:
         """A later launch tells another name, address or role."""
         members.rename(self._server.db, member, name=name, email=email, role=role)
         self._server.roster.forget()

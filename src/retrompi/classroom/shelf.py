@@ -63,7 +63,7 @@ class DatabaseShelf:
         with self.db.reading() as connection:
             return [str(n) for n in connection.scalars(sa.select(Row.lab).where(Row.member_id == self.member.id).order_by(Row.lab))]
 
-    def offered(self, lab: str) -> bool:
+    def offers(self, lab: str) -> bool:
         """Whether the lab is of the course."""
         return lab in lab_names(self.db)
 
@@ -135,7 +135,7 @@ class DatabaseShelf:
         """Notes that a check is asked for, of the work as it is, and whether it comes late."""
         return asked_checks.ask(self.db, self.member.id, work)
 
-    def checked(self, asked: Asked, grading: Grading) -> None:
+    def keep_check(self, asked: Asked, grading: Grading) -> None:
         """Records a check: what it said of each task. Only the first time that it is told, and for members only."""
         try:
             asked_checks.record(self.db, asked, grading)
@@ -144,7 +144,7 @@ class DatabaseShelf:
             told = _("the result is kept, and recorded when the course's database takes it; now it says: {error}")
             raise StoreError(told.format(error=error)) from error
 
-    def failed(self, asked: Asked, error: str) -> None:
+    def keep_failure(self, asked: Asked, error: str) -> None:
         """Keeps why a check could not be graded; "" if it was taken back."""
         asked_checks.fail(self.db, asked, error)
 
@@ -161,13 +161,13 @@ class DatabaseShelf:
         out = {}
         for content in rows:
             with suppress(InputError):  # it can be run again
-                found = Ran.unpacked(content)
+                found = Ran.unpack(content)
                 out[found.key] = found
         return out
 
     def keep(self, lab: Lab, ran: Ran) -> None:
         """Keeps a form's result in the place of its last one; of a work that is gone it keeps nothing."""
-        content = ran.packed()
+        content = ran.pack()
         with self.db.transaction() as connection:
             work = connection.scalar(sa.select(Row.id).where(Row.member_id == self.member.id, Row.lab == lab.name))
             if work is None:

@@ -195,7 +195,7 @@ class _Class:
                 continue
             if len(common) < LEAST_PIECES:
                 continue
-            weight = min(self._phrased(task, common, m, n), CERTAIN)
+            weight = min(self._phrase_weight(task, common, m, n), CERTAIN)
             runs = passages(a.texts[task].split(), common)
             words = sum(map(len, runs))
             told = f"the same {words} words in '{task}'"
@@ -204,7 +204,7 @@ class _Class:
             out.append(Reason(told, weight))
         return out
 
-    def _phrased(self, task: str, common: set[tuple[str, ...]], m: int, n: int) -> float:
+    def _phrase_weight(self, task: str, common: set[tuple[str, ...]], m: int, n: int) -> float:
         """The weight of common pieces: each counts by how little the texts of others let expect it, and the most likely one not at all.
 
         Who has half of the pieces as well is one of the copiers and no witness of what people write.

@@ -140,7 +140,7 @@ class Bench:
         found: CriticalPath = self.once(("path", question), lambda: path_of(Resolved.of(question)))
         return found
 
-    def generated(self, generator: str, args: Mapping[str, Any], model: str, mode: str = "shared", **options: Any) -> dict[str, Any]:
+    def replay_generated(self, generator: str, args: Mapping[str, Any], model: str, mode: str = "shared", **options: Any) -> dict[str, Any]:
         """`replay` of a generated trace."""
         from retrompi.traces import generate
 

@@ -22,7 +22,7 @@ from retrompi.labs.bench import Bench
 from retrompi.labs.lab import Lab, Task
 from retrompi.labs.student import ANSWERS, Parameters, Sealed, State, draw, seed_of, shown_id
 
-__all__ = ["Grading", "Result", "computed", "diagnose", "grade", "is_right", "lab_of", "seal", "usual", "within"]
+__all__ = ["Grading", "Result", "diagnose", "grade", "is_right", "lab_of", "right_values", "seal", "usual", "within"]
 
 GOOD = ("right", "sealed", "open")
 """The statuses that require no further action of the student."""
@@ -133,7 +133,7 @@ def seal(lab: Lab, state: State, given: Mapping[str, Given]) -> State:
     return replace(state, checks=count, sealed=sealed)
 
 
-def computed(lab: Lab, p: Parameters, bench: Bench) -> dict[str, Any]:
+def right_values(lab: Lab, p: Parameters, bench: Bench) -> dict[str, Any]:
     """Task id -> the correct answer, by simulation; InputError (reference.py) if one is missing."""
     found: dict[str, Any] = bench.once(("expected", lab.name, tuple(sorted(p.texts.items()))), lambda: lab.reference.expected(p, bench))
     missing = [t.id for t in lab.tasks if t.kind in ("number", "choice", "order") and t.id not in found]
@@ -204,7 +204,7 @@ _TWIN = 0.005
 """Maximum relative tolerance of a number read with the other prefix. The prefixes differ by 2.4 % or more."""
 
 
-def _mixed(task: Task, value: float, expected: float, written: str) -> tuple[float, str] | None:
+def _prefix_mistake(task: Task, value: float, expected: float, written: str) -> tuple[float, str] | None:
     """(relative error, message) if the number is correct with the ``written`` unit's prefix read as its decimal or binary counterpart."""
     found = re.search(r"([kMGK]i?B)(/s)?$", written.strip())
     if found is None or found[1] not in _TWINS or not expected:
@@ -244,7 +244,7 @@ def diagnose(task: Task, value: Any, expected: Any, mistakes: Mapping[str, Any],
         look(expected * factor, 1, said)
     if units.canonical(task.unit) == "1" and expected:
         look(1 / expected, 2, _("the quotient is upside down"))
-    mixed = _mixed(task, value, expected, written)
+    mixed = _prefix_mistake(task, value, expected, written)
     if mixed is not None:
         found.append((round(mixed[0], 6), 1, mixed[1]))
     if found:
@@ -265,7 +265,7 @@ def grade(lab: Lab, folder: Path, state: State, bench: Bench, given: Mapping[str
     found: dict[str, Result] = {}
     for task in lab.tasks:
         if task.kind != "prediction":
-            found[task.id] = _graded(task, lab, folder, state, sheet, p, bench, known)
+            found[task.id] = _grade_task(task, lab, folder, state, sheet, p, bench, known)
     for task in lab.predictions:
         found[task.id] = _prediction(task, lab, state, sheet, found, known)
     flags = []
@@ -281,12 +281,12 @@ def grade(lab: Lab, folder: Path, state: State, bench: Bench, given: Mapping[str
     return Grading(lab.name, shown_id(state.student), ordered, tuple(flags), state.checks, sum(state.hints.values()), dict(p.texts))
 
 
-def _graded(
+def _grade_task(
     task: Task, lab: Lab, folder: Path, state: State, sheet: Mapping[str, Given], p: Parameters, bench: Bench, known: Mapping[str, str]
 ) -> Result:  # fmt: skip
     """The outcome of a task other than a prediction."""
     if task.kind == "file":
-        return _file(task, lab, folder, p, bench, _earned(task, lab, state), _cost(task, lab, state))
+        return _file(task, lab, folder, p, bench, _points_after_hints(task, lab, state), _cost(task, lab, state))
     given = sheet[task.id]
     result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=given.text.strip(), line=given.line)
     if given.empty:
@@ -296,7 +296,7 @@ def _graded(
         told = (_("graded after {lacks}: empty this answer, predict, check, and fill it in again; a prediction "
 "that is sealed while its answer stands here is marked for your teacher, for good").format(lacks=', '.join(lacks)))  # fmt: skip
         return replace(result, status="waiting", says=told)
-    earned = _earned(task, lab, state)
+    earned = _points_after_hints(task, lab, state)
     if task.kind == "text":
         problem = _too_thin(task, given.text, known)
         if problem:
@@ -309,7 +309,7 @@ def _graded(
         if not any(isinstance(wrong, float) and wrong < 0 for wrong in wrongs.values()):
             return replace(result, status="unreadable", says=str(error))
         value = error.negative  # to be diagnosed: one of the usual mistakes leads below zero
-    expected = computed(lab, p, bench)[task.id]
+    expected = right_values(lab, p, bench)[task.id]
     if is_right(task, value, expected):
         return replace(result, status="right", points=earned, says=_cost(task, lab, state))
     said = diagnose(task, value, expected, usual(lab, p, bench).get(task.id, {}), given.text)
@@ -322,7 +322,7 @@ def _open(result: Result, points: float, why: str) -> Result:
     return replace(result, status="open", open=points, says=told.format(n=points, why=why))
 
 
-def _earned(task: Task, lab: Lab, state: State) -> float:
+def _points_after_hints(task: Task, lab: Lab, state: State) -> float:
     """Points of a correct answer after deduction of the hints used."""
     return max(task.points - lab.hint_cost * state.hints.get(task.id, 0), 0.0)
 
@@ -330,7 +330,7 @@ def _earned(task: Task, lab: Lab, state: State) -> float:
 def _cost(task: Task, lab: Lab, state: State) -> str:
     """Why a correct answer has fewer points than the task; empty if it has all."""
     taken = state.hints.get(task.id, 0)
-    lost = task.points - _earned(task, lab, state)
+    lost = task.points - _points_after_hints(task, lab, state)
     if not (taken and lost):
         return ""
     return ngettext("right; {n} hint costs {lost:g}", "right; {n} hints cost {lost:g}", taken).format(n=taken, lost=lost)
@@ -392,7 +392,7 @@ def _prediction(
         result = replace(result, status="changed", says=_("changed after sealing; the sealed one counts"))
     compared = ""
     if task.of and found[task.of].status == "right":
-        compared = _compared(task, lab.task(task.of), sealed.text, found[task.of].given)
+        compared = _comparison(task, lab.task(task.of), sealed.text, found[task.of].given)
     return replace(result, notes=tuple(notes), compared=compared)
 
 
@@ -407,7 +407,7 @@ def _same(task: Task, given: Given, sealed: str) -> bool:
     return bool(now == then) if task.choices else _answers.normal(str(now)) == _answers.normal(str(then))
 
 
-def _compared(task: Task, other: Task, predicted: str, answered: str) -> str:
+def _comparison(task: Task, other: Task, predicted: str, answered: str) -> str:
     """Predicted and found value, as text."""
     try:
         a, b = _answers.value(task, Given(predicted, predicted)), _answers.value(other, Given(answered, answered))
@@ -416,7 +416,7 @@ def _compared(task: Task, other: Task, predicted: str, answered: str) -> str:
     if not task.number:
         same = lazy("predicted {predicted}, found {answered}")
         other_than = lazy("predicted {predicted}, found {answered}: not what you thought")
-        return _(same if a == b else other_than).format(predicted=_named(task, a), answered=_named(other, b))
+        return _(same if a == b else other_than).format(predicted=_choice_text(task, a), answered=_choice_text(other, b))
     if not a or not b or (a < 0) != (b < 0):
         return _("predicted {predicted}, found {answered}").format(predicted=predicted, answered=answered)
     ratio = max(a / b, b / a)
@@ -424,9 +424,9 @@ def _compared(task: Task, other: Task, predicted: str, answered: str) -> str:
     return _("predicted {predicted}, found {answered}: {how}").format(predicted=predicted, answered=answered, how=how)
 
 
-def _named(task: Task, value: Any) -> str:
+def _choice_text(task: Task, value: Any) -> str:
     """A choice, or an order of choices, in the lab's language."""
-    return ", ".join(task.shown(c) for c in value) if isinstance(value, list) else task.shown(str(value))
+    return ", ".join(task.choice_text(c) for c in value) if isinstance(value, list) else task.choice_text(str(value))
 
 
 def where(result: Result, folder: Path) -> str:

@@ -45,7 +45,7 @@ def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) 
     body = [
         f"<style>{CSS}</style>",
         f"<h1>Lab {escape(lab.key)}: {escape(lab.title)}</h1>",
-        f'<p class="soft">{escape(grading.student)}; {_summed(grading)}</p>',
+        f'<p class="soft">{escape(grading.student)}; {_summary_line(grading)}</p>',
         _flags(grading),
         _predictions(grading),
         _curves(lab, p, bench),
@@ -105,7 +105,7 @@ def _question(lab: str, task: str) -> str:
     return " ".join(_lab.lab(lab).task(task).question.split()) if lab in _lab.lab_names() else ""
 
 
-def _summed(grading: Grading) -> str:
+def _summary_line(grading: Grading) -> str:
     """Points, checks and hints in a line."""
     points = _("{points:g} of {of:g} points").format(points=grading.points, of=grading.of)
     checks = ngettext("{n} check", "{n} checks", grading.checks).format(n=grading.checks)
@@ -153,7 +153,7 @@ def _body(lab: Lab, p: Parameters, who: str, results: dict[str, Result]) -> str:
     known = _text.names(lab, p, who)
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     out = []
-    for piece in re.split(r"(^\[task [a-z0-9_-]+\]$)", _text.placed(lab.text, browser=False), flags=re.MULTILINE):
+    for piece in re.split(r"(^\[task [a-z0-9_-]+\]$)", _text.text_for(lab.text, browser=False), flags=re.MULTILINE):
         found = re.fullmatch(r"\[task ([a-z0-9_-]+)\]", piece)
         if found is None:
             # The page has its own heading.

@@ -12,7 +12,7 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.labs import answers, grade, text
 from retrompi.labs.shelf import write_folder
 from retrompi.labs.student import ANSWERS, STATE, folder_name
-from retrompi.labs.work import begin, written
+from retrompi.labs.work import begin, folder_files
 
 if TYPE_CHECKING:
     from retrompi.labs.bench import Bench
@@ -33,7 +33,7 @@ def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
         raise UsageError(f"a lab was started in {place} already; go on there, or give another --folder", code="exists-already")
     if place.is_dir() and any(place.iterdir()):
         raise UsageError(f"the folder {place} is not empty; give another --folder", code="exists-already")
-    write_folder(place, written(begin(lab, student), lab))
+    write_folder(place, folder_files(begin(lab, student), lab))
     return place
 
 
@@ -66,7 +66,7 @@ def _rate(rate: float) -> str:
 
 def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> None:
     """Write the reference solution into a started folder: inaccurate predictions, correct answers, the reference's texts and files."""
-    values = grade.computed(lab, p, bench)
+    values = grade.right_values(lab, p, bench)
     texts: Mapping[str, str] = getattr(lab.reference, "TEXTS", {})
     sheet = {}
     for task in lab.tasks:
@@ -86,7 +86,7 @@ def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> 
 
 def spoil(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> None:
     """Write a plausible wrong solution: the value of each task's first common mistake or, without one, 1.5 times the correct value."""
-    values, wrongs = grade.computed(lab, p, bench), grade.usual(lab, p, bench)
+    values, wrongs = grade.right_values(lab, p, bench), grade.usual(lab, p, bench)
     sheet = {}
     for task in lab.tasks:
         if task.kind in ("prediction", "text", "file"):

@@ -213,7 +213,7 @@ def _parts(source: str) -> Iterator[str]:
             rest = []
             yield f"### `{node.name}`"
             yield from _definition(lines, node)
-        elif not isinstance(node, (ast.Import, ast.ImportFrom)) and not _exported(node) and begin > 1:
+        elif not isinstance(node, (ast.Import, ast.ImportFrom)) and not _is_export(node) and begin > 1:
             rest += lines[begin - 1 : end]
     yield from [_fence("\n".join(rest))] if rest else []
 
@@ -224,7 +224,7 @@ def _begin(node: ast.stmt) -> int:
     return min([node.lineno, *(d.lineno for d in decorators)])
 
 
-def _exported(node: ast.stmt) -> bool:
+def _is_export(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__"
 
 

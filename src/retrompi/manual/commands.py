@@ -52,7 +52,7 @@ def _default(option: click.Option, context: click.Context) -> str:
     return f"default {extra}" if extra and not option.is_flag else ""
 
 
-def _shown(option: click.Option) -> list[str]:
+def _option_names(option: click.Option) -> list[str]:
     return [*getattr(option, "shown", option.opts), *option.secondary_opts]
 
 
@@ -64,8 +64,8 @@ def options_page() -> Page:
         for option in command.params:
             if not isinstance(option, click.Option) or option.hidden:
                 continue
-            names = [*_shown(option), *getattr(option, "aliases", [])]
-            _, takes, helps = rows.setdefault(max(_shown(option), key=len), (names, {}, {}))
+            names = [*_option_names(option), *getattr(option, "aliases", [])]
+            _, takes, helps = rows.setdefault(max(_option_names(option), key=len), (names, {}, {}))
             if not (option.is_flag or option.count):
                 takes[f"`{option.make_metavar(context)}`"] = None
             helps.setdefault(option.help or "", []).append(words)
@@ -87,7 +87,7 @@ def _options(command: click.Command, words: str) -> str:
             record = None if parameter.hidden or parameter.name == "help" else parameter.get_help_record(context)
             if record is None:
                 continue
-            names = ", ".join(f"`{n}`" for n in _shown(parameter))
+            names = ", ".join(f"`{n}`" for n in _option_names(parameter))
             takes = "" if parameter.is_flag or parameter.count else f"`{parameter.make_metavar(context)}`"
             more = [_default(parameter, context), "required" if parameter.required else "", "repeatable" if parameter.multiple else ""]
             told = [escape("; ".join(m for m in more if m)), *(f"also `{n}`" for n in getattr(parameter, "aliases", []))]

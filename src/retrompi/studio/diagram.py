@@ -185,11 +185,11 @@ def _memories(out: Diagram, path: MessagePath, channels: Sequence[Channel], host
         w = min(190, width / len(found) - 12)
         if len(found) > 1:
             middle = x + (i + 0.5) * width / len(found)
-        size = format_bytes(c.total) if c.unit == "B" else _counted(c.total, c.unit)
+        size = format_bytes(c.total) if c.unit == "B" else _amount_text(c.total, c.unit)
         _add(out, Box(name, "memory", _(_MEDIA[c.medium]), size if c.total else "", host, middle - w / 2, y - 26, w, 52))
 
 
-def _counted(n: int, unit: str) -> str:
+def _amount_text(n: int, unit: str) -> str:
     """What a channel holds, in the engine's unit."""
     if unit == "slots":
         return ngettext("{n} slot", "{n} slots", n).format(n=n)

@@ -227,7 +227,7 @@ class Jobs:
 
     def _state(self, job: Job) -> JobState:
         share = job.share
-        took = share.used(time.monotonic()) if job.id in self._open else job.took
+        took = share.running_time(time.monotonic()) if job.id in self._open else job.took
         begun = sum(j.share.alive for j in self._open.values())
         own = job.status == "queued" and self._alive(job.session) >= self.limits.running_a_session
         return JobState(job.id, job.title, job.status, *job.told, result=job.result, error=job.error, ahead=self._ahead(job),
@@ -273,7 +273,7 @@ class Jobs:
         for share in plan.pause:
             job = of[id(share)]
             if control.pause(job.process.pid, lambda job=job: bool(job.now.value)):  # type: ignore[misc]
-                share.before_s, share.since, share.paused = share.used(now), now, True
+                share.before_s, share.since, share.paused = share.running_time(now), now, True
         for share in plan.resume:
             control.resume(of[id(share)].process.pid)
             share.since, share.paused = now, False
@@ -358,7 +358,7 @@ class Jobs:
     def _end(self, job: Job, status: str, error: str = "") -> None:
         """Ends an unfinished job and its process."""
         self._kill(job)
-        job.took = job.share.used(time.monotonic())
+        job.took = job.share.running_time(time.monotonic())
         job.share.alive = False
         if self._open.pop(job.id, None) is not None:
             self._order = None
@@ -366,7 +366,7 @@ class Jobs:
                 self.account.pay(job.payer, job.cpu_s)
         then, job.then = job.then, None
         if then is None or self._closed:
-            self._ended(job, status, error)
+            self._finish(job, status, error)
         else:
             job.status = "keeping"
             self._keepers.submit(self._keep, job, then, status, error)
@@ -385,9 +385,9 @@ class Jobs:
                 line = _("internal error: {name}; see the terminal of 'retrompi studio' for details")
                 status, error = "failed", line.format(name=type(problem).__name__)
         with self._changed:
-            self._ended(job, status, error)
+            self._finish(job, status, error)
 
-    def _ended(self, job: Job, status: str, error: str) -> None:
+    def _finish(self, job: Job, status: str, error: str) -> None:
         """The job's last state is there for whoever asks."""
         job.status, job.error = status, error
         self._forget(job)
@@ -441,7 +441,7 @@ class Jobs:
                         self._hear(speaker)
                 now = time.monotonic()
                 for running in list(self._open.values()):
-                    if running.share.alive and running.share.used(now) > running.seconds:
+                    if running.share.alive and running.share.running_time(now) > running.seconds:
                         self._end(running, "failed", f"ended after {running.seconds:g} s, the longest a job may take here")
 
     def _patience(self) -> float:
@@ -450,8 +450,8 @@ class Jobs:
         alive = [j for j in self._open.values() if j.share.alive]
         if len(alive) < len(self._open) or sum(j.share.long(now) for j in alive) > self.limits.long:
             return _TICK_S
-        left = [j.seconds - j.share.used(now) for j in alive]
-        left += [FIRST_S - j.share.used(now) for j in alive if not j.share.long(now)]
+        left = [j.seconds - j.share.running_time(now) for j in alive]
+        left += [FIRST_S - j.share.running_time(now) for j in alive if not j.share.long(now)]
         return max(min([*left, _MEMORY_S if alive else 60.0]), 0.0)
 
     def _hear(self, job: Job) -> None:

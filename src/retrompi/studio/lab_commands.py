@@ -482,12 +482,12 @@ def _study(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store
     metric = asked.get("metric") or None
     view = result.view(metric)
     axes = list(view.rows[0]["values"]) if view.rows else []
-    rows = [[*(str(r["values"].get(k, "")) for k in axes), _valued(r["value"], view.metric.unit)] for r in view.rows]
+    rows = [[*(str(r["values"].get(k, "")) for k in axes), _value_text(r["value"], view.metric.unit)] for r in view.rows]
     figures = {"study": result.plot(metric)} if len(view.rows) > 2 else {}
     return _answer([result.title], [_table("", [*axes, str(view.metric.name)], rows)], figures, result.warnings)
 
 
-def _valued(value: Any, unit: str) -> str:
+def _value_text(value: Any, unit: str) -> str:
     if not isinstance(value, (int, float)):
         return "" if value is None else str(value)
     return f"{value:.6g} {unit}" if unit not in ("s", "") else _time(value * 1e6) if unit == "s" else f"{value:.6g}"
@@ -558,9 +558,9 @@ def _program(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, sto
 
 
 def _record(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
-    from retrompi.studio.lab_programs import recorded
+    from retrompi.studio.lab_programs import record_program
 
-    return recorded(asked, place)
+    return record_program(asked, place)
 
 
 _RUNS: dict[str, Callable[[Mapping[str, str], Mapping[str, str], Path, str | None], Told]] = {

@@ -59,7 +59,7 @@ def steps(lab: Lab, work: Work) -> list[Step]:
     known = {**_words.names(lab, draw(lab, work.state.student), work.state.student), "student": _("you")}
     titles, bodies = [""], [[]]  # type: tuple[list[str], list[list[str]]]
     fenced = False
-    for line in _words.placed(lab.text, browser=True).splitlines():
+    for line in _words.text_for(lab.text, browser=True).splitlines():
         fenced = fenced != line.startswith("```")
         if line.startswith("# ") and not fenced:
             continue  # the page has its own heading
@@ -89,16 +89,16 @@ def steps(lab: Lab, work: Work) -> list[Step]:
         first, second = out[0], out[1]
         both = (*first.pieces, Piece(text=f"### {second.title}"), *second.pieces)
         out[:2] = [Step(second.title, both, second.seals, False, second.tasks)]
-    return _linked(out, lab)
+    return _link_terms(out, lab)
 
 
-def _linked(found: list[Step], lab: Lab) -> list[Step]:
+def _link_terms(found: list[Step], lab: Lab) -> list[Step]:
     """The steps with links at the first use of each term of the glossary."""
     among, seen, out = glossary.terms(lab.language), set(), []  # type: tuple[tuple[Term, ...], set[str], list[Step]]
     for step in found:
         pieces, used = [], []  # type: tuple[list[Piece], list[Term]]
         for piece in step.pieces:
-            text, new = glossary.linked(piece.text, among, seen) if piece.text else ("", [])
+            text, new = glossary.link_terms(piece.text, among, seen) if piece.text else ("", [])
             pieces.append(replace(piece, text=text) if new else piece)
             used += new
         out.append(replace(step, pieces=tuple(pieces), terms=tuple(used)))

@@ -8,7 +8,7 @@ from retrompi.base.translate import _
 from retrompi.spec import machines, registry
 from retrompi.studio.state import Choice, Control, Query
 
-__all__ = ["PLATFORM", "Options", "followed", "following", "is_platform", "models", "modes", "own_platforms", "platforms"]
+__all__ = ["PLATFORM", "Options", "following", "is_platform", "models", "modes", "own_platforms", "platforms", "with_platforms"]
 
 Options = list[dict[str, str]]
 MOST_HOSTS = 64
@@ -38,7 +38,7 @@ def following(model: str, platform: str, before: str = "") -> str:
     return platform if stays else own[0]
 
 
-def followed(query: Query, controls: Sequence[Control], *prefixes: str) -> Query:
+def with_platforms(query: Query, controls: Sequence[Control], *prefixes: str) -> Query:
     """A link that names one runtime and no platform means what choosing it on the page does: see `following`.
 
     ``controls``: of the page, for its defaults. ``prefixes``: of the keys, of further runtimes.

@@ -36,7 +36,7 @@ __all__ = [
     "range_text",
     "sides",
     "starts",
-    "written",
+    "with_micro_sign",
 ]
 
 KINDS = {
@@ -84,7 +84,7 @@ def _kind(source: str) -> tuple[str, str]:
     return (kind, rest.strip()) if f"{kind}:" in SOURCE_KINDS else ("assumed", source)
 
 
-def written(text: str) -> str:
+def with_micro_sign(text: str) -> str:
     """A quantity as the field writes it: µs, not us."""
     return _MICRO.sub("µ", text)
 
@@ -94,9 +94,9 @@ def _number(row: Mapping[str, Any], name: str, area: str = "") -> Number:
     value = str(row["text"]) if isinstance(row["value"], str) else format_quantity(row["value"], row["unit"])
     return Number(
         name,
-        written(value),
+        with_micro_sign(value),
         "" if row["unit"] in ("choice", "str") else str(row["unit"]),
-        written(range_text(row)),
+        with_micro_sign(range_text(row)),
         kind,
         rest,
         str(row["help"]),

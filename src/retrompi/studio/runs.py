@@ -13,14 +13,14 @@ from retrompi.base.errors import RetrompiError, StoreError
 from retrompi.base.translate import _, lazy
 from retrompi.spec.outcome import Outcome
 from retrompi.studio import titles
-from retrompi.studio.laid import MOST_CURVES, laid
+from retrompi.studio.laid import MOST_CURVES, read_overlays
 from retrompi.studio.parameters import check_names
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studio.job import Report
 
-__all__ = ["DRAWN", "UPLOAD", "Places", "Stores", "curve", "curve_of", "curves", "keep", "opened", "overlay_choices", "overlay_name",
+__all__ = ["DRAWN", "UPLOAD", "Places", "Stores", "curve", "curve_of", "curves", "keep", "open_stores", "overlay_choices", "overlay_name",
            "run_name", "users", "what_if"]  # fmt: skip
 
 Places = tuple[str | None, str]
@@ -53,7 +53,7 @@ def users(location: str | None) -> Store | None:
 
 
 @contextmanager
-def opened(places: Places) -> Iterator[Stores]:
+def open_stores(places: Places) -> Iterator[Stores]:
     """Both stores, opened once for a whole job."""
     from retrompi.store import open_store
 
@@ -66,7 +66,7 @@ def curve(
     places: Places, model: str, platform: str, mode: str, sizes: Sequence[int] | None = None, sets: Sequence[str] = ()
 ) -> dict[str, Any]:
     """`curve_of` with stores opened for this one curve."""
-    with opened(places) as stores:
+    with open_stores(places) as stores:
         return curve_of(stores, model, platform, mode, sizes, sets)
 
 
@@ -124,7 +124,7 @@ def curves(
     over: list[dict[str, Any]] = []
     read: list[str] = []
     problems, total = list(gone), len(wanted) + len(overlays)
-    with opened(places) as stores:
+    with open_stores(places) as stores:
         for i, (model, platform, mode) in enumerate(wanted):
             told = titles.of_run(model, "", mode, platform)
             report(i, total, told)
@@ -140,7 +140,7 @@ def curves(
             try:
                 if path:
                     left = MOST_CURVES - len(over) - len(wanted) - (total - i - 1)
-                    some, about, wrong = laid(path, label, left, [o["name"] for o in over if not o["run"]])
+                    some, about, wrong = read_overlays(path, label, left, [o["name"] for o in over if not o["run"]])
                     over += some
                     read += about
                     problems += wrong
@@ -148,11 +148,11 @@ def curves(
                     over.append(_overlay(stores[0], name))
             except RetrompiError as error:
                 problems.append(str(error))
-    marks, verdicts = _published(made)
+    marks, verdicts = _published_marks(made)
     return {"curves": made, "marks": marks, "verdicts": verdicts, "overlays": over, "read": read, "problems": problems}
 
 
-def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _published_marks(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The marks of published statements, and the verdicts on these curves."""
     from dataclasses import asdict
 
@@ -242,12 +242,12 @@ def what_if(
     """
     report(0, 1 + bool(sets), _("as it was"))
     changed = None
-    with opened(places) as stores:
+    with open_stores(places) as stores:
         base = curve_of(stores, model, platform, mode, sizes)
         if sets:
             report(1, 2, _("as changed"))
             changed = curve_of(stores, model, platform, mode, sizes, sets)
-    return {"base": base, "changed": changed, "outside": (changed or base)["outside"], "marks": _published([base])[0]}
+    return {"base": base, "changed": changed, "outside": (changed or base)["outside"], "marks": _published_marks([base])[0]}
 
 
 def keep(

@@ -216,7 +216,7 @@ def _is_shown(picture: Diagram, step: Step) -> bool:
     return step.at in (picture.lines if step.start else picture.boxes)
 
 
-def _sampled(found: Sequence[Token], most: int) -> tuple[list[Token], str]:
+def _sample_tokens(found: Sequence[Token], most: int) -> tuple[list[Token], str]:
     """At most about ``most`` tokens, every k-th of each kind, in the given order; and a sentence if some were left out."""
     if len(found) <= most:
         return list(found), ""
@@ -231,7 +231,7 @@ def _sampled(found: Sequence[Token], most: int) -> tuple[list[Token], str]:
     return kept, _("{n} packets, frames and acknowledgements are on their way; of each kind every {k}. is drawn.").format(n=len(found), k=k)
 
 
-def _thinned(pieces: Sequence[Piece], most: int) -> list[Piece]:
+def _thin(pieces: Sequence[Piece], most: int) -> list[Piece]:
     """Equal neighbours merged; if there are still more than ``most``, each of ``most`` intervals is represented by its longest piece."""
     joined: list[Piece] = []
     for p in pieces:
@@ -256,7 +256,7 @@ def _thinned(pieces: Sequence[Piece], most: int) -> list[Piece]:
             i += 1
         if shares:
             out.append((at, until, *max(shares, key=lambda k: shares[k])))
-    return _thinned(out, most) if len(out) > most else out
+    return _thin(out, most) if len(out) > most else out
 
 
 def _lane(it: Direction, stretches: Iterable[Stretch]) -> list[Piece]:
@@ -265,7 +265,7 @@ def _lane(it: Direction, stretches: Iterable[Stretch]) -> list[Piece]:
         for s in stretches
         if s.end > it.begin and s.begin < it.end
     ]
-    return _thinned(inside, MOST_PIECES) if inside else []
+    return _thin(inside, MOST_PIECES) if inside else []
 
 
 def where(path: MessagePath, picture: Diagram, link: Link) -> str:
@@ -296,9 +296,9 @@ def scene(path: MessagePath, direction: int = 0, *, title: str = "", wire: str =
     """The animation of a direction as plain JSON values: boxes, lines, hosts, tokens, lanes of processes, the strip of the chain."""
     it = path.directions[direction]
     picture = diagram(path, path.of(direction), wire)
-    moving, note = _sampled(tokens(path, direction, picture), MOST_TOKENS)
+    moving, note = _sample_tokens(tokens(path, direction, picture), MOST_TOKENS)
     speaker = Speaker(path)
-    strip = _thinned(
+    strip = _thin(
         [(k.begin - it.begin, k.end - it.begin, k.stage, where(path, picture, k), speaker.of(k)) for k in it.chain], MOST_PIECES
     )
     texts = list(dict.fromkeys(p[4] for p in strip))

@@ -17,7 +17,7 @@ from retrompi.papers.paper import Paper, all_papers
 from retrompi.papers.systems import system_of, systems
 from retrompi.papers.verdicts import Summary, Verdict, judge, summary
 
-__all__ = ["GROUPS", "KINDS", "VERDICTS", "Choice", "Place", "Statement", "chosen", "counts", "matrix", "read", "statements"]
+__all__ = ["GROUPS", "KINDS", "VERDICTS", "Choice", "Place", "Statement", "counts", "matrix", "read", "select_statements", "statements"]
 
 VERDICTS = {"pass": lazy("pass"), "fail": lazy("fail"), "unjudged": lazy("not judged")}
 GROUPS = {"calibrate": lazy("fitted"), "validate": lazy("held out"), "exclude": lazy("excluded"), "context": lazy("context")}
@@ -150,7 +150,7 @@ def _blank() -> Mapping[str, Verdict]:
     return {v.id: v for v in judge(load(), [], {})}
 
 
-def _judged(claim: Claim, row: Mapping[str, Any]) -> Verdict:
+def _verdict_of(claim: Claim, row: Mapping[str, Any]) -> Verdict:
     note = str(row["note"] or "")
     if claim.note:  # a stored note ends with the reference's note, which is shown separately here
         note = note.removesuffix(f"{_REFERENCE}{claim.note}").removesuffix("; ")
@@ -186,11 +186,11 @@ def statements(
         if row is not None:
             batch = made.get(int(row["batch_id"])) if row.get("batch_id") is not None else None
             when, code = (_day(batch["created"]), str(batch["code_version"])) if batch else ("", "")
-            out.append(replace(blank, verdict=_judged(claim, row), when=when, code=code))
+            out.append(replace(blank, verdict=_verdict_of(claim, row), when=when, code=code))
         elif early is not None:
             by = judged.shipped_verdicts()
             out.append(
-                replace(blank, verdict=_judged(claim, early.row), when=by.judged, code=by.code, in_advance=True, changed=early.changed)
+                replace(blank, verdict=_verdict_of(claim, early.row), when=by.judged, code=by.code, in_advance=True, changed=early.changed)
             )
         else:
             note = NOT_YET if how and claim.use != "exclude" else blank.verdict.note
@@ -205,7 +205,7 @@ def read(store: Any = None) -> list[Statement]:
     return statements(store.verdicts(), store.verdict_batches(), judged.in_advance())
 
 
-def chosen(all_of_them: Sequence[Statement], want: Choice) -> list[Statement]:
+def select_statements(all_of_them: Sequence[Statement], want: Choice) -> list[Statement]:
     """The statements that match every filter. Raises UsageError for a filter with an unknown value."""
     from retrompi.base.errors import nearest
 

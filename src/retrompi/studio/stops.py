@@ -28,7 +28,7 @@ MOMENT_S = 0.3
 _PATIENCE_S = 10.0
 _SLOT = "whatif-stops"
 _MOST_B = 1 << 16
-_wanted = inputs.mapping(model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.named, name=inputs.text(),
+_wanted = inputs.mapping(model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.texts_by_name, name=inputs.text(),
                          texts=inputs.texts())  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def simulate(report: Report, places: runs.Places, model: str, platform: str, mod
 
     found: dict[str, Any] = {}
     until = time.monotonic() + MOMENT_S
-    with runs.opened(places) as stores:
+    with runs.open_stores(places) as stores:
         for i, (text, sets) in enumerate(wanted.items()):
             if found and time.monotonic() > until:
                 break

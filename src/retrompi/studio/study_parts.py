@@ -14,10 +14,10 @@ from retrompi.render.figures import name_of
 from retrompi.render.html import config, ranges
 from retrompi.studies.table import Table
 from retrompi.studio.parts import english
-from retrompi.studio.pieces import Part, Value, counted, facts, table
+from retrompi.studio.pieces import Part, Value, count_boxes, facts, table
 from retrompi.studio.studying import Listed, Shown
 
-__all__ = ["listing", "shown", "unrun"]
+__all__ = ["listing", "result_parts", "unrun"]
 
 _MOST_ROWS = 240
 _HEAD = (lazy("study"), lazy("points"), lazy("axes"), lazy("made"))
@@ -88,7 +88,7 @@ def _provenance(found: Shown) -> list[Part]:
     return out
 
 
-def shown(found: Shown) -> list[Part]:
+def result_parts(found: Shown) -> list[Part]:
     """A stored study: counts, warnings, figures, tables, failures, definition, provenance."""
     d = found.study["definition"]
     missing = _(", {points} not").format(points=found.points - found.completed) if found.completed < found.points else ""
@@ -101,7 +101,7 @@ def shown(found: Shown) -> list[Part]:
         html.Figure(
             [
                 html.Figcaption(f.layout.title.text or ""),
-                dcc.Graph(figure=_untitled(f), id={"type": "studies-figure", "name": name}, config=config(), className="plot"),
+                dcc.Graph(figure=_without_title(f), id={"type": "studies-figure", "name": name}, config=config(), className="plot"),
             ]
         )
         for name, f in found.figures.items()
@@ -111,7 +111,7 @@ def shown(found: Shown) -> list[Part]:
     return [
         html.H2(str(d.get("title") or found.study["name"]), lang="en"),
         *(html.P(str(d[k]), className="lead" if k == "question" else None, lang="en") for k in ("question", "summary") if d.get(k)),
-        counted(boxes),
+        count_boxes(boxes),
         *([html.Div([html.P(_("Outside the calibrated range:")), html.Ul(warned)], className="caution")] if warned else []),
         *(
             [html.P(_("Without effect on {metric}: {idle}.").format(metric=found.metric, idle=", ".join(found.idle)), className="caution")]
@@ -138,7 +138,7 @@ def _runs(number: int) -> str:
     return ngettext("{n} run", "{n} runs", number).format(n=number)
 
 
-def _untitled(figure: Any) -> Any:
+def _without_title(figure: Any) -> Any:
     """The figure without its title, which is placed above it, where it wraps on a phone."""
     figure.update_layout(title=None, margin_t=30)
     return figure

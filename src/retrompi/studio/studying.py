@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from retrompi.studies.table import Table
     from retrompi.studies.view import Failure
 
-__all__ = ["MOST_POINTS", "Listed", "Shown", "asked", "found", "listed", "run", "shown"]
+__all__ = ["MOST_POINTS", "Listed", "Shown", "find_study", "list_studies", "run", "show_study", "study_of_form"]
 
 MOST_POINTS = 240
 """The most points of a study run by the studio; larger ones are run on the command line and shown here when they are done."""
@@ -63,7 +63,7 @@ class Listed:
         return _("{done}{every} points{bad}").format(done=self.done, every=every, bad=bad)
 
 
-def listed(store: Store | None) -> list[Listed]:
+def list_studies(store: Store | None) -> list[Listed]:
     """The stored studies, newest first, then the predefined ones that were not run; without a store only those."""
     from retrompi.studies import design
     from retrompi.studies.design import count, from_definition
@@ -103,7 +103,7 @@ def listed(store: Store | None) -> list[Listed]:
     return out
 
 
-def found(store: Store, which: str) -> Study:
+def find_study(store: Store, which: str) -> Study:
     """A predefined study by name or a stored one by number, rebuilt from its definition. Raises UsageError when there is none."""
     from retrompi.studies import design
     from retrompi.studies.design import from_definition
@@ -113,7 +113,7 @@ def found(store: Store, which: str) -> Study:
     return from_definition(store.study(which)["definition"])
 
 
-def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> Study:
+def study_of_form(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> Study:
     """The study described by a form: a predefined scenario and (key, values) to vary, checked before anything runs.
 
     Raises UsageError in one line for an invalid study, one with more than `MOST_POINTS` points, or one that would open a file.
@@ -192,7 +192,7 @@ class Shown:
     """Figure -> its kind of `retrompi.render.sweep_figures.KINDS`."""
 
 
-def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> Shown:
+def show_study(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> Shown:
     """A stored study by number or name, by the code of ``retrompi study show``. Raises UsageError in one line when it cannot be shown."""
     from retrompi.render.study_page import figures
     from retrompi.render.sweep_figures import choose

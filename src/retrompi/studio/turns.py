@@ -43,13 +43,13 @@ class Share:
     since: float = 0.0
     """When it was begun, continued or paused last."""
 
-    def used(self, now: float) -> float:
+    def running_time(self, now: float) -> float:
         """Running time of its process, without pauses."""
         return self.before_s + (now - self.since if self.alive and not self.paused else 0.0)
 
     def long(self, now: float) -> bool:
         """Whether its first seconds are over."""
-        return self.alive and (self.again or self.used(now) >= FIRST_S)
+        return self.alive and (self.again or self.running_time(now) >= FIRST_S)
 
 
 @dataclass
@@ -139,26 +139,26 @@ class Turns:
         for client in clients if len(clients) > 1 else ():
             theirs = [s for s in long if s.client == client]
             if 2 * len(theirs) > len(long):
-                return max(theirs, key=lambda s: s.used(now))
-        grown = [s for s in long if s.used(now) >= GRACE_S]
-        return min(grown, key=lambda s: s.used(now)) if grown else max(long, key=lambda s: s.used(now))
+                return max(theirs, key=lambda s: s.running_time(now))
+        grown = [s for s in long if s.running_time(now) >= GRACE_S]
+        return min(grown, key=lambda s: s.running_time(now)) if grown else max(long, key=lambda s: s.running_time(now))
 
     def _share(self, plan: Plan, long: Sequence[Share], held: set[int], now: float) -> None:
         """The long jobs that run: by the least time, then within their turn; the last place goes to those that have paused longest, so that
         a stream of shorter ones holds nobody up for ever."""
 
-        def waited(s: Share) -> tuple[bool, float, int]:
+        def sort_key(s: Share) -> tuple[bool, float, int]:
             within = not s.paused and now - s.since < TURN_S
             return not within, s.since if s.paused else now, s.number
 
         def rank(s: Share) -> tuple[float, tuple[bool, float, int]]:
-            return min(s.used(now), EVEN_S) // TURN_S, waited(s)
+            return min(s.running_time(now), EVEN_S) // TURN_S, sort_key(s)
 
         # However many cannot be paused now, one of the others runs: in a class they come without end.
         places = max(self.long - sum(not s.paused and id(s) in held for s in long), 1)
         chosen = sorted((s for s in long if s.paused or id(s) not in held), key=rank)
         by_time = chosen[: max(places - 1, min(places, 1))]
-        rest = sorted(chosen[len(by_time) :], key=waited)
+        rest = sorted(chosen[len(by_time) :], key=sort_key)
         chosen = [*by_time, *rest[: places - len(by_time)]]
         plan.resume += [s for s in chosen if s.paused]
         plan.pause += [s for s in long if not s.paused and id(s) not in held and s not in chosen]

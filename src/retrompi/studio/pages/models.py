@@ -91,7 +91,7 @@ def _rest(card: dict[str, Any], platform: str) -> list[Part]:
         *card_parts.fit(card["fit"]),
         *card_parts.posterior(card["posterior"]),
         html.H2(_("Statements that judge it"), id="judged"),
-        *card_parts.judged(card["judged"]),
+        *card_parts.verdict_parts(card["judged"]),
         *card_parts.transfer(card["transfer"]),
     ]
 
@@ -137,7 +137,7 @@ def register(app: Dash, resources: Resources) -> None:
         Output("models-numbers", "children"),
         Input("models-model", "value"), Input("models-source", "value"), Input("models-text", "value"), prevent_initial_call=True,
     )  # fmt: skip
-    def filtered(model: str, source: str | None, words: str | None) -> Any:
+    def filter_table(model: str, source: str | None, words: str | None) -> Any:
         if model not in registry.model_names():
             return no_update
         return _table(_dossier(model, resources), str(source or ""), str(words or "")[:80])
