@@ -22,7 +22,7 @@ from typing import Any
 from retrompi.store import open_store
 from retrompi.studies import design
 from retrompi.studies.run import run_study
-from retrompi.studies.worker_pool import Pool
+from retrompi.studies.worker_pool import WorkerPool
 
 ONE_BYTE = {"trace.sizes": "1B", "trace.reps": "1"}
 READ = (
@@ -49,7 +49,7 @@ def measure(store: Path, runs: int, jobs: int, vary: str) -> dict[str, Any]:
         if done % 50_000 == 0:
             print(f"{done:>9} of {total}, {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
 
-    told = run_study(open_store(store), study, executor=Pool(jobs), limit=max(runs, design.LIMIT), report=report)
+    told = run_study(open_store(store), study, executor=WorkerPool(jobs), limit=max(runs, design.LIMIT), report=report)
     took = time.perf_counter() - began
     return {
         "runs": told.points, "simulated": told.simulated, "errors": told.errors, "jobs": jobs, "seconds": took,

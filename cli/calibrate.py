@@ -9,7 +9,7 @@ import click
 
 from retrompi.cli.bundle import option, options
 from retrompi.cli.check_posterior import check
-from retrompi.cli.options import Drawn, OnPlatform, StoreOutput, complete_model, progress
+from retrompi.cli.options import OnPlatform, SeedOption, StoreOutput, complete_model, progress
 from retrompi.cli.output import Column, as_text, print_table, say
 from retrompi.cli.this_machine import ThisMachine
 from retrompi.cli.this_machine import calibrate as calibrate_here
@@ -62,7 +62,7 @@ PAPER_KEYS = ("fit", "parameter", "value", "low", "high", "note", "evidence", "w
 
 
 @dataclass(frozen=True)
-class CalibrateOptions(OnPlatform, Drawn):
+class CalibrateOptions(OnPlatform, SeedOption):
     """Options of ``retrompi calibrate``."""
 
     evaluations: int | None = option("Approximate number of candidates to try (default: the optimiser's).", type=click.IntRange(1))

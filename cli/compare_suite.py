@@ -14,7 +14,7 @@ from retrompi.cli.output import Column, print_csv, print_json, print_table, say,
 if TYPE_CHECKING:
     from retrompi.cli.compare_options import CompareOptions
     from retrompi.cli.options import RunOutput
-    from retrompi.measure.compare.suite import Judged
+    from retrompi.measure.compare.suite import CaseResult
 
 
 def _percent(value: Any) -> str:
@@ -83,5 +83,5 @@ def run_suite(ctx: click.Context, given: CompareOptions, bounds: Mapping[str, fl
         ctx.exit(1)
 
 
-def _good(done: Sequence[Judged]) -> bool:
+def _good(done: Sequence[CaseResult]) -> bool:
     return all(j.comparison.completed and (j.verdict is None or j.verdict.passed) for j in done)

@@ -17,7 +17,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.options import Stored, ends_in, open_browser
+from retrompi.cli.options import StoreOption, ends_in, open_browser
 from retrompi.cli.output import Column, Output, note, say
 from retrompi.cli.studio import PORT
 
@@ -134,7 +134,7 @@ def new(name: str, given: NewOptions, output: Output) -> None:
 
 
 @dataclass(frozen=True)
-class AddOptions(OfCourse):
+class CourseAddOptions(OfCourse):
     """Options of ``retrompi course add``."""
 
     students: Path | None = option(
@@ -145,8 +145,8 @@ class AddOptions(OfCourse):
 
 @command.command("add")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@options(given=AddOptions, output=Output)
-def add(ids: tuple[str, ...], given: AddOptions, output: Output) -> None:
+@options(given=CourseAddOptions, output=Output)
+def add(ids: tuple[str, ...], given: CourseAddOptions, output: Output) -> None:
     """Add members by ID or from a class list, and print their links.
 
     Who is a member already is left as is.
@@ -260,7 +260,7 @@ def labs(lab: str | None, given: LabsOptions, output: Output) -> None:
 
 
 @dataclass(frozen=True)
-class ServeOptions(Stored):
+class ServeOptions(StoreOption):
     """Options of ``retrompi course serve``."""
 
     database: str | None = option("Database of the course: a file, or the URL of a PostgreSQL database (default: $RETROMPI_COURSE, then "

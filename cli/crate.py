@@ -18,7 +18,7 @@ from retrompi.cli.options import StoreOutput, Uncertain, Workers, ends_in, progr
 from retrompi.cli.output import Column, Output, as_text, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from retrompi.crate.record import Made
+    from retrompi.crate.record import CrateRecord
     from retrompi.store import Store
 
 LICENSE = "https://spdx.org/licenses/LGPL-2.1-or-later"
@@ -139,7 +139,7 @@ def _circumstances(given: WriteOptions) -> Any:
     return Circumstances(" ".join(agent.split()), given.license, address, house[1], house[2] or "")
 
 
-def _make_record(what: str, store: Store, given: WriteOptions, output: WriteOutput) -> tuple[Made, list[int]]:
+def _make_record(what: str, store: Store, given: WriteOptions, output: WriteOutput) -> tuple[CrateRecord, list[int]]:
     """The record of a paper, replayed, or of a stored study; and the ids of its runs."""
     from retrompi.base.errors import nearest
     from retrompi.base.files import is_dir

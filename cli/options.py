@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from retrompi.studies.uncertainty import Spec
 
 __all__ = [
-    "Asked",
-    "Bounds",
+    "BoundsOptions",
     "Carried",
-    "Drawn",
     "Effort",
     "Fictions",
     "Fidelity",
-    "Network",
+    "NetworkOptions",
     "OfModel",
     "OnPlatform",
     "Overlaid",
     "Overrides",
     "Placed",
     "Placing",
+    "RunInputs",
     "RunOutput",
+    "SeedOption",
     "Seeded",
+    "StoreOption",
     "StoreOutput",
-    "Stored",
     "Uncertain",
     "UndefinedSource",
     "Workers",
@@ -271,7 +271,7 @@ class OnPlatform:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SeedOption:
     """The seed of random numbers."""
 
     seed: int = question_option("seed")
@@ -285,7 +285,7 @@ class Fidelity:
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkOptions:
     """Cross traffic and failures of the network."""
 
     traffic: tuple[str, ...] = question_option("traffic")
@@ -353,7 +353,7 @@ class Placed(Placing, Overrides, OnPlatform):
 
 
 @dataclass(frozen=True)
-class Seeded(Drawn, Placed):
+class Seeded(SeedOption, Placed):
     """A placement and a seed."""
 
 
@@ -380,7 +380,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Bounds(Effort):
+class BoundsOptions(Effort):
     """How long a job may run, and what its simulation may take."""
 
     time_limit: str | None = question_option("time_limit")
@@ -400,7 +400,7 @@ def _quantity(key: str, text: str | None) -> float | None:
 
 
 @dataclass(frozen=True)
-class Asked(Bounds, Fidelity, Seeded, OfModel):
+class RunInputs(BoundsOptions, Fidelity, Seeded, OfModel):
     """Inputs of a run: model, platform, mode, overrides, seed, level of detail, bounds."""
 
     def question(self, workload: Workload, **more: Any) -> Question:
@@ -479,7 +479,7 @@ def new_path(path: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoreOption:
     """The store."""
 
     store: str | None = option("Store of runs (default: $RETROMPI_STORE, then your data folder).", metavar="PATH|URL")
@@ -497,7 +497,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class StoreOutput(Stored, Output):
+class StoreOutput(StoreOption, Output):
     """The output's format, and the store."""
 
 

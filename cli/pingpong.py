@@ -13,9 +13,9 @@ from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import drawing, interval_column, note_draws, note_worth
 from retrompi.cli.options import (
-    Asked,
-    Network,
+    NetworkOptions,
     Overlaid,
+    RunInputs,
     RunOutput,
     Uncertain,
     output_option,
@@ -73,7 +73,7 @@ def emit_curve(
 
 
 @dataclass(frozen=True)
-class PingpongOptions(Uncertain, Overlaid, Network, Asked):
+class PingpongOptions(Uncertain, Overlaid, NetworkOptions, RunInputs):
     """Options of ``retrompi pingpong``."""
 
     sizes: str | None = sizes_option(", e.g. 0,1,1024 or 1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).")

@@ -14,8 +14,8 @@ from retrompi.base.units import format_bytes, format_span, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import drawing, interval_column, note_draws, note_worth, percent
 from retrompi.cli.options import (
-    Asked,
-    Network,
+    NetworkOptions,
+    RunInputs,
     RunOutput,
     Uncertain,
     UndefinedSource,
@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class ReplayOptions(Uncertain, TimelineOptions, UndefinedSource, Network, Asked):
+class ReplayOptions(Uncertain, TimelineOptions, UndefinedSource, NetworkOptions, RunInputs):
     """Options of ``retrompi replay``."""
 
     ranks: int | None = ranks_option(" (default: as in the trace)")

@@ -11,7 +11,7 @@ import click
 
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import debug_option, options
-from retrompi.cli.options import Bounds, Network, RunOutput, complete_scenario
+from retrompi.cli.options import BoundsOptions, NetworkOptions, RunOutput, complete_scenario
 from retrompi.cli.output import Column, Output, note, note_run, note_warnings, print_table, say
 from retrompi.sim import diagnosis
 from retrompi.spec.outcome import Outcome
@@ -124,7 +124,7 @@ def show_scenario(scenario: str, output: Output) -> None:
 
 
 @dataclass(frozen=True)
-class RunScenarioOptions(Bounds, Network):
+class RunScenarioOptions(BoundsOptions, NetworkOptions):
     """Options of ``retrompi scenarios run_scenario``."""
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.design import Study
     from retrompi.studies.run import StudyRun
-    from retrompi.studies.stored_study import Stored
+    from retrompi.studies.stored_study import StoredStudy
     from retrompi.studies.uncertainty import Spec
     from retrompi.studies.view import View
 
@@ -169,7 +169,7 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     return told
 
 
-def _view(found: Stored, spec: Spec | None, metric: str | None = None) -> View:
+def _view(found: StoredStudy, spec: Spec | None, metric: str | None = None) -> View:
     from retrompi.studies.uncertainty import LEVEL
 
     return found.view(metric, LEVEL if spec is None else spec.level)

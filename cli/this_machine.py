@@ -13,7 +13,7 @@ from retrompi.cli.options import progress
 from retrompi.cli.output import Column, Output, as_text, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from retrompi.measure.this_machine.recording import Recording
+    from retrompi.measure.this_machine.recording import MachineRecording
 
 __all__ = ["ThisMachine", "calibrate"]
 
@@ -71,7 +71,7 @@ LEVELS = (
 )
 
 
-def _recording(wanted: ThisMachine) -> Recording:
+def _recording(wanted: ThisMachine) -> MachineRecording:
     """The data to fit, from a file or measured now."""
     from retrompi.base.errors import UsageError
     from retrompi.measure.this_machine import recording
@@ -88,7 +88,7 @@ def _recording(wanted: ThisMachine) -> Recording:
     if not wanted.internode and (wanted.rate or wanted.delay):
         given = "--link-rate" if wanted.rate else "--link-delay"
         raise UsageError(f"{given} describes the link between two hosts: add --internode", code="unused-option")
-    link = internode.Link.parse(wanted.rate, wanted.delay) if wanted.internode else None
+    link = internode.LinkEstimate.parse(wanted.rate, wanted.delay) if wanted.internode else None
     if link is not None:
         internode.check()
     try:

@@ -15,7 +15,7 @@ from retrompi.cli.bundle import option, options
 from retrompi.cli.options import StoreOutput
 from retrompi.cli.output import Column, time_column
 from retrompi.sim import diagnosis
-from retrompi.sim.timeline import LIMIT, PS, Request, Timeline
+from retrompi.sim.timeline import LIMIT, PS, Timeline, TimelineRequest
 from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Wanted:
     """The timeline requested with ``--timeline``: the files, and the part of the run."""
 
     files: tuple[Path, ...]
-    request: Request
+    request: TimelineRequest
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class TimelineOptions:
             return None
         from retrompi.convert.timelines import check
 
-        return Wanted(tuple(check(f) for f in self.files), Request(self.timeline_limit, *_window(self.timeline_window)))
+        return Wanted(tuple(check(f) for f in self.files), TimelineRequest(self.timeline_limit, *_window(self.timeline_window)))
 
 
 def _window(text: str | None) -> tuple[float, float]:
@@ -128,7 +128,7 @@ def command(run_id: int, files: tuple[str, ...], versus: int | None, output: Sto
         return
     if paths:
         run = kept.run(run_id)
-        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == Outcome.COMPLETED else diagnosis.of_run(run))
+        write_timeline(timeline, Wanted(paths, TimelineRequest()), [] if run["outcome"] == Outcome.COMPLETED else diagnosis.of_run(run))
         return
     whole = max(timeline.end, 1)
     rows = [

@@ -19,7 +19,7 @@ from retrompi.cli.output import Column, note_warnings, print_csv, print_json, pr
 
 if TYPE_CHECKING:
     from retrompi.api.tornado import Tornado
-    from retrompi.studies.information import Item
+    from retrompi.studies.information import KnownQuantity
     from retrompi.studies.metrics import Metric
     from retrompi.studies.scenario import Scenario
     from retrompi.studies.tornado import Bar, OneAtATime, Sobol
@@ -166,11 +166,11 @@ def _print_information(found: Worth, metric: Metric, base: Scenario, drawn: Ense
     say(f"\n{count_line((runs, runs - drawn.found))}")
 
 
-def _share_of(i: Item) -> str:
+def _share_of(i: KnownQuantity) -> str:
     return f"{i.share:.0%} ± {i.error:.0%}"
 
 
-def _rank(i: Item) -> str:
+def _rank(i: KnownQuantity) -> str:
     low, high = i.ranks
     return "" if not low else str(low) if low == high else f"{low}-{high}"
 

@@ -17,7 +17,7 @@ from retrompi.cli.output import Column, note_warnings, print_csv, print_json, pr
 
 if TYPE_CHECKING:
     from retrompi.sim.cautions import Caution
-    from retrompi.sim.critical_path import CriticalPath, Difference, Slack
+    from retrompi.sim.critical_path import CriticalPath, Slack, StageDifference
     from retrompi.sim.result import Result
     from retrompi.spec.question import Question
     from retrompi.studies.scenario import Scenario
@@ -119,12 +119,12 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     if two:
         _two(base.name, [" ".join(of) or "unchanged" for of in (given.a, given.b)], paths, given, found)
     else:
-        run = Shown(base.name, base.model, base.platform, tuple(found))
+        run = ShownRun(base.name, base.model, base.platform, tuple(found))
         _one(run, paths[0], given, _sensitivities(base, paths[0], given), shares)
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownRun:
     """What is shown of a run beside its path."""
 
     name: str
@@ -159,7 +159,7 @@ def _explain_stored(ctx: click.Context, numbers: Sequence[str], given: WhyOption
                 f"simulate it again (--fresh)", code="not-the-same",
             )  # fmt: skip
     if len(ids) == 1:
-        _one(Shown(f"run {ids[0]}", asked[0].model, asked[0].platform, tuple(found)), paths[0], given, [], [])
+        _one(ShownRun(f"run {ids[0]}", asked[0].model, asked[0].platform, tuple(found)), paths[0], given, [], [])
     elif ids[0] == ids[1]:
         raise UsageError("A and B are the same run", code="conflicting-options")
     else:
@@ -196,7 +196,7 @@ def slack_rows(slacks: Sequence[Slack]) -> list[dict[str, Any]]:
     ]
 
 
-def rows_of_two(parts: Sequence[Difference]) -> list[dict[str, Any]]:
+def rows_of_two(parts: Sequence[StageDifference]) -> list[dict[str, Any]]:
     """The parts of a difference, the largest first."""
     return [
         {"stage": d.stage, "a_ps": d.a, "b_ps": d.b, "ps": d.ps, "seconds": d.ps * PS, "a_pieces": d.pieces_a, "b_pieces": d.pieces_b}
@@ -267,7 +267,7 @@ def _print_slacks(slacks: Sequence[Slack]) -> None:
         say(f"… and {len(beside) - NEAREST} more (--json has all)")
 
 
-def _one(run: Shown, path: CriticalPath, given: WhyOptions, slopes: Sequence[Sensitivity], shares: Sequence[float]) -> None:
+def _one(run: ShownRun, path: CriticalPath, given: WhyOptions, slopes: Sequence[Sensitivity], shares: Sequence[float]) -> None:
     from retrompi.sim.cautions import mark
 
     rows, slacks = rows_of(path), path.slacks()

@@ -226,7 +226,7 @@ def klass(students: int, seed: int, bench: Bench, name: str = "1", each: int = 4
     return made, planted
 
 
-def measured(made: list[Facts], planted: dict[tuple[int, int], str]) -> tuple[list[alike.Pair], dict[str, list[int]]]:
+def measured(made: list[Facts], planted: dict[tuple[int, int], str]) -> tuple[list[alike.SimilarPair], dict[str, list[int]]]:
     """(pairs reported of two who did not copy, kind of copy -> [found, planted])."""
     found = {frozenset((p.one, p.other)): p for p in alike.pairs(made)}
     told: dict[str, list[int]] = {}

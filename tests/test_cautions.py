@@ -17,7 +17,7 @@ from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
-from retrompi.studies.interval_reasons import Reading, fewest, reasons, unresolved_level
+from retrompi.studies.interval_reasons import DrawnReading, fewest, reasons, unresolved_level
 from retrompi.studies.uncertainty import Spec, ensemble
 from retrompi.studio import lab_commands, lab_page, performance
 from retrompi.studio.runs import curves
@@ -248,12 +248,12 @@ def test_a_far_end_says_what_its_draws_have_that_the_others_have_not(store_path:
     (drawn,) = ensemble(open_store(store_path), [asked], Spec(0.9, 20))
     values = [1.0] * 17 + [9.0, 10.0, 11.0]
     runs = [{**run, "facts": {**run["facts"], "retransmissions": 12 if v > 5 else 0}} for run, v in zip(drawn.runs, values, strict=True)]
-    (odd,) = reasons(replace(drawn, runs=runs), [Reading("time", 1.0, values)])
+    (odd,) = reasons(replace(drawn, runs=runs), [DrawnReading("time", 1.0, values)])
     assert odd.code == "far-end"
     assert "10.1 times the median, by 3 of 20 draws: 12 packets sent again on average, in the others 0" in odd.text
-    (odd,) = reasons(drawn, [Reading("time", 1.0, values)])
+    (odd,) = reasons(drawn, [DrawnReading("time", 1.0, values)])
     assert "neither a counter nor a single parameter" in odd.text or "with " in odd.text
-    assert reasons(drawn, [Reading("time", 1.0, [0.5, 1.5] * 10)]) == []
+    assert reasons(drawn, [DrawnReading("time", 1.0, [0.5, 1.5] * 10)]) == []
 
 
 def test_where_a_faster_link_is_slower_it_is_the_quantum() -> None:

@@ -20,7 +20,7 @@ from retrompi.studies.certainty import Ahead, ahead, distances, merge_crossings,
 from retrompi.studies.information import FEWEST, information
 from retrompi.studies.reading import NoNumber, Reading
 from retrompi.studies.scale import Scale
-from retrompi.studies.tolerance import Tolerance, Way, tolerance
+from retrompi.studies.tolerance import SearchRange, Tolerance, tolerance
 from retrompi.studies.uncertainty import Spec, ensemble
 from retrompi.studies.worth import deciding, worth_lines
 
@@ -122,7 +122,7 @@ def test_an_error_of_the_evaluation_ends_every_search() -> None:
 
 def test_a_tolerance_over_draws_counts_those_that_never_get_there() -> None:
     slopes = [1.0, 2.0, 4.0, 1e-9]
-    way = Way(Scale("x", "1", ""), 1.0, 1.0, 1000.0)
+    way = SearchRange(Scale("x", "1", ""), 1.0, 1.0, 1000.0)
 
     def search(slope: float):
         def one(ask) -> Tolerance:

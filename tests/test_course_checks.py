@@ -25,9 +25,9 @@ from retrompi.classroom.roll import Entry
 from retrompi.classroom.schema import AskedCheck, Base, Check
 from retrompi.classroom.serve import ClassServer
 from retrompi.classroom.shelf import DatabaseShelf
-from retrompi.labs.grade import Grading, Result
+from retrompi.labs.grade import Grading, TaskResult
 from retrompi.labs.lab import lab
-from retrompi.labs.work import Asked, answer, change, put, seal
+from retrompi.labs.work import CheckRequest, answer, change, put, seal
 from retrompi.studio import lab_jobs, lab_page
 
 ONE = lab("1")
@@ -46,7 +46,7 @@ def shelf(db: Database, student: str = "ann") -> DatabaseShelf:
     return DatabaseShelf(db, members.person(members.find(db, student)))
 
 
-def ask(db: Database, student: str = "ann", **answers: str) -> Asked:
+def ask(db: Database, student: str = "ann", **answers: str) -> CheckRequest:
     """A check is asked for, as the page does it."""
     mine = shelf(db, student)
     return mine.ask(change(mine, ONE, lambda w: seal(answer(w, ONE, answers), ONE)))
@@ -54,8 +54,8 @@ def ask(db: Database, student: str = "ann", **answers: str) -> Asked:
 
 def said(number: int, points: float = 3.0, student: str = "ann") -> Grading:
     """What a check said, made up."""
-    results = (Result("startup", "number", "right", points, 4.0, given="190 us"), Result("p-half", "prediction", "sealed", 1.0, 1.0,
-               compared="4 KiB predicted, 8 KiB found"), Result("explain", "text", "open", 0.0, 2.0, open=2.0))  # fmt: skip
+    results = (TaskResult("startup", "number", "right", points, 4.0, given="190 us"), TaskResult("p-half", "prediction", "sealed", 1.0, 1.0,
+               compared="4 KiB predicted, 8 KiB found"), TaskResult("explain", "text", "open", 0.0, 2.0, open=2.0))  # fmt: skip
     return Grading(ONE.name, student, results, checks=number)
 
 
@@ -231,7 +231,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Checks that are graded (made up) once the returned function is called."""
     gate, true = tmp_path / "gate", lab_jobs.check
 
-    def check(one: Asked, mine: Any, work: Any, *more: Any) -> Any:
+    def check(one: CheckRequest, mine: Any, work: Any, *more: Any) -> Any:
         title, _function, _args, then = true(one, mine, work, *more)
         row = said(one.number, student=work.state.student).row()
         return title, studio_work.wait_for, (str(gate), {"grading": row, "known": {"expected": {}, "mistakes": {}}}), then
@@ -394,8 +394,8 @@ def test_a_mark_stands_at_the_work_once_it_is_shown(db: Database) -> None:
     mine.keep_check(ask(db), said(1))
     shelf(db, "bo").keep_check(ask(db, "bo"), said(1, student="bo"))
     explain = ONE.task("explain")
-    given = {c.name: marks.Given(c.points / 2, f"about {c.name}") for c in marks.criteria(explain)}
-    given[marks.WHOLE] = marks.Given(None, "good")
+    given = {c.name: marks.GivenMark(c.points / 2, f"about {c.name}") for c in marks.criteria(explain)}
+    given[marks.WHOLE] = marks.GivenMark(None, "good")
     marks.give(db, ONE, explain, ann, given, None)
     assert (mine.last(ONE.name).row["points"], mine.last(ONE.name).row["open"]) == (4.0, 2.0)
     marks.release(db, ONE.name, True)

@@ -56,7 +56,7 @@ SPEC = Spec(draws=3)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Files, record.Made]]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Files, record.CrateRecord]]:
     """The crates of a paper and of a study, with the records that they were made of."""
     folder = tmp_path_factory.mktemp("crates")
     store = open_store(folder / "store.db")

@@ -24,9 +24,9 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.measure.curves import read
 from retrompi.measure.fit import (
     FittedModel,
+    IdealPlatform,
     ModelFiles,
     Parts,
-    PlatformFile,
     check_name,
     default_folder,
     fit,
@@ -34,9 +34,9 @@ from retrompi.measure.fit import (
     sizes_seen,
 )  # fmt: skip
 from retrompi.measure.fit.make import fitted_curve, held_out, make, name_from
-from retrompi.measure.fit.segments import Fit
+from retrompi.measure.fit.segments import SegmentFit
 from retrompi.sim import simulate
-from retrompi.sim.sampling import Point, Sample
+from retrompi.sim.sampling import Sample, SamplePoint
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
@@ -58,7 +58,7 @@ def written(name: str = "mine", kinds: Sequence[str] = ("same", "remote"), folde
         platform=f"{name}-room", source="fit: made for a test", fits=fits, seen=dict.fromkeys(kinds, BRACKETED),
         eager=dict.fromkeys(kinds, (65537.0, "fit: known", 65537.0, 65537.0)), **more,  # type: ignore[arg-type]
     ).write(folder or default_folder(name))  # fmt: skip
-    PlatformFile(name=f"{name}-room", title="A room", summary="for a test", years="2026",
+    IdealPlatform(name=f"{name}-room", title="A room", summary="for a test", years="2026",
                known={"cores": ("2", "assumed: for tests")}).write(paths.user_platforms_dir() / f"{name}-room.toml")  # fmt: skip
     return place
 
@@ -133,7 +133,7 @@ def test_an_override_of_the_eager_limit_changes_when_a_message_waits() -> None:
 
 
 def test_curves_of_pinned_ranks_are_chosen_by_what_they_share() -> None:
-    point = Point(0, 1, 1, 1, 0, 0, 0)
+    point = SamplePoint(0, 1, 1, 1, 0, 0, 0)
     samples: dict[str, Sample] = {}
     for n, kind in enumerate(("same", "same-cache", "same-bus", "same-apart"), 2):
         both = (replace(point, transit=n), replace(point, size=10, transit=n))
@@ -424,5 +424,5 @@ def test_small_things() -> None:
     assert held_out([1, 2, 3, 4, 5, 6]) == ([1, 3, 5, 6], [2, 4])
     assert name_from("/x/OSU latency (2).txt") == "osu-latency-2"
     assert name_from("12.csv") == "curve-12"
-    found: Fit = fit(POWERS, times(KNOWN[:1], POWERS))
+    found: SegmentFit = fit(POWERS, times(KNOWN[:1], POWERS))
     assert found.segment(-1) is found.segments[0]

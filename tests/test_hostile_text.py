@@ -191,7 +191,7 @@ def test_a_study_s_export_holds_no_formula(tmp_path: Path) -> None:
     found = ran(text, tmp_path, open_store(tmp_path / "x.db"))
     rows = [dict(r) for r in found.rows]
     rows[0] |= {"outcome": "error", "reason": FORMULAS[0], "model": FORMULAS[1]}
-    hostile = stored_study.Stored({**found.study, "name": FORMULAS[0]}, rows, found.runs, found.curves, found.ranks)
+    hostile = stored_study.StoredStudy({**found.study, "name": FORMULAS[0]}, rows, found.runs, found.curves, found.ranks)
     written = io.StringIO()
     export.print_to(written, hostile, "csv")
     for cell in (c for row in csv.reader(io.StringIO(written.getvalue())) for c in row):

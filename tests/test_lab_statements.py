@@ -116,7 +116,7 @@ def test_a_mistake_that_leads_below_zero_is_named(store: Any, monkeypatch: pytes
     monkeypatch.setattr(lab.reference, "mistakes", lambda p, bench: {"startup": {"last": -43.5e-6}})
     sheet = {t.id: answers.Given("", "") for t in lab.tasks}
 
-    def graded(told: str) -> grade.Result:
+    def graded(told: str) -> grade.TaskResult:
         given = sheet | {"startup": answers.Given(told, told)}
         state = student.new_state(lab, who)
         state = replace(state, sealed={name: student.Sealed("1", 1) for name in task.after})

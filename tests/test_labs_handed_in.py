@@ -179,7 +179,7 @@ def test_an_answer_that_is_none_says_why(given: str, says: str) -> None:
     task = _lab.lab(LAB).task("startup")
     if not says:
         return
-    with pytest.raises(answers.Problem, match=says):
+    with pytest.raises(answers.UnreadableAnswer, match=says):
         answers.value(task, answers.Given(given, given))
 
 
@@ -617,7 +617,7 @@ def test_three_digits_of_a_careful_student_pass(where: str) -> None:
 
 @pytest.mark.parametrize("text", ["37.46 MB", "37.46MB", "300 KiB", "3e7 B"])
 def test_a_rate_without_its_time_says_what_is_missing(text: str) -> None:
-    with pytest.raises(answers.Problem, match="a rate needs one such as MB/s"):
+    with pytest.raises(answers.UnreadableAnswer, match="a rate needs one such as MB/s"):
         answers.value(_lab.lab(LAB).task("rate"), answers.Given(text, text))
 
 

@@ -252,7 +252,8 @@ def test_a_choice_is_shown_in_the_language_and_answered_in_either() -> None:
 
 def test_a_decimal_comma_is_explained_in_the_language() -> None:
     task = lab.load(LABS[0], "de").task("startup")
-    with translate.speaking("de"), pytest.raises(answers.Problem, match="„3,5 ms“ hat ein Dezimalkomma; schreiben Sie einen Punkt"):
+    says = "„3,5 ms“ hat ein Dezimalkomma; schreiben Sie einen Punkt"
+    with translate.speaking("de"), pytest.raises(answers.UnreadableAnswer, match=says):
         answers.value(task, answers.Given("3,5 ms", "3,5 ms"))
 
 

@@ -158,7 +158,7 @@ _LOOP = "0 init\n0 compute 1000000\n0 send 1 0 65536\n0 finalize\n1 init\n1 recv
 _HEAD = 'name = "small"\ntitle = "t"\nsummary = "s"\nreproduces = "what-if: a test"\nmodel = "wmpi"\nplatform = "nt-pair"\n'
 
 
-def _numbers(found: stored_study.Stored, ids: Iterable[int]) -> dict[tuple[int, str], float | None]:
+def _numbers(found: stored_study.StoredStudy, ids: Iterable[int]) -> dict[tuple[int, str], float | None]:
     """(run, metric) -> its value, of every metric there is; the runs are points of the study or of its draws."""
     names = [written.replace("[@SIZE]", "").replace("@SIZE", "@1KiB") for written in metrics.NAMES] + ["events"]
     out = {}

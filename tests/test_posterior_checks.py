@@ -17,13 +17,13 @@ from refusals import agrees, refused
 from retrompi.base import paths
 from retrompi.base.errors import InputError
 from retrompi.inference import checks, evidence, problem, tables
-from retrompi.inference.checks import Checked
+from retrompi.inference.checks import RankCheck
 from retrompi.spec import registry
 
 pytest.importorskip("emcee")
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "uncertainty" / "tests.md"
-ROW = Checked("wmpi", "standard curve", "nt-pair distributed", 100, 0, 30, 16, 4, 0.9, 0.89, 0.88, 0.9, 0.5, 0.05, 0.05, 1.01, 500.0,
+ROW = RankCheck("wmpi", "standard curve", "nt-pair distributed", 100, 0, 30, 16, 4, 0.9, 0.89, 0.88, 0.9, 0.5, 0.05, 0.05, 1.01, 500.0,
               "300 " * 9 + "300", "160 " * 9 + "160", 1)  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def test_the_standard_curve_is_the_models_own() -> None:
     one = checks.standard(registry.model("sockets:pipe"))
     assert one.platform == "linux-i686"
     (part,) = one.parts
-    assert [o.size for o in part.observables if isinstance(o, problem.Point)] == list(checks.SIZES)
+    assert [o.size for o in part.observables if isinstance(o, problem.PointObservable)] == list(checks.SIZES)
     (curve,) = one.data.curves
     assert curve.error == [0.05] * 12
     # At nominal values the simulated curve is the "measured" one.
@@ -107,9 +107,9 @@ def test_one_calculation_at_a_time(retrompi: Callable[..., Outcome]) -> None:
 
 def test_what_is_held_out_is_not_what_was_fitted() -> None:
     """A score is over claims of use ``validate`` alone; the posterior is over claims of use ``calibrate`` alone."""
-    scored = {i for part in problem.held_out("winmpich", "nt-pair") for o in part.observables if isinstance(o, problem.Number)
+    scored = {i for part in problem.held_out("winmpich", "nt-pair") for o in part.observables if isinstance(o, problem.StatedNumber)
               for i in o.stated_by}  # fmt: skip
-    fitted = {i for part in problem.of_model("winmpich", "nt-pair").parts for o in part.observables if isinstance(o, problem.Number)
+    fitted = {i for part in problem.of_model("winmpich", "nt-pair").parts for o in part.observables if isinstance(o, problem.StatedNumber)
               for i in o.stated_by}  # fmt: skip
     assert scored
     assert not scored & fitted

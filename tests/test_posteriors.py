@@ -19,7 +19,7 @@ from retrompi.base import paths
 from retrompi.base.errors import InputError
 from retrompi.inference import design, posterior, problem
 from retrompi.inference.design import Training, sobol
-from retrompi.inference.problem import Number, Part, Problem
+from retrompi.inference.problem import Problem, ProblemPart, StatedNumber
 from retrompi.papers import claims, curves
 from retrompi.papers.paper import find_paper
 from retrompi.spec import registry
@@ -55,7 +55,7 @@ def reading(*limits: tuple[float, float]) -> Problem:
     """Nemesis where its latency at 0 B is published as these, ns."""
     (part,) = nemesis().parts
     (number,) = part.observables
-    assert isinstance(number, Number)
+    assert isinstance(number, StatedNumber)
     return replace(nemesis(), parts=(replace(part, observables=(replace(number, readings=limits),)),))
 
 
@@ -89,7 +89,7 @@ def test_the_fits_of_a_paper_that_share_a_host_are_one_problem() -> None:
     (sp1,) = problem.of_paper(find_paper("gropp-lusk-1994"))
     assert [m.fitted for m in sp1.members if m.name == "library"] == [("_mpich1.library",)]
     held = {p.size for c in curves.of(find_paper("turner-chen-2002")) for p in c.held_out}
-    assert not held & {o.size for p in found for o in p.observables if not isinstance(o, Number) and o.curve in ("ga620", "gm")}
+    assert not held & {o.size for p in found for o in p.observables if not isinstance(o, StatedNumber) and o.curve in ("ga620", "gm")}
 
 
 def test_a_number_stands_for_its_printed_digits() -> None:
@@ -103,7 +103,7 @@ def test_a_number_stands_for_its_printed_digits() -> None:
 
 def test_what_is_said_of_one_number_are_readings_of_it() -> None:
     joint = problem.of_model("wmpi", "nt-pair")
-    by_name = {o.name: o for o in joint.observables if isinstance(o, Number)}
+    by_name = {o.name: o for o in joint.observables if isinstance(o, StatedNumber)}
     assert "BF-SM-09" not in by_name
     assert by_name["BF-SM-12a"].stated_by == ("BF-SM-12a", "BF-SM-09")
     assert by_name["BF-SM-12a"].readings == ((2.5, 4.5),)
@@ -165,7 +165,7 @@ def test_training_runs_are_kept_and_a_damaged_file_is_made_again(monkeypatch: py
     points = sobol(len(part.paths), 5, 7)
     first = Training(part).at(points)
     with monkeypatch.context() as patched:
-        patched.setattr(Part, "simulate", lambda *_: pytest.fail("it is known"))
+        patched.setattr(ProblemPart, "simulate", lambda *_: pytest.fail("it is known"))
         assert np.array_equal(Training(part).at(points), first)
     Training(part).file.write_bytes(b"PK\x03\x04 damaged")
     assert np.array_equal(Training(part).at(points), first)

@@ -23,7 +23,7 @@ from retrompi.spec import registry
 from retrompi.spec.sources import SOURCE_KINDS
 from retrompi.store import open_store
 from retrompi.studio import memory_levels, numbers, studying
-from retrompi.studio.statements import Choice, counts, matrix, read, select_statements, statements
+from retrompi.studio.statements import StatementFilter, counts, matrix, read, select_statements, statements
 
 __all__ = ["app", "draw", "resources"]  # fixtures
 
@@ -74,23 +74,23 @@ class TestStatements:
     @pytest.mark.parametrize(
         ("want", "some"),
         [
-            (Choice(text="BF-SM-04"), {"BF-SM-04"}),
-            (Choice(text="bf-sm-04 "), {"BF-SM-04"}),
-            (Choice(verdict="fail"), {"BF-SM-02"}),
-            (Choice(paper="krishna-2010", group="exclude"), set()),
+            (StatementFilter(text="BF-SM-04"), {"BF-SM-04"}),
+            (StatementFilter(text="bf-sm-04 "), {"BF-SM-04"}),
+            (StatementFilter(verdict="fail"), {"BF-SM-02"}),
+            (StatementFilter(paper="krishna-2010", group="exclude"), set()),
         ],
     )
-    def test_filters(self, want: Choice, some: set[str]) -> None:
+    def test_filters(self, want: StatementFilter, some: set[str]) -> None:
         assert {s.claim.id for s in select_statements(statements(ROWS), want)} == some
 
     def test_words_are_looked_for_in_all_that_is_said(self) -> None:
-        found = select_statements(statements(ROWS), Choice(text="console windows"))
+        found = select_statements(statements(ROWS), StatementFilter(text="console windows"))
         assert found
         assert all("window" in f"{s.claim.observable} {s.claim.value} {s.claim.note}".lower() for s in found)
 
     def test_a_filter_that_does_not_exist_names_the_nearest(self) -> None:
         with refused(UsageError, "unknown-name | WMPI"):
-            select_statements(statements([]), Choice(system="WMPY"))
+            select_statements(statements([]), StatementFilter(system="WMPY"))
 
     def test_what_is_stored_is_what_the_command_line_judges(self, tmp_path: Path) -> None:
         store = open_store(tmp_path / "runs.db")

@@ -17,7 +17,7 @@ from retrompi.spec.bounds import Bounds
 from retrompi.studio.jobs import Jobs
 from retrompi.studio.limits import Limits
 from retrompi.studio.runs import what_if
-from retrompi.studio.turns import FIRST_S, Share, Turns
+from retrompi.studio.turns import FIRST_S, JobShare, Turns
 
 STEP_S = 0.05
 
@@ -28,13 +28,13 @@ class Studio:
 
     turns: Turns = field(default_factory=lambda: Turns(4, 2, 24, 2))
     now: float = 100.0
-    jobs: list[tuple[Share, float]] = field(default_factory=list)
+    jobs: list[tuple[JobShare, float]] = field(default_factory=list)
     ended: dict[int, float] = field(default_factory=dict)
     most_begun: int = 0
     restarts: int = 0
 
     def submit(self, session: str, needs_s: float = inf, client: str = "") -> int:
-        share = Share(session, client, len(self.jobs) + len(self.ended) + 1)
+        share = JobShare(session, client, len(self.jobs) + len(self.ended) + 1)
         self.jobs.append((share, needs_s))
         return share.number
 

@@ -52,7 +52,7 @@ def _told(ref: str) -> str:
 
 
 @for_each("number", [n for p in transfer.pairs() for n in p.numbers])
-def test_a_published_number_is_that_of_its_row(number: transfer.Number) -> None:
+def test_a_published_number_is_that_of_its_row(number: transfer.PublishedNumber) -> None:
     """The ends of its range stand in the row, in some unit."""
     told = [float(x) for x in re.findall(r"\d+(?:\.\d+)?", _told(number.ref))]
     scales = {"s": (1, 1e-3, 1e-6), "B/s": (1e6, 1e6 / 8, (1 << 20) / 8), "B": (1, 1024)}[transfer.WHAT[number.what][1]]
@@ -97,7 +97,7 @@ def test_a_wrong_file_is_told(wrong: str, error: str, tmp_path: Path, monkeypatc
 
 
 @for_each("pair, number", SIMULATED)
-def test_the_shipped_table_is_what_the_models_give(pair: transfer.Pair, number: transfer.Number, tmp_path: Path) -> None:
+def test_the_shipped_table_is_what_the_models_give(pair: transfer.TransferPair, number: transfer.PublishedNumber, tmp_path: Path) -> None:
     """If this fails, a model or machine has changed: `retrompi transfer --write` after `retrompi validate --all`."""
     rows = [r for r in transfer.shipped_rows(pair.model) if r["ref"] == number.ref and r["machine"] == pair.machine
             and (r["what"], r["size_B"]) == (transfer.WHAT[number.what][0], number.size)]  # fmt: skip

@@ -63,11 +63,11 @@ def metric_of(name: str | None, default: str, scenario: Scenario) -> Metric:
 def asking_in(store: Store | Path | str | None, fresh: bool, jobs: int | None, progress: Progress | None, label: str) -> Asking:
     """Runs in a store, made by ``jobs`` processes (default: one a processor)."""
     from retrompi.studies.reading import Asker
-    from retrompi.studies.worker_pool import Pool
+    from retrompi.studies.worker_pool import WorkerPool
 
     @contextmanager
     def ask(scenario: Scenario, metric: Metric, expected: int) -> Iterator[Asker]:
-        with reporting(progress, label) as report, Pool(jobs) as executor:
+        with reporting(progress, label) as report, WorkerPool(jobs) as executor:
             yield Asker(as_store(store), scenario, metric, executor, fresh, report, expected, label)
 
     return ask

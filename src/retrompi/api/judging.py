@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.papers import Reproduction, Verdict
     from retrompi.papers.network_agreement import NetworkAgreement
-    from retrompi.render import Atlas, Written
+    from retrompi.render import Atlas, WrittenPage
     from retrompi.store import Store
     from retrompi.studies.uncertainty import Spec
 
@@ -100,7 +100,7 @@ class Reproduced(Verdicts):
     """
 
     def __init__(
-        self, found: Sequence[Verdict], papers: Sequence[Reproduction], written: Written | Atlas, beside: NetworkAgreement | None
+        self, found: Sequence[Verdict], papers: Sequence[Reproduction], written: WrittenPage | Atlas, beside: NetworkAgreement | None
     ) -> None:
         super().__init__(found, papers)
         self.written, self.beside = written, beside

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from retrompi.measure.compare import Comparison as Compared
     from retrompi.measure.launch import Execution as Executed
     from retrompi.store import Store
-    from retrompi.studies.compare_runtimes import Candidates, Drawn
-    from retrompi.studies.compare_runtimes import Row as RuntimeRow
+    from retrompi.studies.compare_runtimes import Candidates, DrawnComparison, RuntimeRow
     from retrompi.studies.run import Executor
 
 __all__ = ["Comparison", "Execution", "Runtimes", "compare", "compare_runtimes", "run"]
@@ -151,7 +150,7 @@ class Runtimes(Table):
     'wmpi'
     """
 
-    def __init__(self, store: Store, candidates: Candidates, found: Sequence[RuntimeRow], drawn: Drawn | None = None) -> None:
+    def __init__(self, store: Store, candidates: Candidates, found: Sequence[RuntimeRow], drawn: DrawnComparison | None = None) -> None:
         self.store, self.candidates, self.found, self.drawn = store, candidates, found, drawn
 
     def uncertainty(self, level: float = 0.9, draws: int = 100, progress: Progress | None = None, fresh: bool = False) -> Runtimes:
@@ -271,7 +270,7 @@ def compare_runtimes(
     """
     from retrompi.studies import compare_runtimes as comparing
     from retrompi.studies import metrics as known
-    from retrompi.studies.worker_pool import Pool
+    from retrompi.studies.worker_pool import WorkerPool
 
     if platform is not None and platforms:
         platforms = tuple(dict.fromkeys((str(platform), *platforms)))
@@ -280,7 +279,7 @@ def compare_runtimes(
     with needs.asking(what_if_hardware or needs.allows_fiction()):
         base = comparing.program(str(program), given, models[0], first, mode, ranks)
     candidates = comparing.Candidates(base, list(models), list(platforms), [known.parse(m) for m in metrics])
-    with reporting(progress, "comparing") as report, Pool(jobs) as executor:
+    with reporting(progress, "comparing") as report, WorkerPool(jobs) as executor:
         return runtimes_of(as_store(store), candidates, executor, fresh, report)
 
 

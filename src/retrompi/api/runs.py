@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.render.curve_page import Simulated
     from retrompi.render.message_page import Stages
-    from retrompi.studies.interval_reasons import Reading
+    from retrompi.studies.interval_reasons import DrawnReading
     from retrompi.studies.uncertainty import Ensemble, Interval
     from retrompi.traces.computation import Rate
 
@@ -99,12 +99,12 @@ class _Answer(Table):
         beyond = calibration(asked.model, asked.base_platform, sizes=self._sizes(), ranks=asked.ranks, sets=asked.question.sets)
         return (*of_run(asked, stored_cautions(self.row["facts"]), self.rate), *beyond, *self._of_draws())
 
-    def _readings(self, drawn: Ensemble) -> list[Reading]:
+    def _readings(self, drawn: Ensemble) -> list[DrawnReading]:
         """The numbers that have intervals: of the nominal run and of each draw."""
-        from retrompi.studies.interval_reasons import Reading
+        from retrompi.studies.interval_reasons import DrawnReading
 
         nominal = self.row["time_s"]
-        return [] if nominal is None else [Reading("time", float(nominal), drawn.values(metrics.parse("time")))]
+        return [] if nominal is None else [DrawnReading("time", float(nominal), drawn.values(metrics.parse("time")))]
 
     def _of_draws(self) -> list[Caution]:
         """What is odd about the intervals."""
@@ -154,11 +154,11 @@ class Curve(_Answer):
     def _sizes(self) -> Sequence[int]:
         return [int(row["size_B"]) for row in self.found.rows]
 
-    def _readings(self, drawn: Ensemble) -> list[Reading]:
-        from retrompi.studies.interval_reasons import Reading
+    def _readings(self, drawn: Ensemble) -> list[DrawnReading]:
+        from retrompi.studies.interval_reasons import DrawnReading
 
         columns = drawn.times(self._sizes()).T
-        return [Reading(f"time at {format_bytes(row['size_B'])}", row["time_us"] * 1e-6, list(map(float, column)))
+        return [DrawnReading(f"time at {format_bytes(row['size_B'])}", row["time_us"] * 1e-6, list(map(float, column)))
                 for row, column in zip(self.found.rows, columns, strict=True)]  # fmt: skip
 
     def time(self, size: Size) -> float:

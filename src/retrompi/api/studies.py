@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.design import Study
     from retrompi.studies.run import StudyRun
-    from retrompi.studies.stored_study import Stored
+    from retrompi.studies.stored_study import StoredStudy
     from retrompi.studies.view import View
 
 __all__ = ["StudyResult", "study", "sweep"]
@@ -39,7 +39,7 @@ class StudyResult(Table):
         self.store, self.told, self.level = store, told, level
 
     @cached_property
-    def stored(self) -> Stored:
+    def stored(self) -> StoredStudy:
         """The study with its points and runs."""
         from retrompi.studies import stored_study
 
@@ -101,11 +101,11 @@ def _texts(axes: Mapping[str, Values]) -> dict[str, str | list[str]]:
 
 def _run(study: Study, store: Store | Path | str | None, fresh: bool, jobs: int | None, progress: Progress | None) -> StudyResult:
     from retrompi.studies.run import run_study
-    from retrompi.studies.worker_pool import Pool
+    from retrompi.studies.worker_pool import WorkerPool
 
     at = as_store(store)
     with reporting(progress, study.name) as report:
-        return StudyResult(at, run_study(at, study, executor=Pool(jobs), fresh=fresh, report=report))
+        return StudyResult(at, run_study(at, study, executor=WorkerPool(jobs), fresh=fresh, report=report))
 
 
 @check_arguments

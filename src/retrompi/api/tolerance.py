@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from retrompi.studies.reading import Asker
     from retrompi.studies.scenario import Scenario
     from retrompi.studies.sensitivity import Tolerated
-    from retrompi.studies.tolerance import Answer as One
+    from retrompi.studies.tolerance import SearchRange
     from retrompi.studies.tolerance import Tolerance as Found
-    from retrompi.studies.tolerance import Way
+    from retrompi.studies.tolerance import ToleranceAnswer as One
     from retrompi.studies.uncertainty import Spec
 
 __all__ = ["Tolerance", "tolerance", "tolerance_of"]
@@ -96,11 +96,11 @@ class Tolerance(Answer):
         }  # fmt: skip
 
 
-def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None, down_to: str | None) -> Way:
+def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None, down_to: str | None) -> SearchRange:
     """The range to search; UsageError in one line if what is given is inconsistent."""
     from retrompi.studies.keys import number
     from retrompi.studies.scale import scale_of
-    from retrompi.studies.tolerance import Way
+    from retrompi.studies.tolerance import SearchRange
 
     if (add is None) == (change is None):
         raise UsageError(
@@ -129,9 +129,9 @@ def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None,
         word = "below" if down else "above"
         raise UsageError(f"'{key.name}' is {key.text}; give a value {word} it", code="bad-range")
     if change is not None:
-        return Way(scale, key.value, 2.0, key.value / limit if down else limit / key.value, by_factor=True, down=down)
+        return SearchRange(scale, key.value, 2.0, key.value / limit if down else limit / key.value, by_factor=True, down=down)
     first = 1.0 if key.whole else key.value / 8 if key.value > 0 else limit / 1024
-    return Way(scale, key.value, first, limit - key.value)
+    return SearchRange(scale, key.value, first, limit - key.value)
 
 
 def tolerance_of(
@@ -161,7 +161,7 @@ def tolerance_of(
     return Tolerance(base, metric, found, warnings, _alone(base, way, shares) if one_run else {}, spec, drawn)
 
 
-def _alone(base: Scenario, way: Way, shares: Sequence[float]) -> dict[float, Tolerated]:
+def _alone(base: Scenario, way: SearchRange, shares: Sequence[float]) -> dict[float, Tolerated]:
     """What the record of the base run says, by share."""
     from retrompi.sim import simulate
     from retrompi.sim.observe import Observe
@@ -172,7 +172,7 @@ def _alone(base: Scenario, way: Way, shares: Sequence[float]) -> dict[float, Tol
     return {t.slower: t for t in tolerances(base, result.recorded_path, way.scale.key, tuple(shares), down=way.down)}
 
 
-def _search_draws(ask: Asker, spec: Spec, way: Way, shares: Sequence[float], width: float) -> list[Distance]:
+def _search_draws(ask: Asker, spec: Spec, way: SearchRange, shares: Sequence[float], width: float) -> list[Distance]:
     """The search in each draw; the key's own value is the given one in all of them."""
     from retrompi.studies.certainty import WIDTH, DrawnAsker, distances, together
     from retrompi.studies.tolerance import tolerance as search

@@ -12,15 +12,15 @@ from retrompi.classroom import members
 from retrompi.classroom.course import about
 from retrompi.classroom.page import message, page
 from retrompi.classroom.roster import Roster
-from retrompi.studio.guard import Guard, Way, cookie, keep_session
+from retrompi.studio.guard import AddressRule, Guard, cookie, keep_session
 
 __all__ = ["WAYS", "ClassGuard", "came_in"]
 
 WAYS = (
-    Way("/join/", open=True),
-    Way("/lti/", open=True, foreign=True),
-    Way("/labs/"),
-    Way("/course/"),
+    AddressRule("/join/", open=True),
+    AddressRule("/lti/", open=True, foreign=True),
+    AddressRule("/labs/"),
+    AddressRule("/course/"),
 )
 _LASTS_S = 200 * 24 * 3600
 """How long a browser stays a member's: a term."""

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from flask import Flask, Response, jsonify, redirect, request
 
 from retrompi.classroom import lti_launch, lti_platforms
-from retrompi.classroom.lti_launch import Hall
-from retrompi.classroom.lti_platforms import Platform
+from retrompi.classroom.lti_launch import LtiCourse
+from retrompi.classroom.lti_platforms import LearningPlatform
 from retrompi.classroom.lti_tokens import LtiError
 
 __all__ = ["install"]
@@ -41,7 +41,7 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}" if re.fullmatch(r"[A-Za-z0-9.:\[\]-]+", parts.netloc) else "'none'"
 
 
-def _framers(platform: Platform, *pages: object) -> str:
+def _framers(platform: LearningPlatform, *pages: object) -> str:
     """Who may frame a page: the platform, whose courses may have another host than its issuer, known from pages that it has named."""
     found = {_origin(url) for url in (platform.issuer, platform.auth_url, *pages) if isinstance(url, str)}
     return " ".join(sorted(found - {"'none'"}))
@@ -75,7 +75,7 @@ def _refusal_as_page(function: Callable[[], Response]) -> Callable[[], Response]
     return answer
 
 
-def install(server: Flask, hall: Hall) -> None:
+def install(server: Flask, hall: LtiCourse) -> None:
     """Adds the addresses to the course's server."""
 
     def request_values() -> dict[str, str]:
@@ -151,7 +151,7 @@ def install(server: Flask, hall: Hall) -> None:
         server.add_url_rule(f"/lti/{name}", f"lti-{name.partition('.')[0]}", function, methods=methods)
 
 
-def _choose(hall: Hall, launched: lti_launch.Launched) -> Response:
+def _choose(hall: LtiCourse, launched: lti_launch.Launched) -> Response:
     """The page on which a teacher chooses a lab for a link."""
     from retrompi.labs.lab import labs
 

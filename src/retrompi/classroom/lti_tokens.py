@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy.engine import Engine
 
 from retrompi.base.errors import RetrompiError
-from retrompi.classroom.lti_platforms import Platform, checked_url, key
+from retrompi.classroom.lti_platforms import LearningPlatform, checked_url, key
 
 __all__ = ["LtiError", "access_token", "call", "forget_keys", "sign_claims", "verify_token"]
 
@@ -72,7 +72,7 @@ def forget_keys() -> None:
         _tokens.clear()
 
 
-def _keys(platform: Platform, kid: str) -> dict[str, Any]:
+def _keys(platform: LearningPlatform, kid: str) -> dict[str, Any]:
     """Key id -> key of a platform, fetched anew for an unknown one."""
     now = time.monotonic()
     with _lock:
@@ -92,7 +92,7 @@ def _keys(platform: Platform, kid: str) -> dict[str, Any]:
     return found
 
 
-def verify_token(token: str, platform: Platform) -> dict[str, Any]:
+def verify_token(token: str, platform: LearningPlatform) -> dict[str, Any]:
     """The claims of a platform's message for this tool; LtiError in one line if it is not one, not in time, or for another."""
     import jwt
 
@@ -135,7 +135,7 @@ def sign_claims(engine: Engine, claims: dict[str, Any]) -> str:
     return str(jwt.encode(told, private, algorithm="RS256", headers={"kid": kid}))
 
 
-def access_token(engine: Engine, platform: Platform, scope: str) -> str:
+def access_token(engine: Engine, platform: LearningPlatform, scope: str) -> str:
     """A token for a service of the platform, kept for as long as it is good."""
     known = (platform.token_url, platform.client_id, scope)
     with _lock:
@@ -158,7 +158,7 @@ def access_token(engine: Engine, platform: Platform, scope: str) -> str:
     return token
 
 
-def forget_token(platform: Platform) -> None:
+def forget_token(platform: LearningPlatform) -> None:
     """A token was not taken: the next one is asked for anew."""
     with _lock:
         for known in [k for k in _tokens if k[0] == platform.token_url]:

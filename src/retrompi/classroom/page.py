@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from retrompi.base import translate
 from retrompi.base.translate import _, ngettext
-from retrompi.studio.resources import Member
+from retrompi.studio.resources import SessionMember
 
 __all__ = ["ago", "field", "here", "message", "page", "style", "teaching", "utc", "when"]
 
@@ -117,7 +117,7 @@ def teaching(function: F) -> F:
 
     @wraps(function)
     def view(*args: Any, **values: Any) -> Any:
-        member: Member | None = g.get("member")
+        member: SessionMember | None = g.get("member")
         if member is None or not member.teaches:
             return message(_("This page is for the teachers of the course."), 403)
         return function(*args, **values)

@@ -15,10 +15,10 @@ from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Member, Work
 from retrompi.classroom.states import state_of
 from retrompi.labs import answers
-from retrompi.labs.answers import Given, Problem
+from retrompi.labs.answers import Given, UnreadableAnswer
 from retrompi.labs.lab import Lab, Task
 
-__all__ = ["Bin", "Distribution", "distribution", "sealed_predictions"]
+__all__ = ["Bin", "PredictionSpread", "distribution", "sealed_predictions"]
 
 MOST_BINS = 14
 
@@ -33,7 +33,7 @@ class Bin:
 
 
 @dataclass
-class Distribution:
+class PredictionSpread:
     """The predictions of a task: ``median`` as text for numbers, ``within`` how many were within a factor of two of their own answer."""
 
     task: Task
@@ -53,15 +53,15 @@ def sealed_predictions(db: Database, lab: Lab) -> list[tuple[str, dict[str, str]
     return [(row.student, {k: s.text for k, s in state_of(row.state).sealed.items()}) for row in rows]
 
 
-def distribution(task: Task, rows: Sequence[tuple[str, dict[str, str]]], right: Mapping[str, Any] | None = None) -> Distribution:
+def distribution(task: Task, rows: Sequence[tuple[str, dict[str, str]]], right: Mapping[str, Any] | None = None) -> PredictionSpread:
     """The distribution of the predictions of ``task``; with the simulated answers of the students beside it, where they are to be shown."""
-    found = Distribution(task)
+    found = PredictionSpread(task)
     values: list[tuple[str, Any]] = []
     for student, texts in rows:
         if task.id in texts:
             try:
                 values.append((student, answers.value(task, Given(texts[task.id], texts[task.id]))))
-            except Problem:
+            except UnreadableAnswer:
                 continue
     found.count = len(values)
     wanted = {student for student, _ in values}
@@ -80,7 +80,7 @@ def distribution(task: Task, rows: Sequence[tuple[str, dict[str, str]]], right: 
     return found
 
 
-def _numbers(found: Distribution, values: Sequence[tuple[str, float]], right: Mapping[str, Any]) -> None:
+def _numbers(found: PredictionSpread, values: Sequence[tuple[str, float]], right: Mapping[str, Any]) -> None:
     """Fills in the bins of numbers: 1, 2, 5 of every decade, so that guesses that differ by powers of ten are seen side by side."""
     unit = found.task.unit
     numbers = sorted(float(v) for _, v in values)

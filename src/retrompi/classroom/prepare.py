@@ -24,7 +24,7 @@ from retrompi.studio.lab_jobs import expected_values, key_of
 from retrompi.studio.lab_session import Desk
 
 if TYPE_CHECKING:
-    from retrompi.studio.resources import Member, Resources
+    from retrompi.studio.resources import Resources, SessionMember
 
 __all__ = ["SESSION", "Preparer"]
 
@@ -56,7 +56,7 @@ class Preparer:
                     self._waiting[row.lab, row.student] = None
             self._changed.notify()
 
-    def prefer(self, member: Member, lab: str) -> None:
+    def prefer(self, member: SessionMember, lab: str) -> None:
         """A member has begun a lab."""
         with self._changed:
             self._waiting[lab, member.student] = None

@@ -14,7 +14,7 @@ from retrompi.base.errors import UsageError
 from retrompi.classroom.course import Settings
 from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Usage
-from retrompi.studio.resources import Member
+from retrompi.studio.resources import SessionMember
 
 __all__ = ["Quotas", "usage_of"]
 
@@ -36,14 +36,14 @@ def usage_of(db: Database, member_id: int, day: date) -> dict[str, Any]:
 
 
 class Quotas:
-    """The account of a class (`retrompi.studio.jobs.Account`): counted in memory, written by `flush`. Thread-safe."""
+    """The account of a class (`retrompi.studio.jobs.Allowance`): counted in memory, written by `flush`. Thread-safe."""
 
-    def __init__(self, db: Database, member: Callable[[str], Member | None], settings: Callable[[], Settings]) -> None:
+    def __init__(self, db: Database, member: Callable[[str], SessionMember | None], settings: Callable[[], Settings]) -> None:
         self._db, self._member, self._settings = db, member, settings
         self._lock = threading.Lock()
         self._of: dict[tuple[int, date], _Used] = {}
         self._changed: set[tuple[int, date]] = set()
-        self._whose: dict[str, Member | None] = {}
+        self._whose: dict[str, SessionMember | None] = {}
         """Session -> member, from `ask`: `pay` must not wait for the database."""
 
     def _today(self, member_id: int) -> tuple[tuple[int, date], _Used]:
@@ -56,7 +56,7 @@ class Quotas:
         with self._lock:
             return key, self._of.setdefault(key, stored)
 
-    def _member_of(self, session: str) -> Member | None:
+    def _member_of(self, session: str) -> SessionMember | None:
         found = self._member(session)
         with self._lock:
             if len(self._whose) > 10_000:

@@ -34,7 +34,7 @@ class Served(Protocol):
     """What these pages need of the server (`retrompi.classroom.serve.ClassServer`)."""
 
     db: Database
-    course: course.About
+    course: course.CourseInfo
     roster: Roster
     preparer: Preparer
     resources: Resources
@@ -164,9 +164,9 @@ def teacher(server: Served) -> Blueprint:
         given = {}
         for number, one in enumerate(marks.criteria(asked)):
             comment = request.form.get(f"comment-{number}", "").strip() if one.name else request.form.get("comment", "").strip()
-            given[one.name] = marks.Given(_points(request.form.get(f"points-{number}", "")), comment)
+            given[one.name] = marks.GivenMark(_points(request.form.get(f"points-{number}", "")), comment)
         if marks.WHOLE not in given:
-            given[marks.WHOLE] = marks.Given(None, request.form.get("comment", "").strip())
+            given[marks.WHOLE] = marks.GivenMark(None, request.form.get("comment", "").strip())
         marks.give(db, found, asked, sheet.member_id, given, g.member.id)
         return _back(f"{HOME}/marks/{found.name}/{asked.id}#{sheet.tag}")
 

@@ -12,14 +12,14 @@ from retrompi.traces.lines import COLLECTIVES, split
 from retrompi.traces.matching import Job
 from retrompi.traces.tracker import End
 
-__all__ = ["Place", "possible", "refuse_changed_messages", "refuse_lost_order"]
+__all__ = ["PlacedJob", "possible", "refuse_changed_messages", "refuse_lost_order"]
 
 _SYNCHRONOUS = frozenset(name for call in CALLS if call.mode == "synchronous" for name in call.names)
 _EPOCHS = frozenset(name for name in names(Family.EPOCH) if not name.startswith("Win_flush")) - {"Win_post"}
 
 
 @dataclass(frozen=True)
-class Place:
+class PlacedJob:
     """A job, and where its lines stand: ``numbers`` are those in the files of ``trace``, by rank."""
 
     trace: Trace
@@ -50,7 +50,7 @@ def orders_messages(job: Job, rank: int, at: int) -> str:
     return action if action.lower() in ("waitany", "waitsome") and "done" not in attributes else ""
 
 
-def refuse_lost_order(place: Place, target: str, lost: Callable[[int, int, str], bool]) -> None:
+def refuse_lost_order(place: PlacedJob, target: str, lost: Callable[[int, int, str], bool]) -> None:
     """Raises ``TraceError`` if the order of messages decides what a receive takes, and a call that may order them is lost.
 
     ``lost`` says of a rank, a line and its action whether ``target`` has no counterpart of it.
@@ -71,7 +71,7 @@ def refuse_lost_order(place: Place, target: str, lost: Callable[[int, int, str],
                 )
 
 
-def refuse_changed_messages(place: Place, after: Job, target: str) -> None:
+def refuse_changed_messages(place: PlacedJob, after: Job, target: str) -> None:
     """Raises ``TraceError`` unless every receive takes from the converted job ``after``, which has all messages of the original in the
     same order on each rank, what it takes from the original."""
     job = place.job

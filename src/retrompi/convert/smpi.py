@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from retrompi._engine import Trace
-from retrompi.convert.formats import Format, Options
+from retrompi.convert.formats import Format, FormatOptions
 from retrompi.convert.losses import PLACES, Losses
-from retrompi.convert.same_messages import Place, refuse_changed_messages, refuse_lost_order
+from retrompi.convert.same_messages import PlacedJob, refuse_changed_messages, refuse_lost_order
 from retrompi.convert.ti import ONE_FILE
 from retrompi.spec.calls import BY_NAME, Family, is_nonblocking
 from retrompi.traces import files
@@ -20,7 +20,7 @@ from retrompi.traces.tracker import End
 __all__ = ["FORMAT"]
 
 
-def _write(trace: Trace, out: Path, losses: Losses, options: Options) -> None:
+def _write(trace: Trace, out: Path, losses: Losses, options: FormatOptions) -> None:
     remarks, counts = trace.smpi_losses()
     places: dict[tuple[str, str], list[str]] = {}
     for file, line, action, reason in remarks:
@@ -36,7 +36,7 @@ def _refuse_another_program(trace: Trace) -> None:
     """Raises ``TraceError`` if the lines that SMPI's replay supports hang or match messages otherwise than the trace."""
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
     job = Job([texts for texts, _ in rows])
-    place = Place(trace, job, [numbers for _, numbers in rows])
+    place = PlacedJob(trace, job, [numbers for _, numbers in rows])
 
     def is_lost(rank: int, at: int, action: str) -> bool:
         if action not in COLLECTIVES:
@@ -65,7 +65,7 @@ def _refuse_another_program(trace: Trace) -> None:
     _refuse_needed_buffers(place, after)
 
 
-def _refuse_needed_buffers(place: Place, after: Job) -> None:
+def _refuse_needed_buffers(place: PlacedJob, after: Job) -> None:
     """Raises ``TraceError`` if the trace runs only because sends are buffered that SMPI's replay knows as standard ones."""
     job = place.job
 

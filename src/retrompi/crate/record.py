@@ -28,7 +28,7 @@ from retrompi.papers import curve_verdicts
 from retrompi.papers.claims import Claim
 from retrompi.papers.evaluators import EVALUATORS, evaluate
 from retrompi.papers.findings import Data, Unavailable
-from retrompi.papers.metrics import Curve, curves
+from retrompi.papers.metrics import TimeCurve, curves
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import NUMBERS
 from retrompi.spec import composition, machines, platform_file, registry
@@ -45,9 +45,9 @@ from retrompi.studies.uncertainty import LEVEL
 if TYPE_CHECKING:
     from retrompi.papers.reproduction import Reproduction
     from retrompi.store.database import Details, Store
-    from retrompi.studies.stored_study import Stored
+    from retrompi.studies.stored_study import StoredStudy
 
-__all__ = ["FORMAT", "Circumstances", "Made", "as_json", "circumstances", "of_paper", "of_study", "study_intervals", "writer"]
+__all__ = ["FORMAT", "Circumstances", "CrateRecord", "as_json", "circumstances", "of_paper", "of_study", "study_intervals", "writer"]
 
 FORMAT = 1
 JUDGING = ("retrompi.papers.verdicts", "retrompi.papers.curve_verdicts", "retrompi.papers.reproduction", "retrompi.crate.record")
@@ -60,7 +60,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Made:
+class CrateRecord:
     """A record, and the input files by their paths in the crate; ``notes`` are remarks on what was left out."""
 
     record: Row
@@ -116,7 +116,7 @@ def _moment(at: datetime) -> str:
 # --- a paper ----------------------------------------------------------------------------------------------------------------------
 
 
-def of_paper(study: Reproduction, store: Store) -> Made:
+def of_paper(study: Reproduction, store: Store) -> CrateRecord:
     """The record of a replayed paper, which is at hand."""
     plan = study.paper
     parts = _Parts({}, {})
@@ -139,18 +139,18 @@ def of_paper(study: Reproduction, store: Store) -> Made:
     }
     parts.inputs(own=plan.folder, scenarios=[str(details[i].run["scenario"]) for i in study.runs],
                  traces=[str(details[i].run["trace"]) for i in study.runs])  # fmt: skip
-    return Made(record, {**inputs, **parts.files}, parts.notes)
+    return CrateRecord(record, {**inputs, **parts.files}, parts.notes)
 
 
 class _Watched(Data):
     """The data of verdicts, noting which curves and facts are read."""
 
-    def __init__(self, points: Mapping[tuple[str, str], Curve], facts: Mapping[str, Any]) -> None:
+    def __init__(self, points: Mapping[tuple[str, str], TimeCurve], facts: Mapping[str, Any]) -> None:
         super().__init__(points, facts)
         self.read: dict[str, None] = {}
         self.curves: dict[tuple[str, str], None] = {}
 
-    def curve(self, model: str, mode: str) -> Curve:
+    def curve(self, model: str, mode: str) -> TimeCurve:
         found = super().curve(model, mode)
         self.curves[model, mode] = None
         return found
@@ -252,7 +252,7 @@ def _function(function: Callable[..., Any]) -> Row:
 # --- a study ----------------------------------------------------------------------------------------------------------------------
 
 
-def of_study(found: Stored, intervals: Sequence[Mapping[str, Any]] = ()) -> Made:
+def of_study(found: StoredStudy, intervals: Sequence[Mapping[str, Any]] = ()) -> CrateRecord:
     """The record of a stored study read with its draws as points; ``intervals``: of one with draws, the rows of its view."""
     others = sorted({str(r["code_version"]) for r in found.versions} - {code_version()})
     if others:
@@ -288,7 +288,7 @@ def of_study(found: Stored, intervals: Sequence[Mapping[str, Any]] = ()) -> Made
     }
     shipped = [t for t in named_there["trace"] if _shipped_trace(t)]
     parts.inputs(own=None, scenarios=(), traces=shipped)
-    return Made(record, {**{f"study/{k}": v for k, v in packed.items()}, **parts.files}, parts.notes)
+    return CrateRecord(record, {**{f"study/{k}": v for k, v in packed.items()}, **parts.files}, parts.notes)
 
 
 def _shipped_trace(text: str) -> bool:

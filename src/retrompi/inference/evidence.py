@@ -21,11 +21,11 @@ from retrompi.base import paths
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError, UsageError
 from retrompi.inference.design import WORKERS
-from retrompi.inference.likelihood import Array, Data, Likelihood, Statement
-from retrompi.inference.problem import Number, Part, held_out
+from retrompi.inference.likelihood import Array, Likelihood, Observations, StatedInterval
+from retrompi.inference.problem import ProblemPart, StatedNumber, held_out
 from retrompi.spec import registry
 from retrompi.studies import posteriors
-from retrompi.studies.posteriors import DISCREPANCY, Posterior
+from retrompi.studies.posteriors import DISCREPANCY, PosteriorFile
 from retrompi.studies.priors import Prior
 
 __all__ = ["DRAWS", "Rival", "against", "compare", "file", "groups", "read_table", "score", "word", "write"]
@@ -84,10 +84,10 @@ def write(rows: Sequence[Rival], path: Path | None = None) -> Path:
     return path
 
 
-def groups() -> dict[str, dict[str, Posterior]]:
+def groups() -> dict[str, dict[str, PosteriorFile]]:
     """Base model -> the posteriors of it and of its variants, by name: those that saw the same statements. Bases without a rival are
     left out."""
-    found: dict[str, dict[str, Posterior]] = {}
+    found: dict[str, dict[str, PosteriorFile]] = {}
     for name, cls in registry.models().items():
         base, _, variant = name.partition(":")
         path = cls.folder() / (f"posterior-{variant}.npz" if variant else "posterior.npz")
@@ -113,7 +113,7 @@ def word(difference: float, error: float) -> str:
 # --- predictive score --------------------------------------------------------------------------------------------------------------
 
 
-def _shares(part: Part, of: Posterior, rows: Array, seed: int) -> Array:
+def _shares(part: ProblemPart, of: PosteriorFile, rows: Array, seed: int) -> Array:
     """Draws [rows, priors] as shares of a part's priors: from the posterior, or from the prior where it has no column."""
     def column(prior: Prior) -> Array:
         if not of.holds(prior):
@@ -123,7 +123,7 @@ def _shares(part: Part, of: Posterior, rows: Array, seed: int) -> Array:
     return np.stack([column(p) for p in part.priors], axis=1)
 
 
-def score(model: str, of: Posterior, *, seed: int = 1, progress: Progress | None = None) -> tuple[dict[str, float], float]:
+def score(model: str, of: PosteriorFile, *, seed: int = 1, progress: Progress | None = None) -> tuple[dict[str, float], float]:
     """Held-out number -> log probability that the posterior ``of`` gives to what was published, and the share of runs without a number,
     whose probability is zero. The discrepancy is the draw's.
 
@@ -146,8 +146,8 @@ def score(model: str, of: Posterior, *, seed: int = 1, progress: Progress | None
                     progress(at * len(rows) + i + 1, len(parts) * len(rows), part.name)
         lost.append(float(np.isnan(y).mean()))
         for k, o in enumerate(part.observables):
-            if isinstance(o, Number):
-                data = Data([Statement(k, low, high, o.log) for low, high in o.readings])
+            if isinstance(o, StatedNumber):
+                data = Observations([StatedInterval(k, low, high, o.log) for low, high in o.readings])
                 terms = Likelihood(data, np.zeros(y.shape[1]))(y, sigma)
                 told[o.name] = float(np.log(np.mean(np.exp(terms)) + 1e-12))
     return told, float(np.mean(lost))

@@ -20,14 +20,14 @@ from retrompi.labs.student import ANSWERS, Parameters, read_toml
 if TYPE_CHECKING:
     from retrompi.labs.lab import Lab, Task
 
-__all__ = ["LONGEST", "Given", "Problem", "answer_text", "as_text", "blank", "line_of", "lines", "normal", "plain", "read", "rewritten",
-           "sheet", "value", "words_of"]  # fmt: skip
+__all__ = ["LONGEST", "Given", "UnreadableAnswer", "answer_text", "as_text", "blank", "line_of", "lines", "normal", "plain", "read",
+           "rewritten", "sheet", "value", "words_of"]  # fmt: skip
 
 LONGEST = 20_000
 """Maximum length of an answer, characters."""
 
 
-class Problem(UsageError):
+class UnreadableAnswer(UsageError):
     """An answer that cannot be read in the required form: the message says what it is and which form is valid.
 
     ``negative``: the number, if it is refused only because it is below zero. A common mistake may lead there.
@@ -128,28 +128,29 @@ def value(task: Task, given: Given) -> Any:
 def _number(task: Task, raw: Any) -> float:
     base = units.canonical(task.unit)
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
-        raise Problem(_("not a number; asked is {form}").format(form=task.asked))
+        raise UnreadableAnswer(_("not a number; asked is {form}").format(form=task.asked))
     text = str(raw).strip().replace(" ", " ").replace("×10^", "e").replace("*10^", "e").replace("−", "-")
     if re.fullmatch(r"[+-]?\d+,\d+(\s*\S+)?", text):
-        raise Problem(_("'{text}' has a decimal comma; write a point").format(text=text[:40]))
+        raise UnreadableAnswer(_("'{text}' has a decimal comma; write a point").format(text=text[:40]))
     if base == "1":  # a factor, as it is said
         text = _TIMES.sub("", text)
     try:
         return units.parse(text, task.unit)
     except UsageError as error:
         if base == "B/s" and re.fullmatch(r"[+-]?[\d.]\S*?\s*([kKMG]i?B?|B)", text):
-            raise Problem(_("'{text}' has the unit of a size; a rate needs one such as MB/s").format(text=text[:40])) from None
+            raise UnreadableAnswer(_("'{text}' has the unit of a size; a rate needs one such as MB/s").format(text=text[:40])) from None
         for other, what in _WHAT.items():
             if other != base and base in _WHAT and _parses(text, other):
-                raise Problem(_("'{text}' is {what}; asked is {form}").format(text=text[:40], what=_(what), form=_(_WHAT[base]))) from None
+                says = _("'{text}' is {what}; asked is {form}")
+                raise UnreadableAnswer(says.format(text=text[:40], what=_(what), form=_(_WHAT[base]))) from None
         if not re.match(r"[+-]?(\d|\.\d)", text):
-            raise Problem(_("'{text}' is not a number; asked is {form}").format(text=text[:40], form=task.asked)) from None
-        problem = Problem(str(error)[:300])
+            raise UnreadableAnswer(_("'{text}' is not a number; asked is {form}").format(text=text[:40], form=task.asked)) from None
+        problem = UnreadableAnswer(str(error)[:300])
         if text.startswith("-") and _parses(text[1:], task.unit):
             problem.negative = -units.parse(text[1:], task.unit)
         raise problem from None
     except OverflowError:
-        raise Problem(_("not a number that can be computed with")) from None
+        raise UnreadableAnswer(_("not a number that can be computed with")) from None
 
 
 _TIMES = re.compile(r"(?<=[\d.])\s*(x|×|times|mal|fois)$", re.IGNORECASE)
@@ -170,7 +171,7 @@ def _parse_choice(task: Task, text: str) -> str:
     wanted = {normal(task.choice_text(c)): c for c in task.choices} | {normal(c): c for c in task.choices}
     if normal(text) not in wanted:
         choices = ", ".join(task.choice_text(c) for c in task.choices)
-        raise Problem(_("'{text}' is none of the choices: {choices}").format(text=text[:40], choices=choices))
+        raise UnreadableAnswer(_("'{text}' is none of the choices: {choices}").format(text=text[:40], choices=choices))
     return wanted[normal(text)]
 
 
@@ -178,9 +179,9 @@ def _parse_order(task: Task, raw: Any) -> list[str]:
     parts: Sequence[Any] = raw if isinstance(raw, list) else re.split(r"[,;>\n]+", str(raw))
     found = [_parse_choice(task, str(p)) for p in parts if str(p).strip()]
     if len(set(found)) != len(found):
-        raise Problem(_("something is there twice; each belongs into the order once"))
+        raise UnreadableAnswer(_("something is there twice; each belongs into the order once"))
     if len(found) != len(task.choices):
-        raise Problem(_("{n} of {of}; asked is {form}").format(n=len(found), of=len(task.choices), form=task.asked))
+        raise UnreadableAnswer(_("{n} of {of}; asked is {form}").format(n=len(found), of=len(task.choices), form=task.asked))
     return found
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from retrompi.base.errors import RetrompiError
 from retrompi.labs import alike
 from retrompi.labs.accounts import Account
-from retrompi.labs.alike import Facts, Pair
+from retrompi.labs.alike import Facts, SimilarPair
 from retrompi.labs.submissions import Submission
 from retrompi.sim import worker
 from retrompi.sim.processes import end_with_parent
@@ -56,7 +56,7 @@ class _Running:
 def collect(
     submissions: Sequence[Submission], store: str | None, *, jobs: int, may_run: bool = False,
     report: Callable[[int, int, str], None] = lambda done, total, what: None, seconds: float = SECONDS,
-) -> tuple[list[Graded], list[Pair]]:  # fmt: skip
+) -> tuple[list[Graded], list[SimilarPair]]:  # fmt: skip
     """Grade all, ``jobs`` at a time; returns them in order, and the similar pairs. Runs are kept in ``store`` (see `open_store`)."""
     # Forking avoids repeated imports; the store keeps no connection, and a child starts its own simulation server.
     context = multiprocessing.get_context("fork")
@@ -170,7 +170,7 @@ def _display_name(graded: Graded) -> str:
     return f"{name} ({other})" if other and other.casefold() != name.casefold() else str(name)
 
 
-def rows(graded: Sequence[Graded], pairs: Sequence[Pair]) -> tuple[list[dict[str, Any]], list[str]]:
+def rows(graded: Sequence[Graded], pairs: Sequence[SimilarPair]) -> tuple[list[dict[str, Any]], list[str]]:
     """(rows of the grade table, the columns of tasks as LAB:TASK): one row for each submission, broken ones with the reason."""
     names = [_display_name(g) for g in graded]
     columns: dict[str, None] = {}

@@ -28,7 +28,7 @@ def gather_facts(lab: Lab, state: State, sheet: Mapping[str, Given], files: Mapp
         if not sheet[task.id].empty:
             try:
                 given[task.id] = float(answers.value(task, sheet[task.id]))
-            except answers.Problem:
+            except answers.UnreadableAnswer:
                 continue
     p = student.draw(lab, state.student)
     known = _text.names(lab, p, state.student)

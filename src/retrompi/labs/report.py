@@ -16,10 +16,10 @@ from retrompi.labs import text as _text
 from retrompi.render import html
 
 if TYPE_CHECKING:
-    from retrompi.labs.alike import Pair
+    from retrompi.labs.alike import SimilarPair
     from retrompi.labs.bench import Bench, Line
     from retrompi.labs.collect import Graded
-    from retrompi.labs.grade import Grading, Result
+    from retrompi.labs.grade import Grading, TaskResult
     from retrompi.labs.lab import Lab
     from retrompi.labs.student import Parameters, State
 
@@ -55,7 +55,7 @@ def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) 
     return html.document(f"Lab {lab.key}: {grading.student}", "\n".join(body), language=lab.language)
 
 
-def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
+def class_page(graded: Sequence[Graded], pairs: Sequence[SimilarPair]) -> str:
     """A class's page: the grade table, similarities between submissions, and the free texts side by side."""
     from retrompi.labs.collect import shortly
 
@@ -146,7 +146,7 @@ def _numbers(lab: Lab, grading: Grading) -> str:
     return f"<h2>{_('Your numbers')}</h2>" + html.table(head, rows)
 
 
-def _body(lab: Lab, p: Parameters, who: str, results: dict[str, Result]) -> str:
+def _body(lab: Lab, p: Parameters, who: str, results: dict[str, TaskResult]) -> str:
     """The text with the result of every task inserted."""
     from markdown_it import MarkdownIt
 

@@ -20,7 +20,20 @@ from retrompi.base.scratch import folder as temporary
 from retrompi.labs import answers as _answers
 from retrompi.labs import grade, submissions
 from retrompi.labs.student import ANSWERS, STATE, folder_name, normal_id, read_state, read_text, state_text
-from retrompi.labs.work import LARGEST_FILE, LARGEST_FILES, MOST_FILES, OWN, Asked, Conflict, Last, Ran, Work, begin, folder_files, sheet
+from retrompi.labs.work import (
+    LARGEST_FILE,
+    LARGEST_FILES,
+    MOST_FILES,
+    OWN,
+    CheckRequest,
+    Conflict,
+    Last,
+    Ran,
+    Work,
+    begin,
+    folder_files,
+    sheet,
+)
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
@@ -97,7 +110,7 @@ class Remembered:
         self._kept: OrderedDict[tuple[str, str], dict[str, tuple[int, Any]]] = OrderedDict()
         self._lock = Lock()
 
-    def put(self, asked: Asked, student: str, **said: Any) -> None:
+    def put(self, asked: CheckRequest, student: str, **said: Any) -> None:
         """Remembers the ``row`` or the ``error`` of a check, unless a newer one has said it before."""
         place = (asked.lab, normal_id(student))
         with self._lock:
@@ -179,15 +192,15 @@ class FolderShelf:
                 (place / name).unlink(missing_ok=True)
             return replace(work, revision=_revision(place), lines=_answers.lines(place, lab))
 
-    def ask(self, work: Work) -> Asked:
+    def ask(self, work: Work) -> CheckRequest:
         """A check of the folder as it is."""
-        return Asked.now(work)
+        return CheckRequest.now(work)
 
-    def keep_check(self, asked: Asked, grading: Grading) -> None:
+    def keep_check(self, asked: CheckRequest, grading: Grading) -> None:
         """Remembers what a check said; the folder keeps the work alone."""
         self._last.put(asked, self.student, row=grading.row())
 
-    def keep_failure(self, asked: Asked, error: str) -> None:
+    def keep_failure(self, asked: CheckRequest, error: str) -> None:
         """Remembers why a check could not be graded."""
         if error:
             self._last.put(asked, self.student, error=error)

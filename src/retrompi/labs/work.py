@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
     from retrompi.labs.lab import Lab, Task
 
-__all__ = ["LARGEST_FILE", "LARGEST_FILES", "MOST_FILES", "OWN", "Asked", "Conflict", "Last", "Ran", "Shelf", "Work", "answer", "begin",
-           "change", "check", "folder_files", "grade_work", "hint", "hints", "lacking", "model_answer", "put", "reseal", "seal",
+__all__ = ["LARGEST_FILE", "LARGEST_FILES", "MOST_FILES", "OWN", "CheckRequest", "Conflict", "Last", "Ran", "Shelf", "Work", "answer",
+           "begin", "change", "check", "folder_files", "grade_work", "hint", "hints", "lacking", "model_answer", "put", "reseal", "seal",
            "sheet"]  # fmt: skip
 
 LARGEST_FILE, LARGEST_FILES, MOST_FILES = 4 << 20, 16 << 20, 40
@@ -72,7 +72,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CheckRequest:
     """A check that was asked for: the student's how-many-th of a lab, and when (UTC). ``id`` is the shelf's."""
 
     lab: str
@@ -81,7 +81,7 @@ class Asked:
     id: int = 0
 
     @classmethod
-    def now(cls, work: Work) -> Asked:
+    def now(cls, work: Work) -> CheckRequest:
         """Of a work with its predictions sealed."""
         return cls(work.state.lab, work.state.checks, datetime.now(UTC))
 
@@ -147,15 +147,15 @@ class Shelf(Protocol):
         """Keeps ``work``; returns it with its new revision. Conflict if what is kept is not the revision that was opened."""
         ...
 
-    def ask(self, work: Work) -> Asked:
+    def ask(self, work: Work) -> CheckRequest:
         """Notes that a check of ``work``, saved and its predictions sealed, is asked for. `keep_check` or `keep_failure` answers it."""
         ...
 
-    def keep_check(self, asked: Asked, grading: Grading) -> None:
+    def keep_check(self, asked: CheckRequest, grading: Grading) -> None:
         """Keeps what a check said, the first time that it is told."""
         ...
 
-    def keep_failure(self, asked: Asked, error: str) -> None:
+    def keep_failure(self, asked: CheckRequest, error: str) -> None:
         """Keeps why a check could not be graded; "" if it was taken back."""
         ...
 

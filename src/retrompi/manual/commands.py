@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from retrompi.manual.markdown import Page, anchor, escape, link, slug, table
+from retrompi.manual.markdown import ManualPage, anchor, escape, link, slug, table
 
 __all__ = ["command_pages", "commands", "options_page"]
 
@@ -56,7 +56,7 @@ def _option_names(option: click.Option) -> list[str]:
     return [*getattr(option, "shown", option.opts), *option.secondary_opts]
 
 
-def options_page() -> Page:
+def options_page() -> ManualPage:
     """Every option of every command in one table: its names, what it takes, what it is, and the commands that have it."""
     rows: dict[str, tuple[list[str], dict[str, None], dict[str, list[str]]]] = {}
     for words, command in commands().items():
@@ -76,7 +76,7 @@ def options_page() -> Page:
             body.append([", ".join(f"`{n}`" for n in names), ", ".join(takes) if i == 0 else "", escape(text), every])
     out = ["# All options", "An option means the same in every command that has it: its text begins with what it is, and what a command "
            "does with it follows. Names after the first long one are aliases.", table(["option", "takes", "description", "commands"], body)]
-    return Page("reference/commands/options.md", "Commands", "All options", "\n\n".join(out) + "\n")
+    return ManualPage("reference/commands/options.md", "Commands", "All options", "\n\n".join(out) + "\n")
 
 
 def _options(command: click.Command, words: str) -> str:
@@ -112,7 +112,7 @@ def _python(name: str) -> str:
     return f"In Python: no function ({escape(ALONE[name])})." if name in ALONE else ""
 
 
-def command_pages() -> list[Page]:
+def command_pages() -> list[ManualPage]:
     """An overview and a page for every top-level command; the commands of a group are sections of its page."""
     from retrompi.cli.main import cli
 
@@ -123,12 +123,12 @@ def command_pages() -> list[Page]:
     out = ["# Commands", _help_markdown(cli), table(["command", "description"], rows), "## Options before the command", _options(cli, ""),
            "Exit codes and what goes to which stream: [files, units, exit codes](../files.md#exit-codes)."]  # fmt: skip
     assert context.command is cli
-    pages = [Page("reference/commands/index.md", "Commands", "Overview", "\n\n".join(out) + "\n")]
+    pages = [ManualPage("reference/commands/index.md", "Commands", "Overview", "\n\n".join(out) + "\n")]
     pages.append(options_page())
     for top in tops:
         parts = _section(top, every[top], 1)
         for words, command in every.items():
             if words.startswith(f"{top} "):
                 parts += _section(words, command, 1 + words.count(" "))
-        pages.append(Page(f"reference/commands/{slug(top)}.md", "Commands", top, "\n\n".join(p for p in parts if p) + "\n"))
+        pages.append(ManualPage(f"reference/commands/{slug(top)}.md", "Commands", top, "\n\n".join(p for p in parts if p) + "\n"))
     return pages

@@ -19,7 +19,7 @@ from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.papers import metrics
 from retrompi.papers.claims import Claim, SizeRange
 from retrompi.papers.findings import Check, Data, Finding, Unavailable, base_value, in_range, one_size, to_unit, unit_of
-from retrompi.papers.metrics import Curve
+from retrompi.papers.metrics import TimeCurve
 
 __all__ = ["METRICS", "OPS", "curve_check", "curves_of", "facts_of", "ideal", "sizes_asked", "sizes_for"]
 
@@ -35,8 +35,8 @@ _AROUND = 8
 class _Simulated:
     """A curve as simulated: its grid, and all sizes."""
 
-    grid: Curve
-    every: Curve
+    grid: TimeCurve
+    every: TimeCurve
 
 
 def facts_of(grid: Sequence[int], times: Mapping[int, float]) -> dict[str, list[float]]:
@@ -53,8 +53,8 @@ def _curve(name: str, data: Data) -> _Simulated:
     grid = [(int(s), t * 1e-6) for s, t in zip(told[name]["size_B"], told[name]["time_us"], strict=True)]
     more = [(int(s), t * 1e-6) for s, t in zip(told[name]["at_B"], told[name]["at_us"], strict=True)]
 
-    def curve_from(rows: Sequence[tuple[int, float]]) -> Curve:
-        return Curve(tuple(s for s, _ in rows), tuple(t for _, t in rows))
+    def curve_from(rows: Sequence[tuple[int, float]]) -> TimeCurve:
+        return TimeCurve(tuple(s for s, _ in rows), tuple(t for _, t in rows))
 
     return _Simulated(curve_from(sorted(grid)), curve_from(sorted(grid + more)))
 
@@ -166,7 +166,7 @@ def ideal(grids: Mapping[str, Sequence[int]], sizes: Mapping[str, Iterable[int]]
 # --- metrics -----------------------------------------------------------------------------------------------------------------------
 
 
-def _grid(curve: _Simulated, claim: Claim, check: Check) -> Curve:
+def _grid(curve: _Simulated, claim: Claim, check: Check) -> TimeCurve:
     part = curve.grid.within(SizeRange(1, None)).within(_span(claim, check))
     if not part.sizes:
         raise Unavailable(f"needs simulated sizes in {_span(claim, check)}")
@@ -205,7 +205,7 @@ def _latency(curve: _Simulated, claim: Claim, check: Check) -> float:
 
 
 def _fit_line(curve: _Simulated, claim: Claim, check: Check) -> tuple[float, float]:
-    return metrics.straight_line(Curve(tuple(sizes := _list(claim, check)), tuple(_at(curve, s) for s in sizes)))
+    return metrics.straight_line(TimeCurve(tuple(sizes := _list(claim, check)), tuple(_at(curve, s) for s in sizes)))
 
 
 def _fit_startup(curve: _Simulated, claim: Claim, check: Check) -> float:

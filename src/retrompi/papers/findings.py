@@ -9,7 +9,7 @@ from typing import Any
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.papers.claims import Claim, SizeRange
-from retrompi.papers.metrics import Curve
+from retrompi.papers.metrics import TimeCurve
 
 __all__ = ["UNITS", "Check", "Data", "Finding", "Observed", "Unavailable", "base_value", "in_range", "one_size", "part_of", "residual",
            "sizes_of", "to_unit", "unit_of"]  # fmt: skip
@@ -73,7 +73,7 @@ class Data:
     ``stand_in`` substitutes a rival variant for a model: ``{"wmpi": "wmpi:additive-stall"}``.
     """
 
-    points: Mapping[tuple[str, str], Curve] = field(default_factory=dict)
+    points: Mapping[tuple[str, str], TimeCurve] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     stand_in: Mapping[str, str] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ class Data:
         told = self.facts.get("layers_below", {})
         return told if isinstance(told, Mapping) else {}
 
-    def curve(self, model: str, mode: str) -> Curve:
+    def curve(self, model: str, mode: str) -> TimeCurve:
         """The curve of a model in a mode; Unavailable if it was not simulated."""
         key = (self.stand_in.get(model, model), mode)
         if key not in self.points:
@@ -128,7 +128,7 @@ def one_size(claim: Claim, check: Check) -> int:
     return found[0]
 
 
-def part_of(curve: Curve, claim: Claim, check: Check, least: int = 1) -> Curve:
+def part_of(curve: TimeCurve, claim: Claim, check: Check, least: int = 1) -> TimeCurve:
     """The part of a curve that a check applies to; Unavailable with fewer than ``least`` sizes."""
     sizes = sizes_of(claim, check)
     part = curve.within(sizes)

@@ -14,7 +14,7 @@ from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec import composition, machines, registry
 from retrompi.spec.model import fit_place
 
-__all__ = ["Free", "Owner", "Place", "add_to_fit", "belongs", "limit_cards", "options", "owner", "place", "span", "value_text"]
+__all__ = ["FitPlace", "Free", "Owner", "add_to_fit", "belongs", "limit_cards", "options", "owner", "place", "span", "value_text"]
 
 
 @dataclass
@@ -169,7 +169,7 @@ def limit_cards(owners: Mapping[str, Owner], values: Mapping[str, str], platform
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FitPlace:
     """A table of a fit file, and the key there."""
 
     file: Path
@@ -177,16 +177,16 @@ class Place:
     key: str
 
 
-def place(path: str, o: Owner, folder: Path | None, name: str) -> Place:
+def place(path: str, o: Owner, folder: Path | None, name: str) -> FitPlace:
     """Where the fit ``name`` writes the value: beside its owner, or in ``folder``'s ``fit.toml`` if a paper there is not its owner's.
 
     ``folder`` None: of a paper of the package, or no paper's.
     """
     if folder is not None and not o.file.resolve().is_relative_to(folder.resolve()):
-        return Place(folder / "fit.toml", name, path)
+        return FitPlace(folder / "fit.toml", name, path)
     if o.kind == "model":
-        return Place(*fit_place(registry.model(o.name), o.key), o.key)
-    return Place(o.file.with_name(f"{o.file.stem}.fit.toml"), "fit", o.key)
+        return FitPlace(*fit_place(registry.model(o.name), o.key), o.key)
+    return FitPlace(o.file.with_name(f"{o.file.stem}.fit.toml"), "fit", o.key)
 
 
 def add_to_fit(file: Path, table: str, values: Mapping[str, str], meta: Mapping[str, Any], by: str) -> None:

@@ -20,7 +20,7 @@ from retrompi.papers.curve_checks import curves_of, sizes_for
 from retrompi.papers.evaluators import EVALUATORS
 from retrompi.papers.exhibits import ClaimTable, MeasuredFigure
 from retrompi.papers.findings import UNITS, Data, Unavailable
-from retrompi.papers.metrics import Curve
+from retrompi.papers.metrics import TimeCurve
 from retrompi.papers.paper import Paper
 from retrompi.papers.tables import line_of, text_of
 from retrompi.spec import machines, registry
@@ -193,10 +193,10 @@ class _Anything(Data):
         times = [50 + n / 10 for n in sizes]
         told = {"size_B": sizes, "time_us": times, "at_B": [], "at_us": []}
         super().__init__(facts={"curves": dict.fromkeys(below, told), "layers_below": below})
-        self.one = Curve(tuple(sizes), tuple(t * 1e-6 for t in times))
+        self.one = TimeCurve(tuple(sizes), tuple(t * 1e-6 for t in times))
         self.asked: list[tuple[str, str]] = []
 
-    def curve(self, model: str, mode: str) -> Curve:
+    def curve(self, model: str, mode: str) -> TimeCurve:
         """A curve of an ideal network; what was asked for is kept."""
         self.asked.append((model, mode))
         return self.one

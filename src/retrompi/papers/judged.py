@@ -20,7 +20,7 @@ from retrompi.papers.claims import Claim, checks, load, models_of, paper_key, ve
 from retrompi.spec import registry
 from retrompi.spec.question import canonical_hash
 
-__all__ = ["Ahead", "Shipped", "document", "file", "in_advance", "shipped_verdicts"]
+__all__ = ["AdvanceVerdict", "ShippedVerdicts", "document", "file", "in_advance", "shipped_verdicts"]
 
 _TOLD = ("id", "verdict", "observed", "low", "high", "unit", "note")
 """What is kept of a verdict."""
@@ -28,7 +28,7 @@ _DIGITS = 16
 
 
 @dataclass(frozen=True)
-class Shipped:
+class ShippedVerdicts:
     """The verdicts as they are shipped: ``code`` and ``judged`` (a day) say by what and when.
 
     ``verdicts``: claim -> its row, with the keys of a store's verdicts and ``stated``, the hash of the statement and its checks. ``models``
@@ -44,7 +44,7 @@ class Shipped:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class AdvanceVerdict:
     """A statement's verdict in advance, with the keys of a store's verdicts, and the runtimes and platforms changed since."""
 
     row: Mapping[str, Any]
@@ -57,10 +57,10 @@ def file() -> Path:
 
 
 @cache
-def shipped_verdicts() -> Shipped:
+def shipped_verdicts() -> ShippedVerdicts:
     """They are not looked at again while the program runs: nobody edits them."""
     data = json.loads(read_text(file()))
-    return Shipped(**data | {"verdicts": {row["id"]: row for row in data["verdicts"]}})
+    return ShippedVerdicts(**data | {"verdicts": {row["id"]: row for row in data["verdicts"]}})
 
 
 @lru_cache(maxsize=4)
@@ -98,7 +98,7 @@ def document(code: str, judged: str, studies: Iterable[tuple[str, Iterable[Mappi
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def in_advance() -> dict[str, Ahead]:
+def in_advance() -> dict[str, AdvanceVerdict]:
     """Claim -> its verdict, for the statements that are as they were when they were judged."""
     there, stated = shipped_verdicts(), _claim_hashes(version())
     other = {name for name, was in there.models.items() if _now(_model, name) != was}
@@ -107,7 +107,7 @@ def in_advance() -> dict[str, Ahead]:
     for claim in load():
         row = there.verdicts.get(claim.id)
         if row is not None and row["stated"] == stated[claim.id]:
-            found[claim.id] = Ahead(row, tuple(sorted(other & _models_and_platforms(claim))))
+            found[claim.id] = AdvanceVerdict(row, tuple(sorted(other & _models_and_platforms(claim))))
     return found
 
 

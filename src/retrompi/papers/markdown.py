@@ -22,7 +22,7 @@ from retrompi.papers.coverage import coverage_table, outside_table, shipped_rows
 from retrompi.papers.curve_verdicts import errors, times_of
 from retrompi.papers.curves import of, simulate_times
 from retrompi.papers.interventions import effects
-from retrompi.papers.matrix import Cell, Tally, cells
+from retrompi.papers.matrix import MatrixCell, Tally, cells
 from retrompi.papers.metrics import READINGS
 from retrompi.papers.paper import all_papers
 from retrompi.papers.reproduction import Reproduction, run_papers
@@ -206,9 +206,9 @@ def runtime_table() -> str:
 _SOURCES = {"paper": "papers", "doc": "documents", "code": "source code", "fit": "fitted", "assumed": "assumed"}
 
 
-def matrix_table(found: Iterable[Cell]) -> str:
+def matrix_table(found: Iterable[MatrixCell]) -> str:
     """The matrix in short: a row for each runtime, and on how many machines and networks it is judged, fitted or predicted blind."""
-    by_runtime: dict[str, list[Cell]] = {}
+    by_runtime: dict[str, list[MatrixCell]] = {}
     for c in found:
         by_runtime.setdefault(c.model, []).append(c)
     rows = []

@@ -28,7 +28,7 @@ from retrompi.store.lookup import answer
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["KEYS", "USES", "Number", "Pair", "pairs", "rows", "shipped_rows", "with_verdicts", "write"]
+__all__ = ["KEYS", "USES", "PublishedNumber", "TransferPair", "pairs", "rows", "shipped_rows", "with_verdicts", "write"]
 
 USES = ("fitted", "input", "held out", "blind")
 KEYS = ("model", "machine", "platform", "what", "size_B", "published", "low", "high", "simulated", "ratio", "unit", "use", "ref", "note")
@@ -46,7 +46,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Number:
+class PublishedNumber:
     """A published number, in base units; ``low``..``high`` its reading tolerance, ``sets`` overrides that its measurement needs."""
 
     what: str
@@ -60,7 +60,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Pair:
+class TransferPair:
     """A model on a machine. ``platform`` is empty if none describes it; ``claims`` is the pattern of the statements judged there."""
 
     model: str
@@ -69,7 +69,7 @@ class Pair:
     placement: str = "distributed"
     claims: str = ""
     note: str = ""
-    numbers: tuple[Number, ...] = ()
+    numbers: tuple[PublishedNumber, ...] = ()
 
 
 def _file() -> Path:
@@ -77,7 +77,7 @@ def _file() -> Path:
 
 
 @cache
-def pairs() -> tuple[Pair, ...]:
+def pairs() -> tuple[TransferPair, ...]:
     """Every pair, in the file's order, models first; InputError for a wrong file."""
     file = _file()
     out = []
@@ -86,7 +86,7 @@ def pairs() -> tuple[Pair, ...]:
             _check_keys(given, _PAIR, file)
             numbers = tuple(_number(n, file) for n in given.get("numbers", ()))
             more = {k: given[k] for k in ("machine", "platform", "placement", "claims", "note") if k in given}
-            out += [Pair(model=m, numbers=numbers, **more) for m in given["models"]]
+            out += [TransferPair(model=m, numbers=numbers, **more) for m in given["models"]]
     return tuple(out)
 
 
@@ -96,7 +96,7 @@ def _check_keys(given: Mapping[str, Any], keys: Sequence[str], file: Path) -> No
             raise InputError(f"unknown key '{key}'{nearest(key, keys)}", file, code="unknown-key")
 
 
-def _number(given: Mapping[str, Any], file: Path) -> Number:
+def _number(given: Mapping[str, Any], file: Path) -> PublishedNumber:
     _check_keys(given, _NUMBER, file)
     for key, valid in (("what", tuple(WHAT)), ("use", USES)):
         if given[key] not in valid:
@@ -107,13 +107,13 @@ def _number(given: Mapping[str, Any], file: Path) -> Number:
         size = int(units.parse(given["size"], "B"))
     except UsageError as error:
         raise InputError(str(error), file, code=error.code) from None
-    return Number(given["what"], size, published, low, high, given["ref"], given["use"], tuple(given.get("sets", ())))
+    return PublishedNumber(given["what"], size, published, low, high, given["ref"], given["use"], tuple(given.get("sets", ())))
 
 
 # --- the simulated side ----------------------------------------------------------------------------------------------------------
 
 
-def _simulate_number(store: Store, pair: Pair, number: Number, fresh: bool) -> float:
+def _simulate_number(store: Store, pair: TransferPair, number: PublishedNumber, fresh: bool) -> float:
     sizes = [number.size] if number.what != "half" else [s for s in (1 << k for k in range(4, 31)) if s <= number.size]
     question = Question(pair.model, pair.platform, pingpong(sizes, warm_up=2), pair.placement, list(number.sets))
     times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in answer(store, question, fresh=fresh).rows}
@@ -169,7 +169,7 @@ def _judging(model: str, pattern: str, use: str) -> list[Claim]:
     return [c for c in judging(model) if _SHORT.get(c.use) == use and re.match(pattern, c.id)]
 
 
-def _row(pair: Pair, what: str, **values: Any) -> dict[str, Any]:
+def _row(pair: TransferPair, what: str, **values: Any) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(KEYS, None)
     row |= {"model": pair.model, "machine": pair.machine, "platform": pair.platform, "what": what, "note": pair.note, **values}
     if row["published"] and row["simulated"] is not None:
@@ -177,7 +177,7 @@ def _row(pair: Pair, what: str, **values: Any) -> dict[str, Any]:
     return row
 
 
-def _statements(pair: Pair) -> list[dict[str, Any]]:
+def _statements(pair: TransferPair) -> list[dict[str, Any]]:
     """A row for the fitted and one for the held-out statements that a check judges."""
     if not pair.claims:
         return []
@@ -193,7 +193,7 @@ def _blind(model: str) -> list[dict[str, Any]]:
     for name, told in predictions.shipped_predictions().items():
         if told["paper"] or (model and model not in (told["model"], str(told["model"]).partition(":")[0])):
             continue
-        pair = Pair(told["model"], told["machine"], told["platform"], note=f"predicted {told['date']}, interval of 5 to 95 %")
+        pair = TransferPair(told["model"], told["machine"], told["platform"], note=f"predicted {told['date']}, interval of 5 to 95 %")
         out += [_row(pair, WHAT["time"][0], size_B=v["size_B"], simulated=v["nominal_s"], low=v["low_s"], high=v["high_s"], unit="s",
                      use=told["use"], ref=f"{PREDICTION}{name}.toml") for v in told["value"]]  # fmt: skip
     return out

@@ -14,7 +14,7 @@ from typing import Any
 from retrompi.papers.claims import Checks, Claim, checks
 from retrompi.papers.evaluators import EVALUATORS, evaluate, stated_count
 from retrompi.papers.findings import Data, Finding, Observed, residual
-from retrompi.papers.metrics import Curve, curves
+from retrompi.papers.metrics import TimeCurve, curves
 
 __all__ = ["EVALUATORS", "NOT_DRAWN", "Agreement", "Data", "Finding", "Summary", "Verdict", "judge", "measure", "residual", "stated_count",
            "summary"]  # fmt: skip
@@ -176,7 +176,7 @@ def judge(
 
 def measure(
     claim: Claim,
-    points: Iterable[Mapping[str, Any]] | Mapping[tuple[str, str], Curve],
+    points: Iterable[Mapping[str, Any]] | Mapping[tuple[str, str], TimeCurve],
     facts: Mapping[str, Any] | None = None,
     *,
     stand_in: Mapping[str, str] | None = None,

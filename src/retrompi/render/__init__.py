@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from retrompi.papers.exhibits import FigurePlan
     from retrompi.papers.network_agreement import NetworkAgreement
     from retrompi.papers.reproduction import Reproduction
-    from retrompi.render.front import Made
-    from retrompi.render.overlay import Mark
+    from retrompi.render.front import AtlasProvenance
+    from retrompi.render.overlay import StatementMark
 
-__all__ = ["Atlas", "Written", "csv_tables", "study_figures", "with_measured", "write", "write_atlas"]
+__all__ = ["Atlas", "WrittenPage", "csv_tables", "study_figures", "with_measured", "write", "write_atlas"]
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenPage:
     """The files written: the page, the CSV files, the images, and one line on images that could not be made."""
 
     page: Path
@@ -45,7 +45,7 @@ class Atlas:
 
     page: Path
     tables: tuple[Path, ...]
-    studies: tuple[Written, ...]
+    studies: tuple[WrittenPage, ...]
 
     @property
     def missing(self) -> str:
@@ -53,7 +53,7 @@ class Atlas:
         return next((s.missing for s in self.studies if s.missing), "")
 
 
-def _marks(study: Reproduction) -> list[Mark]:
+def _marks(study: Reproduction) -> list[StatementMark]:
     from retrompi.render.overlay import marks
 
     last = max((int(p["size_B"]) for p in study.points), default=4 << 20)
@@ -76,7 +76,7 @@ def _plans(study: Reproduction) -> tuple[FigurePlan, ...]:
     )
 
 
-def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[Mark]) -> go.Figure:
+def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[StatementMark]) -> go.Figure:
     from retrompi.measure.stored_curves import curves_for
     from retrompi.papers.exhibits import ScatterFigure
     from retrompi.render import stored_curves
@@ -187,7 +187,7 @@ def with_measured(studies: Sequence[Reproduction], found: Sequence[StoredCurve])
     return [replace(s, measured=tuple(found)) for s in studies]
 
 
-def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = (), footer: str | None = None, home: str = "") -> Written:
+def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = (), footer: str | None = None, home: str = "") -> WrittenPage:
     """Write ``<folder>/<paper>.html`` and its CSV files, and with ``images`` ("png", "svg") one file per figure.
 
     ``home`` is the front page to link to. Raises InputError when the folder cannot be written, UsageError for an unknown
@@ -221,10 +221,10 @@ def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = ()
     missing = ""
     if images:
         pictures, missing = export.images({f"{paper.key}-{n}": f for n, f in drawn.items()}, target, images)
-    return Written(html, tables, tuple(pictures), missing)
+    return WrittenPage(html, tables, tuple(pictures), missing)
 
 
-def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made, *, images: Sequence[str] = (),
+def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: AtlasProvenance, *, images: Sequence[str] = (),
                 beside: NetworkAgreement | None = None) -> Atlas:  # fmt: skip
     """Write the page of every study and ``<folder>/index.html`` with the verdict matrix; raises as `write`.
 

@@ -12,7 +12,7 @@ from retrompi.base.units import format_bytes
 from retrompi.papers import predictions, scores
 from retrompi.papers.curves import by_name, of
 from retrompi.papers.paper import all_papers
-from retrompi.papers.scores import Again, Group, Score
+from retrompi.papers.scores import LaterScore, Score, ScoreGroup
 from retrompi.render import bands
 from retrompi.render.figures import PALETTE, layout, name_of, place, size_axis, value_axis
 from retrompi.render.html import Content, boxes, document, number, percent, row, table
@@ -103,7 +103,7 @@ def _row(score: Score, pages: Collection[str]) -> str:
     return row(_HEAD, cells, f"score-{score.prediction.replace('/', '-')}")
 
 
-def _again(found: Sequence[Again], pages: Collection[str]) -> str:
+def _again(found: Sequence[LaterScore], pages: Collection[str]) -> str:
     rows = []
     for a in found:
         s, late = a.first, a.later
@@ -120,7 +120,7 @@ def _again(found: Sequence[Again], pages: Collection[str]) -> str:
     return sortable(_AGAIN, rows)
 
 
-def _groups(found: Sequence[Group], *, runtimes: bool) -> str:
+def _groups(found: Sequence[ScoreGroup], *, runtimes: bool) -> str:
     rows = []
     for g in found:
         cells: list[Content] = [

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from retrompi.base.units import format_bytes, format_time
-from retrompi.measure.compare import Comparison, Row, Split, Verdict
+from retrompi.measure.compare import Comparison, ComparisonRow, ComparisonVerdict, Split
 from retrompi.measure.compare.comparison import FIT
 from retrompi.render.bands import area
 from retrompi.render.figures import AXIS, hatch_pattern, layout, name_of, place, size_axis, value_axis
@@ -46,12 +46,12 @@ def pair_name(backend: str, reference: str) -> str:
     return f"{NAMES[backend]} against {NAMES[reference]}"
 
 
-def is_curve(rows: Sequence[Row]) -> bool:
+def is_curve(rows: Sequence[ComparisonRow]) -> bool:
     """Whether enough rows are sizes for an axis of sizes."""
     return len(rows) >= LEAST_CURVE and all(r.size_B is not None for r in rows)
 
 
-def places(rows: Sequence[Row]) -> list[float | str]:
+def places(rows: Sequence[ComparisonRow]) -> list[float | str]:
     """The position of each row on the axis: its size, or its name."""
     if is_curve(rows):
         return [place(float(r.size_B or 0)) for r in rows]
@@ -70,11 +70,11 @@ def bars_of(split: Split) -> list[tuple[str, float]]:
     return [("computation", 100 * split.computation / whole), *((c, 100 * d / whole) for c, d in split.calls[: _MOST_BARS - 1])]
 
 
-def _symbols(rows: Sequence[Row], symbol: str) -> list[str]:
+def _symbols(rows: Sequence[ComparisonRow], symbol: str) -> list[str]:
     return [symbol if r.use in (FIT, "") else f"{symbol}-open" for r in rows]
 
 
-def _row_label(r: Row) -> str:
+def _row_label(r: ComparisonRow) -> str:
     size = r.label if r.size_B is None else format_bytes(r.size_B)
     return escape(size) + (f" ({r.use})" if r.use else "")
 
@@ -128,7 +128,7 @@ def _errors(figure: go.Figure, c: Comparison) -> None:
         ), row=2, col=1)  # fmt: skip
 
 
-def _band_said(r: Row, pair: tuple[str, str]) -> str:
+def _band_said(r: ComparisonRow, pair: tuple[str, str]) -> str:
     inside = r.inside(*pair)
     return "" if inside is None else ", inside the noise band" if inside else ", outside the noise band"
 
@@ -320,7 +320,7 @@ def _origin(c: Comparison) -> str:
     return "".join(lines)
 
 
-def page(c: Comparison, verdict: Verdict | None = None, hashes: Mapping[str, str] | None = None, footer: str = "") -> str:
+def page(c: Comparison, verdict: ComparisonVerdict | None = None, hashes: Mapping[str, str] | None = None, footer: str = "") -> str:
     """The page as HTML text; ``hashes``: backend -> hash of its model."""
     drawn = figures(c)
     command = " ".join([c.program, *c.arguments])
@@ -358,7 +358,7 @@ def page(c: Comparison, verdict: Verdict | None = None, hashes: Mapping[str, str
     )
 
 
-def write(path: Path, c: Comparison, verdict: Verdict | None = None, hashes: Mapping[str, str] | None = None) -> None:
+def write(path: Path, c: Comparison, verdict: ComparisonVerdict | None = None, hashes: Mapping[str, str] | None = None) -> None:
     """Write the page. Raises InputError when it cannot be written."""
     from retrompi.store import code_version
 

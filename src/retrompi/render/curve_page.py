@@ -18,7 +18,7 @@ from retrompi.papers.paper import all_papers
 from retrompi.render import bands
 from retrompi.render.figures import curve_figure, name_of
 from retrompi.render.html import document, save, table
-from retrompi.render.overlay import Mark, marks
+from retrompi.render.overlay import StatementMark, marks
 from retrompi.render.paper_page import measured_table
 from retrompi.render.plotted import drawing, figure_html
 from retrompi.render.stored_curves import add
@@ -44,7 +44,7 @@ class Simulated:
     draws: int = 0
 
 
-def published_marks(curve: Simulated) -> list[Mark]:
+def published_marks(curve: Simulated) -> list[StatementMark]:
     """The published statements about this runtime on this platform in this mode."""
     last = max((int(r["size_B"]) for r in curve.rows), default=4 << 20)
     out = []

@@ -18,7 +18,7 @@ from retrompi.base.units import format_span
 from retrompi.render.html import Content, table
 from retrompi.spec.model import RuntimeModel
 from retrompi.studies import posteriors
-from retrompi.studies.posteriors import Posterior, word
+from retrompi.studies.posteriors import PosteriorFile, word
 
 __all__ = ["HEAD", "LEVEL", "card", "facts", "narrowing_text", "of_folder", "of_model", "section", "texts"]
 
@@ -32,7 +32,7 @@ def _share(value: float, low: float, high: float, log: bool) -> float:
     return min(max(at, 0.0), 1.0)
 
 
-def _parameter(of: Posterior, path: str) -> dict[str, Any]:
+def _parameter(of: PosteriorFile, path: str) -> dict[str, Any]:
     low, high, log, unit = of.priors[path]
     ends = [float(v) for v in np.quantile(of.column(path), [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])]
     left = float(of.seen.get(path, 1.0))
@@ -43,7 +43,7 @@ def _parameter(of: Posterior, path: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def card(of: Posterior) -> dict[str, Any]:
+def card(of: PosteriorFile) -> dict[str, Any]:
     """A posterior as one JSON object: of, group, members, date, seed, claims, curves, r_hat, ess, converged, discrepancy (low, median,
     high), level, draws, file, and ``parameters``, those that the data determine best first.
 

@@ -16,7 +16,7 @@ from retrompi.base.units import format_time
 from retrompi.papers import predictions, scores
 from retrompi.papers.claims import KINDS, Claim, load, paper_key
 from retrompi.papers.interventions import Effect, effects
-from retrompi.papers.matrix import Cell, cells, merge_cells
+from retrompi.papers.matrix import MatrixCell, cells, merge_cells
 from retrompi.papers.network_agreement import NetworkAgreement
 from retrompi.papers.reproduction import Reproduction, judge_all
 from retrompi.papers.systems import anchor, system_of
@@ -36,7 +36,7 @@ from retrompi.studies.about import networks
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["JUDGED", "Made", "Scorecard", "front_page", "provenance_of", "scorecard"]
+__all__ = ["JUDGED", "AtlasProvenance", "Scorecard", "front_page", "provenance_of", "scorecard"]
 
 JUDGED = ("calibrate", "validate")
 """Uses whose claims must be judged; claims of other uses cannot be."""
@@ -45,7 +45,7 @@ _USE = {"calibrate": "Fit", "validate": "Held out", "exclude": "Excluded", "cont
 
 
 @dataclass(frozen=True)
-class Made:
+class AtlasProvenance:
     """How an atlas was produced: rows of (what, text)."""
 
     rows: tuple[tuple[str, str], ...]
@@ -80,7 +80,7 @@ class Scorecard:
         """The table of transfer, its statements counted by these verdicts."""
         return with_verdicts(shipped_rows(), {v.id: v.verdict for v in self.verdicts})
 
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[MatrixCell]:
         """The cells of the matrix of runtimes, machines and networks."""
         words = {v.id: v.verdict for v in (*self.verdicts, *(v for s in self.studies for v in s.verdicts))}
         return merge_cells([*cells(self.transfer(), words), *machine_cells(self.lmbench)])
@@ -139,7 +139,7 @@ def _cpu() -> str:
     return _machine.processor() or _machine.machine()
 
 
-def provenance_of(store: Store, studies: Sequence[Reproduction], wall_s: float, jobs: int) -> Made:
+def provenance_of(store: Store, studies: Sequence[Reproduction], wall_s: float, jobs: int) -> AtlasProvenance:
     """When, where and from which runs an atlas was produced; ``wall_s``: seconds of the preceding replay, ``jobs``: its parallel jobs."""
     from retrompi.store import code_version
 
@@ -163,7 +163,7 @@ def provenance_of(store: Store, studies: Sequence[Reproduction], wall_s: float, 
         first, last = min(str(r["created"]) for r in runs), max(str(r["created"]) for r in runs)
         when = first if first == last else f"{first} to {last}"
         rows.append(("runs", f"{ranges(ids)}: {format_time(spent)} of simulation on {', '.join(hosts)}, {when}"))
-    return Made(tuple(rows))
+    return AtlasProvenance(tuple(rows))
 
 
 # --- HTML ---
@@ -344,7 +344,7 @@ def _counts(score: Scorecard) -> str:
     return boxes(shown)
 
 
-def front_page(score: Scorecard, how: Made) -> str:
+def front_page(score: Scorecard, how: AtlasProvenance) -> str:
     """The front page as HTML text. It loads no external resource; its script sorts tables, and without it they stay as they are."""
     papers = len({c.paper for c in score.claims})
     glance = glancing.figure(score.claims, score.verdicts, scores.scores())

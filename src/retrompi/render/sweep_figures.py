@@ -21,7 +21,7 @@ from retrompi.render.bands import of_draws, share, whiskers
 from retrompi.render.figures import (
     AXIS,
     PALETTE,
-    Look,
+    CurveStyle,
     decades,
     hatch_pattern,
     layout,
@@ -34,9 +34,9 @@ from retrompi.render.figures import (
 )
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
-from retrompi.studies.view import COUNTS, SIZE, Axis, Line, Row, View, by_panel, grid, lines, order_of, speedups, values_in_order
+from retrompi.studies.view import COUNTS, SIZE, Row, SeriesLine, View, ViewAxis, by_panel, grid, lines, order_of, speedups, values_in_order
 
-__all__ = ["KINDS", "Plan", "choose", "draw", "plan_of"]
+__all__ = ["KINDS", "FigurePlan", "choose", "draw", "plan_of"]
 
 KINDS = ("curves", "lines", "speedup", "efficiency", "heat", "bars", "scatter", "parallel")
 _MOST_LINES = 9
@@ -49,7 +49,7 @@ _MOST_WRITTEN = 40
 
 
 @dataclass(frozen=True)
-class Plan:
+class FigurePlan:
     """A figure to draw: its kind (`KINDS`), the axis along it, the axes that distinguish its lines (or rows), and those with panels."""
 
     kind: str
@@ -58,16 +58,16 @@ class Plan:
     panel: tuple[str, ...] = ()
 
 
-def _numeric(v: View, least: int = 2) -> list[Axis]:
+def _numeric(v: View, least: int = 2) -> list[ViewAxis]:
     return sorted((a for a in v.axes if a.numeric and len(a.numbers) >= least), key=lambda a: -len(a.numbers))
 
 
-def _spread(v: View, rest: Sequence[Axis], before: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _spread(v: View, rest: Sequence[ViewAxis], before: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(by, panel): of the axes ``rest``, those that give as many lines per figure as are readable, and the others."""
     sorted_rest = sorted(rest, key=lambda a: (not _of_models(a), len(a.values)))
     sets = [some for n in range(len(rest) + 1) for some in combinations(sorted_rest, n)]
 
-    def count(some: Sequence[Axis]) -> int:
+    def count(some: Sequence[ViewAxis]) -> int:
         return len({tuple(r["values"][k] for k in (*before, *(a.key for a in some))) for r in v.rows})
 
     # A single axis may have some more: with a panel for each of its values, each panel would hold a single line. So may one of models,
@@ -80,11 +80,11 @@ def _spread(v: View, rest: Sequence[Axis], before: Sequence[str] = ()) -> tuple[
     return tuple(a.key for a in by), tuple(a.key for a in sorted_rest if a not in by)
 
 
-def _of_models(axis: Axis) -> bool:
+def _of_models(axis: ViewAxis) -> bool:
     return "model" in axis.keys
 
 
-def plan_of(kind: str, v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequence[str] = ()) -> Plan:
+def plan_of(kind: str, v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequence[str] = ()) -> FigurePlan:
     """The plan of a figure of ``kind``; unspecified axes are chosen. Raises UsageError in one line when the study lacks one of them."""
     if kind not in KINDS:
         from retrompi.base.errors import nearest
@@ -112,11 +112,11 @@ def plan_of(kind: str, v: View, x: str | None = None, by: Sequence[str] = (), pa
                 raise UsageError("a heat map needs two axes; this study varies one: take --chart lines or bars", code="no-figure")
             chosen_by = (others[0].key,)
             rest.remove(others[0])
-        return Plan(kind, along, chosen_by, (*chosen_panel, *(a.key for a in rest)))
+        return FigurePlan(kind, along, chosen_by, (*chosen_panel, *(a.key for a in rest)))
     if kind in ("bars", "parallel", "scatter"):
-        return Plan(kind, along, (*chosen_by, *(a.key for a in rest)), chosen_panel)
+        return FigurePlan(kind, along, (*chosen_by, *(a.key for a in rest)), chosen_panel)
     more_by, more_panel = _spread(v, rest, chosen_by)
-    return Plan(kind, along, (*chosen_by, *more_by), (*chosen_panel, *more_panel))
+    return FigurePlan(kind, along, (*chosen_by, *more_by), (*chosen_panel, *more_panel))
 
 
 def _best(kind: str, v: View, taken: Sequence[str]) -> str:
@@ -133,7 +133,7 @@ def _best(kind: str, v: View, taken: Sequence[str]) -> str:
     return found[0].key
 
 
-def choose(v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequence[str] = ()) -> list[Plan]:
+def choose(v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequence[str] = ()) -> list[FigurePlan]:
     """The figures that suit the axes of a study; with ``x``, along that one."""
     if not v.axes:
         return [plan_of("curves", v)] if v.curves else []
@@ -172,7 +172,7 @@ def label_of(keys: Sequence[str], label: Sequence[str]) -> str:
     return ", ".join(out) or "all"
 
 
-def _looks(v: View, plan: Plan) -> dict[tuple[str, ...], Look]:
+def _looks(v: View, plan: FigurePlan) -> dict[tuple[str, ...], CurveStyle]:
     """A look for every line, the same in every panel: colour by the first axis, dash by the combination of the others."""
     labels = order_of(v, plan.by, v.rows)
     pairs = {label: (label[0], ", ".join(label[1:])) if label else ("", "") for label in labels}
@@ -221,7 +221,7 @@ def _short(unit: str, value: float) -> str:
     return f"{100 * value:g} %" if unit == "probability" else format_quantity(float(f"{value:.3g}"), unit)
 
 
-def _number_axis(axis: Axis) -> dict[str, Any]:
+def _number_axis(axis: ViewAxis) -> dict[str, Any]:
     """The axis of a parameter, with ticks as written in the study."""
     texts = [t for t in values_in_order(axis) if t in axis.numbers]
     every = -(-len(texts) // _MOST_TICKS)
@@ -269,14 +269,14 @@ def _round_ticks(values: Sequence[float], log: bool, unit: str) -> dict[str, Any
     return {"tickvals": ticks, "ticktext": [_short(unit, t) for t in ticks]}
 
 
-def _tick(axis: Axis, text: str) -> str:
+def _tick(axis: ViewAxis, text: str) -> str:
     if len(text) <= 9:
         return text
     rounded = float(f"{axis.numbers[text]:.3g}")
     return f"{rounded:g}" if axis.unit in ("1", "probability") else format_quantity(rounded, axis.unit)
 
 
-def _title(axis: Axis) -> str:
+def _title(axis: ViewAxis) -> str:
     """``wmpi.packet`` -> "packet of WMPI", ``platform.link.bandwidth`` -> "link bandwidth"."""
     if axis.key == SIZE:
         return "message size"
@@ -287,7 +287,7 @@ def _title(axis: Axis) -> str:
     return said if not dot or whose in ("platform", "trace") else f"{said} of {name_of(whose)}"
 
 
-def _y_title(v: View, plan: Plan) -> str:
+def _y_title(v: View, plan: FigurePlan) -> str:
     if plan.kind == "curves":
         return "one-way time" if v.metric.unit == "s" else "bandwidth"
     return v.metric.label
@@ -299,7 +299,9 @@ def _curve_metric(v: View) -> Metric:
     return parse("latency" if v.metric.unit == "s" else "peak")
 
 
-def _line_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[str, ...], Look], every: Sequence[Line]) -> go.Figure:
+def _line_figure(
+    v: View, plan: FigurePlan, rows: Sequence[Row], shown: Mapping[tuple[str, ...], CurveStyle], every: Sequence[SeriesLine]
+) -> go.Figure:
     figure = go.Figure()
     metric = _curve_metric(v) if plan.kind == "curves" else v.metric
     axis = None if plan.x == SIZE else v.axis(plan.x)
@@ -327,7 +329,7 @@ def _line_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[
     return figure
 
 
-def _band(figure: go.Figure, v: View, line: Line, axis: Axis | None, look: Look, name: str) -> dict[float, str]:
+def _band(figure: go.Figure, v: View, line: SeriesLine, axis: ViewAxis | None, look: CurveStyle, name: str) -> dict[float, str]:
     """Draws the band of a line with draws; x -> what the pointer says of the interval there."""
     if not v.draws:
         return {}
@@ -358,13 +360,15 @@ def _key(figure: go.Figure, v: View, completed: Sequence[float]) -> None:
         bands.below(figure)
 
 
-def _position_text(axis: Axis | None, x: float) -> str:
+def _position_text(axis: ViewAxis | None, x: float) -> str:
     if axis is None:
         return format_bytes(x)
     return next((t for t, n in axis.numbers.items() if n == x), f"{x:g}")
 
 
-def _speedup_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[str, ...], Look], every: Sequence[Line]) -> go.Figure:
+def _speedup_figure(
+    v: View, plan: FigurePlan, rows: Sequence[Row], shown: Mapping[tuple[str, ...], CurveStyle], every: Sequence[SeriesLine]
+) -> go.Figure:
     """Speed-up beside the ideal, or efficiency, relative to the smallest count of each line."""
     figure = go.Figure()
     axis = v.axis(plan.x)
@@ -387,7 +391,7 @@ def _speedup_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tup
     return figure
 
 
-def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
+def _heat_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figure:
     xs, ys, cells = grid(v, plan.x, plan.by[0], rows)
     every = [r["value"] for r in v.rows if r["value"] is not None]
     log = bool(every) and min(every) > 0 and max(every) / min(every) >= 10
@@ -425,7 +429,7 @@ def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     return figure
 
 
-def _bar_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
+def _bar_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figure:
     """Horizontal bars, one for each combination; colours by the first axis."""
     figure = go.Figure()
     order = order_of(v, plan.by, rows)
@@ -465,11 +469,11 @@ def _values(v: View) -> list[float]:
     return [r[k] for r in v.rows for k in ("value", "low", "high") if r.get(k) is not None]
 
 
-def _scatter_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
+def _scatter_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figure:
     axis = v.axis(plan.x)
     names = [k for k in plan.by if not v.axis(k).numeric]
     figure = go.Figure()
-    shown = _looks(v, Plan("scatter", plan.x, tuple(names)))
+    shown = _looks(v, FigurePlan("scatter", plan.x, tuple(names)))
     for line in lines(v, plan.x, names, rows):
         look = shown[line.label]
         figure.add_trace(go.Scatter(
@@ -488,7 +492,7 @@ def _scatter_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     return figure
 
 
-def _parallel_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
+def _parallel_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figure:
     """Parallel coordinates: a line for each point through its values on every axis, coloured by the metric."""
     done = [r for r in rows if r["value"] is not None]
     dimensions: list[dict[str, Any]] = []
@@ -531,7 +535,7 @@ _WHAT = {
 }  # fmt: skip
 
 
-def _heading(v: View, plan: Plan, label: Sequence[str]) -> str:
+def _heading(v: View, plan: FigurePlan, label: Sequence[str]) -> str:
     if plan.kind == "curves":
         text = f"{_y_title(v, plan)[0].upper()}{_y_title(v, plan)[1:]} against message size"
     else:
@@ -541,7 +545,7 @@ def _heading(v: View, plan: Plan, label: Sequence[str]) -> str:
     return f"{text}: {label_of(plan.panel, label)}" if plan.panel else text
 
 
-def draw(v: View, plan: Plan) -> dict[str, go.Figure]:
+def draw(v: View, plan: FigurePlan) -> dict[str, go.Figure]:
     """Name -> figure: one for each panel of the plan, with the same looks and the same value range in all of them."""
     out = {}
     several = by_panel(v, plan.panel)
@@ -564,7 +568,7 @@ def draw(v: View, plan: Plan) -> dict[str, go.Figure]:
     return out
 
 
-def _one_range(figures: Iterable[go.Figure], every: Sequence[Line]) -> None:
+def _one_range(figures: Iterable[go.Figure], every: Sequence[SeriesLine]) -> None:
     values = [y for one in every for y in (*one.y, *one.low, *one.high) if isfinite(y) and y > 0]
     for figure in figures:
         if figure.layout.yaxis.type == "log" and values:

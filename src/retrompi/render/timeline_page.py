@@ -19,10 +19,10 @@ from retrompi.base.units import format_bytes, format_time
 from retrompi.render.figures import layout
 from retrompi.render.html import Content, document, number, table
 from retrompi.render.plotted import drawing, figure_html
-from retrompi.render.timeline_view import CSS, Run, Track, order, write_chart
+from retrompi.render.timeline_view import CSS, ChartRun, Track, order, write_chart
 from retrompi.sim.timeline import PS, Timeline
 from retrompi.sim.timeline.kinds import KINDS
-from retrompi.sim.timeline.versus import Section, points, sections
+from retrompi.sim.timeline.versus import SectionTimes, points, sections
 
 __all__ = ["alone", "matrix", "matrix_figure", "write", "write_versus"]
 
@@ -172,7 +172,7 @@ def write(t: Timeline, path: Path, told: Sequence[str] = (), more: Sequence[Trac
         with path.open("w", encoding="utf-8") as out:
             last = _frame(out, title, f'<p class="soft">retrompi: a simulated run</p><h1>{escape(title)}</h1><p>{escape(_facts(t))}</p>')
             out.write((f'<div class="defect">{ended}</div>' if ended else "") + _sampling_note(t) + _hint())
-            write_chart(out, [Run(t, more=more)])
+            write_chart(out, [ChartRun(t, more=more)])
             out.write(f"<details open><summary>Fraction of the run in each state</summary>{_sums(t)}</details>{matrices}{_footer()}")
             out.write(drawing(figures) + last)
     except OSError as error:
@@ -186,7 +186,7 @@ def alone(t: Timeline) -> str:
     style = f"<style>{CSS}\nbody {{ padding: 0; }}</style>"
     first, last = document(t.about.get("trace") or _("a run"), f"{style}\0", language=language()).split("\0")
     out.write(first)
-    write_chart(out, [Run(t)])
+    write_chart(out, [ChartRun(t)])
     out.write(last)
     return out.getvalue()
 
@@ -205,7 +205,7 @@ def write_versus(one: Timeline, other: Timeline, path: Path, titles: tuple[str, 
         with path.open("w", encoding="utf-8") as out:
             last = _frame(out, title, f'<p class="soft">retrompi: two simulated runs</p><h1>{escape(title)}</h1>{facts}')
             out.write(_sampling_note(one, "A: ") + _sampling_note(other, "B: ") + _hint())
-            write_chart(out, [Run(t, letter) for letter, _, t in both], aligned)
+            write_chart(out, [ChartRun(t, letter) for letter, _, t in both], aligned)
             out.write(f"<h2>Section by section</h2>{_difference(sections(found))}")
             for letter, _, t in both:
                 out.write(f"<details open><summary>{letter}: fraction of the run in each state</summary>{_sums(t)}</details>")
@@ -215,7 +215,7 @@ def write_versus(one: Timeline, other: Timeline, path: Path, titles: tuple[str, 
     return [f"{letter}: {note}" for letter, _, t in both for note in t.notes()]
 
 
-def _difference(rows: Sequence[Section]) -> str:
+def _difference(rows: Sequence[SectionTimes]) -> str:
     most = 60
     shown: list[list[Content]] = [
         [escape(s.name), (format_time(s.one_s), "n"), (format_time(s.other_s), "n"),

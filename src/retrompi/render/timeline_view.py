@@ -24,7 +24,7 @@ from retrompi.render.tiles import BINS, FAN, GAP, MERGED, Blocks, Lane, depths, 
 from retrompi.sim.timeline import Timeline
 from retrompi.sim.timeline.kinds import KINDS
 
-__all__ = ["CSS", "Run", "Track", "order", "span_of", "tracks_of", "write_chart"]
+__all__ = ["CSS", "ChartRun", "Track", "order", "span_of", "tracks_of", "write_chart"]
 
 _BLOCK = 2048
 """Messages in a block."""
@@ -70,7 +70,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Run:
+class ChartRun:
     """A run of the chart: its timeline, a letter where there are two, and tracks to show below those of the processes."""
 
     timeline: Timeline
@@ -158,7 +158,7 @@ def _messages(t: Timeline, blocks: Blocks) -> list[list[int]]:
     return out
 
 
-def _head(runs: Sequence[Run], blocks: Blocks, aligned: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+def _head(runs: Sequence[ChartRun], blocks: Blocks, aligned: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """Writes all blocks; returns what the script has to know beforehand."""
     kinds: dict[tuple[str, str, str], int] = {}
     palettes: dict[tuple[tuple[str, ...], tuple[int, ...]], int] = {}
@@ -207,7 +207,7 @@ def _temporary() -> Iterator[tuple[IO[str], IO[str]]]:
         yield front, rest
 
 
-def write_chart(out: IO[str], runs: Sequence[Run], aligned: Mapping[str, Sequence[int]] | None = None) -> None:
+def write_chart(out: IO[str], runs: Sequence[ChartRun], aligned: Mapping[str, Sequence[int]] | None = None) -> None:
     """Write the chart: its elements, the script, the blocks.
 
     ``aligned``: by name, the time of each run, in ps from its beginning, that is put at the common zero; the first is chosen.
@@ -223,7 +223,7 @@ def write_chart(out: IO[str], runs: Sequence[Run], aligned: Mapping[str, Sequenc
             copyfileobj(file, out, 1 << 20)
 
 
-def _elements(runs: Sequence[Run], head: Mapping[str, Any], aligned: Sequence[str]) -> str:
+def _elements(runs: Sequence[ChartRun], head: Mapping[str, Any], aligned: Sequence[str]) -> str:
     dark = {"#000000": "black", "#DDDDDD": "none"}
     hatches = {"": "", "/": ";background-image:repeating-linear-gradient(135deg,#1a1a1a 0 1px,transparent 1px 5px)",
                "x": ";background-image:repeating-linear-gradient(135deg,#1a1a1a 0 1px,transparent 1px 5px),"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.sim.fidelity import apply_curves, classes_of, pairs_of
-from retrompi.sim.sampling import Point, Sample
+from retrompi.sim.sampling import Sample, SamplePoint
 from retrompi.spec.channels import Library, Row, eager, rendezvous, work
 from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.layout import Layout
@@ -206,7 +206,7 @@ def _read_curves(file: Path, mtime_ns: int, size: int) -> dict[str, Sample]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read this curve: {error}; make it again with 'retrompi fit'", file, code="unreadable-file") from None
-    found: dict[str, dict[str, list[Point]]] = {}
+    found: dict[str, dict[str, list[SamplePoint]]] = {}
     head: Sequence[str] | None = None
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
@@ -224,7 +224,7 @@ def _read_curves(file: Path, mtime_ns: int, size: int) -> dict[str, Sample]:
             raise InputError(f"no pair kind '{kind}'{nearest(kind, KINDS)}", file, number, code="unknown-name")
         if way not in ("there", "back"):
             raise InputError(f"the way is 'there' or 'back', not '{way}'", file, number, code="bad-fit")
-        point = Point(*map(int, cells[2:]))
+        point = SamplePoint(*map(int, cells[2:]))
         points = found.setdefault(kind, {"there": [], "back": []})[way]
         if points and point.size <= points[-1].size:
             raise InputError(f"sizes of a curve must rise, and {point.size} follows {points[-1].size}", file, number, code="bad-fit")

@@ -19,13 +19,13 @@ from retrompi.spec.placements import NATURAL, Placement, place_ranks, placement_
 from retrompi.spec.question import (
     FIELDS,
     NO_RESULT,
-    Asked,
     Benchmark,
     Beside,
     Experiment,
     Message,
     Question,
     Replay,
+    ScenarioRef,
     Starts,
     canonical_hash,
 )
@@ -99,7 +99,7 @@ class Resolved:
         """The same model on the same platform with other fields of the question (no names, no overrides), with fresh `Values`."""
         return Resolved(replace(self.question, **fields), self.model, self.values.fresh(), self.base_platform, self.platform)
 
-    def with_seed(self, seed: int, asked: Asked, bounds: Bounds) -> Resolved:
+    def with_seed(self, seed: int, asked: ScenarioRef, bounds: Bounds) -> Resolved:
         """This question with another seed, from a scenario that differs in nothing else. What is known of this one is not found again."""
         question = replace(self.question, seed=seed, asked=asked, bounds=bounds)
         found = Resolved(question, self.model, self.values, self.base_platform, self.platform, self.alike)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from retrompi.sim.cautions import Caution
     from retrompi.sim.critical_path import CriticalPath
     from retrompi.sim.message_path import MessagePath
-    from retrompi.spec.cojobs import Compiled
+    from retrompi.spec.cojobs import CompiledJob
 
 __all__ = ["COLUMNS", "NUMBERS", "Result", "counters_of", "job_result", "network_lines", "traffic_results"]
 
@@ -99,7 +99,7 @@ def network_lines(facts: Mapping[str, Any]) -> list[str]:
     return said + ([facts["failed"]] if facts.get("failed") else [])
 
 
-def job_result(job: Compiled, got: Mapping[str, Any] | None, hosts: Sequence[str]) -> dict[str, Any]:
+def job_result(job: CompiledJob, got: Mapping[str, Any] | None, hosts: Sequence[str]) -> dict[str, Any]:
     """The result of one further job; ``got`` is the engine's answer, None for a job that could not be started."""
     s = job.spec
     about = {"name": s.name, "model": s.model, "mode": s.where, "trace": s.label, "start_s": s.start_s, "background": s.background,

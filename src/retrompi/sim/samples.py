@@ -16,14 +16,14 @@ from retrompi.sim.sampling import NotSampled, Sample
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.outcome import Outcome
-from retrompi.spec.question import Asked, Beside, Experiment, Replay
+from retrompi.spec.question import Beside, Experiment, Replay, ScenarioRef
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.result import Result
 
-__all__ = ["SAMPLE", "Samples", "Shelf"]
+__all__ = ["SAMPLE", "SampleStore", "Samples"]
 
 SAMPLE = Experiment("sample", "sample of a pair", "null")
 
@@ -32,7 +32,7 @@ _LOCKS: dict[str, threading.Lock] = {}
 _GUARD = threading.Lock()
 
 
-class Shelf(Protocol):
+class SampleStore(Protocol):
     """Persistent storage of samples: a store."""
 
     def has(self, asked: Resolved) -> bool:
@@ -45,7 +45,7 @@ class Shelf(Protocol):
 class Samples:
     """Samples of pairs of ranks. ``run`` simulates a resolved question at fidelity ``mechanism``."""
 
-    def __init__(self, run: Callable[[Resolved], Result], shelf: Shelf | None = None) -> None:
+    def __init__(self, run: Callable[[Resolved], Result], shelf: SampleStore | None = None) -> None:
         self.run, self.shelf = run, shelf
 
     def of(self, asked: Resolved, pair: Pair) -> Sample:
@@ -54,7 +54,7 @@ class Samples:
             return asked.model.sample(asked.platform, pair.hosts)
         at = asked.with_fields(
             workload=SAMPLE, placement=pair.hosts, cores=pair.hosts.cores, fidelity="mechanism", beside=Beside(), start_up=False,
-            limit_s=None, wildcards="recorded", idle_overrides=True, asked=Asked(),
+            limit_s=None, wildcards="recorded", idle_overrides=True, asked=ScenarioRef(),
         )  # fmt: skip
         with _GUARD:
             lock = _LOCKS.setdefault(at.key, threading.Lock())

@@ -29,7 +29,7 @@ from retrompi.sim.sampling import NotSampled
 from retrompi.sim.worker import ForkServer, Stopped, shared_server
 from retrompi.spec import cojobs, cross_traffic, derived, kernels
 from retrompi.spec.calls import ANYTHING, Calls
-from retrompi.spec.cojobs import Compiled
+from retrompi.spec.cojobs import CompiledJob
 from retrompi.spec.collectives import PREFIX
 from retrompi.spec.compile import Compiled as CompiledRuntime
 from retrompi.spec.compile import compile_runtime, refuse, unused_by_start, unused_overrides, unused_parameters
@@ -67,7 +67,7 @@ class SimulationEnded(RetrompiError):
     """Its run in the store, with the points of the sizes that it finished."""
 
 
-def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[Compiled] = ()) -> CompiledRuntime:
+def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[CompiledJob] = ()) -> CompiledRuntime:
     """The runtime of a question compiled for the engine, for a program that makes ``calls``.
 
     Raises UsageError for an override that the run does not use, unless the question accepts such; ``others`` are further jobs, whose use
@@ -222,7 +222,7 @@ def _derived_cautions(asked: Resolved, used: Collection[str]) -> list[Caution]:
     return [Caution("follows-override", line) for line in derived.lines(asked.base_platform, asked.platform, used)]
 
 
-def _left_open(got: Mapping[str, Any], others: Sequence[Compiled]) -> list[str]:
+def _left_open(got: Mapping[str, Any], others: Sequence[CompiledJob]) -> list[str]:
     """What the jobs that completed have left undone: messages not received, requests not completed, windows not freed."""
     names = [j.spec.name for j in others if not j.apart]
     further = [f"{name}: {told}" for name, job in zip(names, got["jobs"], strict=True) for told in job["leftovers"]]
@@ -299,7 +299,7 @@ def _refuse_wireless(q: Question) -> None:
         raise UsageError(f"fidelity '{q.fidelity}' has no wire for traffic and failures; use mechanism", code="needs-mechanism")
 
 
-def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[Compiled]) -> None:
+def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[CompiledJob]) -> None:
     """Adds further jobs, cross traffic and failures to ``rows``."""
     q = asked.question
     if beside:
@@ -311,7 +311,7 @@ def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[Compiled]) -> 
         rows["failures"] = cross_traffic.failures(q.beside.failures, asked.platform)
 
 
-def _compiled_jobs(asked: Resolved) -> list[Compiled]:
+def _compiled_jobs(asked: Resolved) -> list[CompiledJob]:
     """The further jobs, compiled for the platform with the overrides of the first one."""
     q = asked.question
     if not q.beside.jobs:
@@ -331,11 +331,11 @@ def _compiled_jobs(asked: Resolved) -> list[Compiled]:
             refuse(unused_parameters(job.model, values, compiled, calls))
         except UsageError as error:
             raise UsageError(f"{spec.name}: {error}", code=error.code) from None
-        found.append(Compiled(spec, job.model, compiled, values, job.apart))
+        found.append(CompiledJob(spec, job.model, compiled, values, job.apart))
     return found
 
 
-def _job_results(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> list[dict[str, Any]]:
+def _job_results(jobs: Sequence[CompiledJob], got: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> list[dict[str, Any]]:
     answers = iter(got)
     rows = []
     for job in jobs:
@@ -391,7 +391,7 @@ def _processes(rows: Mapping[str, Any]) -> list[str]:
     return names + [f"{role} on {name}" for role in roles if role != "rank" for name in rows["hosts"]["names"]]
 
 
-def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[Compiled] = ()) -> list[tuple[str, float]]:
+def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[CompiledJob] = ()) -> list[tuple[str, float]]:
     """(process, seconds) for each ``NAME@TIME``. Raises UsageError for a name that is not a process of these jobs."""
     names = _processes(rows) + [f"{name} of {j.spec.name}" for j in others if not j.apart for name in _processes(j.rows)]
     found = []

@@ -17,7 +17,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import NO_LIMIT
 from retrompi.spec.fields import Use, choice, fields_of, flag, quantity, to_engine, whole, word
 
-__all__ = ["BINOMIAL", "BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Curve", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring",
+__all__ = ["BINOMIAL", "BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring", "SampledCurve",
            "Stream", "WaitPolicy", "calls_system"]  # fmt: skip
 
 
@@ -27,7 +27,7 @@ class Checked:
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        what = type(self).__name__.lower()
+        what = getattr(self, "name", type(self).__name__.lower())
         for name, field in fields_of(type(self)).items():
             value = getattr(self, name)
             if not (field.optional and value == field.default):
@@ -269,7 +269,7 @@ class Dma(Copied):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve(Medium):
+class SampledCurve(Medium):
     """A sampled curve in place of a mechanism (`retrompi.sim.fidelity`)."""
 
     name: ClassVar[str] = "curve"
@@ -283,7 +283,7 @@ class Curve(Medium):
         return Medium.uses(self, remote) | (set() if remote else {Use.CORES})
 
 
-MEDIA: Mapping[str, type[Medium]] = {cls.name: cls for cls in (Pool, Ring, Stream, Datagram, Dma, Curve)}
+MEDIA: Mapping[str, type[Medium]] = {cls.name: cls for cls in (Pool, Ring, Stream, Datagram, Dma, SampledCurve)}
 """Medium name -> class. A class added here gets a struct in the engine, which must then implement its ``make_chan``."""
 
 

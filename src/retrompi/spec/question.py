@@ -31,8 +31,9 @@ from retrompi.spec.timed_section import Program
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["FIDELITIES", "FIELDS", "NO_RESULT", "OPTIONS", "WILDCARDS", "Asked", "Benchmark", "Beside", "Bounds", "Experiment", "Message",
-           "Question", "Replay", "Starts", "Workload", "canonical_hash", "canonical_parts", "hash_of_parts", "pingpong"]  # fmt: skip
+__all__ = ["FIDELITIES", "FIELDS", "NO_RESULT", "OPTIONS", "WILDCARDS", "Benchmark", "Beside", "Bounds", "Experiment", "Message",
+           "Question", "Replay", "ScenarioRef", "Starts", "Workload", "canonical_hash", "canonical_parts", "hash_of_parts",
+           "pingpong"]  # fmt: skip
 
 FIDELITIES = ("mechanism", "curve", "loggp")
 """The levels of detail, from the finest to the coarsest (`retrompi.sim.fidelity`)."""
@@ -267,7 +268,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScenarioRef:
     """The scenario file a question comes from: its name and the hash of the contents that determine a run."""
 
     scenario: str = ""
@@ -328,7 +329,7 @@ class Question:
         of="trace")
     idle_overrides: bool = structure("whether overrides that the run does not use are accepted", default=False)
     cores: Sequence[int] = structure("the core of every rank", default=())
-    asked: Asked = structure("the scenario that it comes from", default=Asked)
+    asked: ScenarioRef = structure("the scenario that it comes from", default=ScenarioRef)
     bounds: Bounds = structure("what its simulation may take", default=Bounds, compare=False)
     what_if_hardware: bool = flag(
         "Accept hardware that a runtime never ran on (MPICH-GM on Ethernet): a fiction, and called one in the answer.",
@@ -392,7 +393,7 @@ class Question:
             workload = WORKLOADS[row["workload"]["kind"]].from_row(row["workload"], read)
             beside = Beside(**{name: given.pop(name) for name in _OF_BESIDE & given.keys() if name != "jobs"},
                             jobs=[JobSpec.from_row(job, read(job)) for job in given.pop("jobs", ())])  # fmt: skip
-            asked, bounds = Asked(**given.pop("asked", {})), Bounds(**given.pop("bounds", {}))
+            asked, bounds = ScenarioRef(**given.pop("asked", {})), Bounds(**given.pop("bounds", {}))
             return cls(workload=workload, beside=beside, asked=asked, bounds=bounds, **given)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"this is no question: {type(error).__name__}: {error}", code="bad-value") from None

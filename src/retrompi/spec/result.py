@@ -19,13 +19,13 @@ from typing import Annotated, Any, TypedDict, get_type_hints, is_typeddict
 from retrompi.base.translate import lazy
 from retrompi.spec.outcome import Outcome
 
-__all__ = ["CollectiveRow", "Counters", "Ending", "MarkRow", "Output", "PointRow", "RankRow", "SectionRow", "StageRow", "StartsRow",
+__all__ = ["CollectiveRow", "Counters", "Ending", "MarkRow", "OutputField", "PointRow", "RankRow", "SectionRow", "StageRow", "StartsRow",
            "StepRow", "Totals", "TrafficRow", "WaitRow", "counter", "duration", "metrics", "number", "outputs", "part", "stored_fields",
            "word"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputField:
     """The declaration of one field of a result.
 
     ``kind`` is counter (a whole number), time (simulated seconds), number (any other), word (text) or part (rows and other structures).
@@ -80,7 +80,7 @@ def _output(kind: str, unit: str, title: str, default: Any, more: Mapping[str, A
 
 
 def counter(title: str, unit: str = "count", *, default: Any = 0, **more: Any) -> Any:
-    """A whole number. ``more`` are `Output`'s ``help``, ``cpp``, ``column``, ``trouble`` and ``effort``."""
+    """A whole number. ``more`` are `OutputField`'s ``help``, ``cpp``, ``column``, ``trouble`` and ``effort``."""
     return _output("counter", unit, title, default, {"cpp": "int64_t", **more})
 
 
@@ -105,14 +105,14 @@ def part(title: str, *, default: Any = None, **more: Any) -> Any:
 
 
 @cache
-def outputs(cls: type) -> Mapping[str, Output]:
-    """Name -> `Output` of every declared field of a dataclass or a row's type, in order."""
+def outputs(cls: type) -> Mapping[str, OutputField]:
+    """Name -> `OutputField` of every declared field of a dataclass or a row's type, in order."""
     if is_typeddict(cls):
         stated = {name: getattr(hint, "__metadata__", ())[:1] for name, hint in get_type_hints(cls, include_extras=True).items()}
         fields = {name: of[0].metadata for name, of in stated.items() if of}
     else:
         fields = {f.name: f.metadata for f in dataclasses.fields(cls)}
-    return {name: Output(name=name, **metadata["output"]) for name, metadata in fields.items() if "output" in metadata}
+    return {name: OutputField(name=name, **metadata["output"]) for name, metadata in fields.items() if "output" in metadata}
 
 
 @dataclass(kw_only=True)
@@ -263,7 +263,7 @@ class StageRow(TypedDict):
     ps: int
 
 
-def metrics() -> dict[str, Output]:
+def metrics() -> dict[str, OutputField]:
     """The counters that are metrics, compared and exported: all but those of the effort."""
     return {name: o for cls in (Counters, Totals) for name, o in outputs(cls).items() if not o.effort}
 

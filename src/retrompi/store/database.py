@@ -35,7 +35,7 @@ from retrompi.store.kept import PART_OF, Kept, number_rows, plain
 from retrompi.store.schema import ANATOMY, MEASURED, POINT, RANK_TIME, REVISION, RUN, VERDICT, VERDICT_BATCH, VERSION_TABLE
 from retrompi.store.studies import Studies, this_process, time_text
 from retrompi.store.tags import Tags
-from retrompi.store.texts import Written, fit_row, to_json
+from retrompi.store.texts import JsonText, fit_row, to_json
 
 __all__ = ["BUSY_SECONDS", "Details", "Store", "database_url", "default_path", "open_store", "server_engine",
            "sqlite_engine", "without_password"]  # fmt: skip
@@ -441,7 +441,7 @@ class Store(Studies, Tags, Copies):
         if not runs:
             return []
         now = datetime.now(UTC)
-        texts: dict[int, tuple[Any, Written]] = {}
+        texts: dict[int, tuple[Any, JsonText]] = {}
         rows = [fit_row(RUN, {**_NOT_KNOWN, **kept.row, "created": now}, texts) for kept in runs]
         with self._connect(write=True) as connection:
             once = list({row["identity"] for row in rows if row["kind"] not in MEASURED})

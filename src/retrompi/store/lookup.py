@@ -92,7 +92,7 @@ def facts_of(
 
 @dataclass(frozen=True)
 class _Shelf:
-    """A store as storage of samples (`retrompi.sim.samples.Shelf`)."""
+    """A store as storage of samples (`retrompi.sim.samples.SampleStore`)."""
 
     store: Store
     fresh: bool

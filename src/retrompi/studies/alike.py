@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.bounds import Bounds
-from retrompi.spec.question import Asked, canonical_parts, hash_of_parts
+from retrompi.spec.question import ScenarioRef, canonical_parts, hash_of_parts
 from retrompi.store.identity import specification
 from retrompi.studies.scenario import Scenario
 
@@ -34,7 +34,7 @@ class Alike:
         if known is not None:
             first, parts = known
             seed = scenario.setting("seed")
-            asked = Asked(scenario.name, hash_of_parts({**parts, "seed": str(seed)}))
+            asked = ScenarioRef(scenario.name, hash_of_parts({**parts, "seed": str(seed)}))
             return first.with_seed(seed, asked, bounds or Bounds())
         question = scenario.question()
         found = Resolved.of(question.with_(bounds=bounds) if bounds is not None else question)

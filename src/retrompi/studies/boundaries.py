@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
 
-__all__ = ["LOOKS", "Line", "Search"]
+__all__ = ["LOOKS", "BoundarySearch", "Coordinate"]
 
 P = TypeVar("P")
 LOOKS = 4
 """How many times the neighbourhood of a small gap is halved."""
 
 
-class Line(Protocol):
+class Coordinate(Protocol):
     """The coordinate of a search: `retrompi.studies.scale.Scale`, or amounts on it."""
 
     def middle(self, low: float, high: float) -> float | None:
@@ -29,14 +29,14 @@ class Line(Protocol):
 
 
 @dataclass
-class Search(Generic[P]):
+class BoundarySearch(Generic[P]):
     """Points along ``scale``, evaluated by ``evaluate`` (many at a time), each in a ``state``; ``gap`` of a point is its
     distance from a change.
 
     ``points`` holds all evaluated points.
     """
 
-    scale: Line
+    scale: Coordinate
     evaluate: Callable[[Sequence[float]], Sequence[P]]
     state: Callable[[P], Hashable]
     gap: Callable[[P], float | None] = lambda point: None

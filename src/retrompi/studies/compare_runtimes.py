@@ -23,8 +23,8 @@ from retrompi.spec.placements import NATURAL
 from retrompi.studies import case, catalogue, metrics
 from retrompi.studies.cautions import of_scenarios
 from retrompi.studies.certainty import Ahead, ahead
-from retrompi.studies.interval_reasons import Reading, reasons
-from retrompi.studies.run import Asked, runs_of
+from retrompi.studies.interval_reasons import DrawnReading, reasons
+from retrompi.studies.run import PointRun, runs_of
 from retrompi.studies.scenario import Scenario
 from retrompi.studies.uncertainty import Ensemble, Interval, Spec, interval
 from retrompi.studies.worth import deciding
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.run import Executor, Report
 
-__all__ = ["ALL", "Candidates", "Drawn", "Row", "Statement", "causes", "cautions", "cautions_of_draws", "platforms_of", "program",
-           "questions_of", "rows", "runtimes", "with_draws"]  # fmt: skip
+__all__ = ["ALL", "Candidates", "DrawnComparison", "PairStatement", "RuntimeRow", "causes", "cautions", "cautions_of_draws",
+           "platforms_of", "program", "questions_of", "rows", "runtimes", "with_draws"]  # fmt: skip
 
 
 OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found")
 
 
 @dataclass(frozen=True)
-class Row:
+class RuntimeRow:
     """The program's result on one runtime. Times in seconds; None if it did not complete."""
 
     model: str
@@ -181,7 +181,7 @@ class Candidates:
 
 def rows(
     store: Store, candidates: Candidates, *, executor: Executor | None = None, fresh: bool = False, report: Report | None = None
-) -> list[Row]:
+) -> list[RuntimeRow]:
     """The result of each candidate, fastest first, then those that did not complete.
 
     Raises UsageError for an unknown name, or a metric that the program cannot have; a runtime that cannot run the program gives a row
@@ -204,7 +204,7 @@ def rows(
 MOST_CAUSES = 4
 
 
-def causes(candidates: Candidates, found: Sequence[Row]) -> list[str]:
+def causes(candidates: Candidates, found: Sequence[RuntimeRow]) -> list[str]:
     """Why the fastest candidate is faster than the next one on another runtime or platform, in words, from their critical paths: one
     line for each mechanism with most of the difference. Empty with fewer than two that completed. Simulates both once more."""
     done = [r for r in found if r.time_s is not None]
@@ -226,7 +226,7 @@ def causes(candidates: Candidates, found: Sequence[Row]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Statement:
+class PairStatement:
     """Two candidates compared in one metric, draw by draw: ``a`` and ``b`` are their names."""
 
     metric: metrics.Metric
@@ -241,15 +241,15 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnComparison:
     """A comparison over draws: the ``rows`` with their intervals, and every pair that both can be run, compared in each metric.
 
     ``neighbours`` are the pairs that follow each other in the order of medians.
     """
 
-    rows: list[Row]
-    statements: list[Statement]
-    neighbours: list[Statement]
+    rows: list[RuntimeRow]
+    statements: list[PairStatement]
+    neighbours: list[PairStatement]
     ensembles: Mapping[tuple[str, str], Ensemble]
 
     @property
@@ -277,13 +277,13 @@ class Drawn:
         return {f"{m} on {p}" if several else m: one for (m, p), one in self.ensembles.items()}
 
 
-def questions_of(candidates: Candidates, found: Sequence[Row]) -> dict[tuple[str, str], Resolved]:
+def questions_of(candidates: Candidates, found: Sequence[RuntimeRow]) -> dict[tuple[str, str], Resolved]:
     """(model, platform) -> the question to be drawn, of each candidate that could be run."""
     ran = {(r.model, r.platform) for r in found if r.run_id is not None}
     return {(m, p): Resolved.of(s.question()) for m, p, s in candidates.each() if (m, p) in ran}
 
 
-def with_draws(candidates: Candidates, found: Sequence[Row], ensembles: Mapping[tuple[str, str], Ensemble]) -> Drawn:
+def with_draws(candidates: Candidates, found: Sequence[RuntimeRow], ensembles: Mapping[tuple[str, str], Ensemble]) -> DrawnComparison:
     """The comparison ``found`` (`rows`) over the draws of each candidate (`questions_of`), in each of the wanted metrics, the time if none
     is.
 
@@ -305,37 +305,37 @@ def with_draws(candidates: Candidates, found: Sequence[Row], ensembles: Mapping[
         name = "time_s" if metric.name == time.name else metric.name
         of = {f"{m} on {p}" if len(platforms) > 1 else m: values[m, p, name] for m, p in ensembles}
         order = sorted(of, key=lambda k: _rank(interval(of[k], spec.level).median, metric.more_is_better))
-        made = {(a, b): Statement(metric, a, b, ahead(of[a], of[b], metric.more_is_better)) for a, b in combinations(order, 2)}
+        made = {(a, b): PairStatement(metric, a, b, ahead(of[a], of[b], metric.more_is_better)) for a, b in combinations(order, 2)}
         statements += list(made.values())
         neighbours += [made[pair] for pair in pairwise(order)]
-    return Drawn(new, statements, neighbours, ensembles)
+    return DrawnComparison(new, statements, neighbours, ensembles)
 
 
 def _rank(median: float, more_is_better: bool) -> tuple[bool, float]:
     return math.isnan(median), -median if more_is_better else median
 
 
-def _row(store: Store, where: tuple[str, str], ran: Asked, candidates: Candidates) -> Row:
+def _row(store: Store, where: tuple[str, str], ran: PointRun, candidates: Candidates) -> RuntimeRow:
     wanted = candidates.wanted
     about = (*where, ran.outcome, ran.reason, ran.run_id, ran.found)
     kept = tuple(stored_cautions({"cautions": store.cautions([ran.run_id]).get(ran.run_id, ())})) if ran.run_id is not None else ()
     if ran.run_id is None or ran.outcome != Outcome.COMPLETED:
-        return Row(*about, values={m.name: None for m in wanted}, kept=kept)
+        return RuntimeRow(*about, values={m.name: None for m in wanted}, kept=kept)
     run, points, ranks = store.run(ran.run_id), store.points(ran.run_id), store.ranks(ran.run_id)
     total = sum(r["time_s"] for r in ranks)
     shares = [sum(r[k] for r in ranks) / total if total > 0 else None for k in ("mpi_s", "compute_s")]
     values = {m.name: m.of(run, points, ranks) for m in wanted}
     took = candidates.time.of(run, points, ranks)
-    return Row(*about, took, None, shares[0], shares[1], run["messages"], run["packets"], values, kept=kept)
+    return RuntimeRow(*about, took, None, shares[0], shares[1], run["messages"], run["packets"], values, kept=kept)
 
 
-def _rank_rows(told: Sequence[Row]) -> list[Row]:
+def _rank_rows(told: Sequence[RuntimeRow]) -> list[RuntimeRow]:
     fastest = min((r.time_s for r in told if r.time_s), default=None)
     out = [r if not r.time_s or fastest is None else replace(r, relative=r.time_s / fastest) for r in told]
     return sorted(out, key=lambda r: (r.time_s is None, r.time_s or 0.0))
 
 
-def cautions(candidates: Candidates, found: Sequence[Row]) -> list[Caution]:
+def cautions(candidates: Candidates, found: Sequence[RuntimeRow]) -> list[Caution]:
     """What one should know of the candidates and of their runs; ``about`` names those that it is about, unless they all are."""
     kept = {(r.model, r.platform): r.kept for r in found}
     several = len({p for _, p in kept}) > 1
@@ -343,12 +343,12 @@ def cautions(candidates: Candidates, found: Sequence[Row]) -> list[Caution]:
     return of_scenarios(((named[m, p], s) for m, p, s in candidates.each()), {named[pair]: some for pair, some in kept.items()})
 
 
-def cautions_of_draws(candidates: Candidates, drawn: Drawn) -> list[Caution]:
+def cautions_of_draws(candidates: Candidates, drawn: DrawnComparison) -> list[Caution]:
     """What is odd about the intervals of the time, by candidate."""
     took = {(r.model, r.platform): r.time_s for r in drawn.rows}
     names = {id(one): name for name, one in drawn.named.items()}
     readings = {
-        names[id(one)]: (one, [Reading("time", nominal, one.values(candidates.time))])
+        names[id(one)]: (one, [DrawnReading("time", nominal, one.values(candidates.time))])
         for pair, one in drawn.ensembles.items() if (nominal := took.get(pair)) is not None
     }  # fmt: skip
     return merge_cautions((name, reasons(one, some)) for name, (one, some) in readings.items())

@@ -28,7 +28,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.sim import worker
 from retrompi.store.identity import code_version
-from retrompi.studies.case import ERROR, Done, Job, evaluate
+from retrompi.studies.case import ERROR, PointJob, PointResult, evaluate
 from retrompi.studies.worker_pool import processors
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class _Refusal:
     version: str
 
 
-def _work(study: str, version: str, jobs: list[Job]) -> list[Done] | _Refusal:
+def _work(study: str, version: str, jobs: list[PointJob]) -> list[PointResult] | _Refusal:
     """A task: a batch of jobs run one after another, unless the study has been dropped meanwhile."""
     if version != code_version():
         from distributed import get_worker
@@ -107,7 +107,7 @@ def _drop(study: str) -> None:
 
 @dataclass
 class _Task:
-    jobs: list[Job]
+    jobs: list[PointJob]
     losses: int = 0
     """Number of workers that were lost or failed while running it."""
 
@@ -221,7 +221,7 @@ class DaskExecutor:
 
     # -- jobs -----------------------------------------------------------------------------------------------------------
 
-    def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+    def evaluate(self, jobs: Iterable[PointJob], window: int = 0) -> Iterator[tuple[int, PointResult]]:
         """(position, Done) of every job, in the order of completion; at most ``window`` jobs (0: its own choice) are in flight."""
         self._flow = _Flow(self, self._client, iter(jobs), window)
         return self._flow.run()
@@ -234,7 +234,7 @@ class DaskExecutor:
 class _Flow:
     """The jobs of one `evaluate` call on a cluster."""
 
-    def __init__(self, executor: DaskExecutor, client: Client, jobs: Iterator[Job], window: int) -> None:
+    def __init__(self, executor: DaskExecutor, client: Client, jobs: Iterator[PointJob], window: int) -> None:
         self._executor = executor
         self._client = client
         self._jobs = jobs
@@ -247,7 +247,7 @@ class _Flow:
         self._count = 0
         self._threads = executor._threads()
         self._window = window or AHEAD * sum(self._threads.values()) * MOST_JOBS
-        self._results: deque[tuple[int, Done]] = deque()
+        self._results: deque[tuple[int, PointResult]] = deque()
         self._seen = self._looked = time.monotonic()
 
     def ready(self, within: float) -> bool:
@@ -257,7 +257,7 @@ class _Flow:
                 self._seen_ended.append(self._ended.get(timeout=max(within, 1e-6)))
         return bool(self._results or self._seen_ended)
 
-    def run(self) -> Iterator[tuple[int, Done]]:
+    def run(self) -> Iterator[tuple[int, PointResult]]:
         """As of `DaskExecutor.evaluate`."""
         try:
             while self._fill():
@@ -344,7 +344,7 @@ class _Flow:
         elif task.losses + losses <= ATTEMPTS:
             self._suspects.append(_Task(task.jobs, task.losses + losses))
         else:
-            self._results.append((task.jobs[0].position, Done(ERROR, f"{reason} ({task.losses + losses} times)")))
+            self._results.append((task.jobs[0].position, PointResult(ERROR, f"{reason} ({task.losses + losses} times)")))
 
     def _watch(self) -> None:
         """After a while without results: checks that workers are left for every task, including those restricted to some workers."""

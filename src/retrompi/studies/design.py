@@ -23,7 +23,7 @@ from retrompi.studies.applies import Applies
 from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 from retrompi.studies.scenario import Scenario, from_data, line_of
 
-__all__ = ["DRAW", "KEYS", "LIMIT", "SAMPLINGS", "Point", "Study", "check", "check_name", "count", "each", "from_command",
+__all__ = ["DRAW", "KEYS", "LIMIT", "SAMPLINGS", "Study", "StudyPoint", "check", "check_name", "count", "each", "from_command",
            "from_definition", "load", "points", "positions"]  # fmt: skip
 
 LIMIT = 100_000
@@ -138,7 +138,7 @@ def _json(given: Text) -> str | list[str]:
 
 
 @dataclass(frozen=True)
-class Point:
+class StudyPoint:
     """A point: a text for every axis (``-`` if the axis does not apply to the point), and its scenario."""
 
     position: int
@@ -437,7 +437,7 @@ def _values_of(study: Study, key: str) -> Sequence[str]:
     return axis.span.ends if axis.span is not None else axis.values
 
 
-def each(study: Study) -> Iterator[Point]:
+def each(study: Study) -> Iterator[StudyPoint]:
     """Every point in turn; the last axis varies fastest. Points that differ only in a key of another model are merged.
 
     Overrides that a point's run does not use (`Study.applies`) are left out.
@@ -452,12 +452,12 @@ def each(study: Study) -> Iterator[Point]:
             scenario = replace(scenario, sets={k: v for k, v in scenario.sets.items() if k not in idle})
             values = {k: ABSENT if k in idle else v for k, v in values.items()}
         if not study.draws:
-            yield Point(position, values, scenario)
+            yield StudyPoint(position, values, scenario)
             continue
         first = position * (1 + study.draws)
-        yield Point(first, {**values, DRAW: ABSENT}, scenario)
+        yield StudyPoint(first, {**values, DRAW: ABSENT}, scenario)
         for number, drawn in enumerate(_draws(scenario, study.draws), 1):
-            yield Point(first + number, {**values, DRAW: str(number)}, drawn)
+            yield StudyPoint(first + number, {**values, DRAW: str(number)}, drawn)
 
 
 def _draws(scenario: Scenario, draws: int) -> Iterator[Scenario]:
@@ -477,7 +477,7 @@ def _values(study: Study) -> Iterator[dict[str, str]]:
     return _samples(study) if study.sampling == "lhs" else _grid(study)
 
 
-def points(study: Study) -> list[Point]:
+def points(study: Study) -> list[StudyPoint]:
     """All of `each`."""
     return list(each(study))
 

@@ -14,14 +14,14 @@ from typing import IO, Any
 
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec.result import Output, PointRow, RankRow, outputs
+from retrompi.spec.result import OutputField, PointRow, RankRow, outputs
 from retrompi.spec.result import metrics as counters
 from retrompi.studies.about import networks
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import fact_of
 from retrompi.studies.results import axes_of
-from retrompi.studies.stored_study import Stored
-from retrompi.studies.view import Axis, axis_of
+from retrompi.studies.stored_study import StoredStudy
+from retrompi.studies.view import ViewAxis, axis_of
 
 __all__ = ["FORMATS", "columns", "metadata", "print_to", "table", "write"]
 
@@ -30,7 +30,7 @@ _SPELLED = {"B": "B", "s": "s", "B/s": "Bps", "s/B": "s_per_B", "Hz": "Hz", "flo
 """Base unit -> suffix of a column's name."""
 
 
-def _counter_column(declared: Output) -> str:
+def _counter_column(declared: OutputField) -> str:
     """The name of a counter's column."""
     unit = _SPELLED.get(declared.unit, "")
     return f"{declared.name}_{unit}" if unit else declared.name
@@ -66,21 +66,21 @@ _GROUP = 50_000
 """Rows of a row group of a Parquet file."""
 
 
-def _axes(found: Stored) -> list[Axis]:
+def _axes(found: StoredStudy) -> list[ViewAxis]:
     return [axis_of(k, [str(r.get(k, ABSENT)) for r in found.rows]) for k in axes_of(found.definition)]
 
 
-def _column(axis: Axis) -> str:
+def _column(axis: ViewAxis) -> str:
     unit = _SPELLED.get(axis.unit, "")
     return f"{axis.key}_{unit}" if unit else axis.key
 
 
-def _axis_column(axis: Axis) -> str:
+def _axis_column(axis: ViewAxis) -> str:
     # A run has a column of the same name; the study's value gets another name.
     return f"axis.{axis.key}" if axis.key in _RUN else _column(axis)
 
 
-def columns(found: Stored, points: bool = False) -> dict[str, tuple[str, str]]:
+def columns(found: StoredStudy, points: bool = False) -> dict[str, tuple[str, str]]:
     """Column -> (type: str, int or float; description), in order. A numeric axis is in its base unit."""
     out: dict[str, tuple[str, str]] = {"study": _RUN["study"], "position": _RUN["position"]}
     for a in _axes(found):
@@ -89,7 +89,7 @@ def columns(found: Stored, points: bool = False) -> dict[str, tuple[str, str]]:
     return {**out, **_RUN, **(_CURVE if points else {})}
 
 
-def table(found: Stored, points: bool = False) -> Iterator[Row]:
+def table(found: StoredStudy, points: bool = False) -> Iterator[Row]:
     """The rows one by one, with a key for every column: one for each point of the study or, with ``points``, of its curves. Missing values
     are None.
 
@@ -121,7 +121,7 @@ def _as_kind(kind: str, value: Any) -> Any:
     return value if value is None else {"str": str, "int": int, "float": float}[kind](value)
 
 
-def metadata(found: Stored, points: bool = False) -> dict[str, Any]:
+def metadata(found: StoredStudy, points: bool = False) -> dict[str, Any]:
     """The study's definition and hash, versions, and a description of every column."""
     from retrompi.store import code_version
 
@@ -135,7 +135,7 @@ def metadata(found: Stored, points: bool = False) -> dict[str, Any]:
     }
 
 
-def print_to(out: IO[str], found: Stored, kind: str, points: bool = False) -> None:
+def print_to(out: IO[str], found: StoredStudy, kind: str, points: bool = False) -> None:
     """Writes the rows as CSV, or as JSON with the metadata, one by one: a study may have a million."""
     if kind == "csv":
         write_rows(out, list(columns(found, points)), table(found, points))
@@ -150,7 +150,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False)
 
 
-def write(found: Stored, target: Path, kind: str | None = None, points: bool = False) -> list[Path]:
+def write(found: StoredStudy, target: Path, kind: str | None = None, points: bool = False) -> list[Path]:
     """Write the rows to ``target`` and return the files written. ``kind`` is one of `FORMATS`, by default that of the name's suffix.
 
     Raises UsageError for another kind or a missing package, InputError when it cannot be written.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from retrompi.studies.priors import Prior
     from retrompi.studies.view import View
 
-__all__ = ["FAR", "Reading", "fewest", "of_view", "reasons", "unresolved_level"]
+__all__ = ["FAR", "DrawnReading", "fewest", "of_view", "reasons", "unresolved_level"]
 
 FAR = 4.0
 """An end that is more than so many times from the median is explained."""
@@ -35,7 +35,7 @@ _SEPARATES = 3.5
 
 
 @dataclass(frozen=True)
-class Reading:
+class DrawnReading:
     """A number of the nominal run and of each draw (None: it did not complete), in base units of ``unit``; ``name`` says which."""
 
     name: str
@@ -57,7 +57,7 @@ def unresolved_level(spec: Spec) -> list[Caution]:
     return [Caution("unresolved-level", f"{told}: its ends are about the least and the largest draw")]
 
 
-def reasons(drawn: Ensemble, readings: Sequence[Reading]) -> list[Caution]:
+def reasons(drawn: Ensemble, readings: Sequence[DrawnReading]) -> list[Caution]:
     """What is odd about the intervals of these numbers, one sentence each for all numbers alike: told for the first, with how many more."""
     found: list[Caution] = unresolved_level(drawn.spec)
     outside = [r for r in readings if _has_number(r) and not interval(r.values, drawn.spec.level).holds(r.nominal)]
@@ -84,19 +84,19 @@ def of_view(v: View) -> list[Caution]:
     return found
 
 
-def _has_number(r: Reading) -> bool:
+def _has_number(r: DrawnReading) -> bool:
     return any(v is not None and not math.isnan(v) for v in r.values)
 
 
-def _more(some: Sequence[Reading]) -> str:
+def _more(some: Sequence[DrawnReading]) -> str:
     return f" (and {len(some) - 1} more)" if len(some) > 1 else ""
 
 
-def _numbers(r: Reading) -> NDArray[np.float64]:
+def _numbers(r: DrawnReading) -> NDArray[np.float64]:
     return np.array([math.nan if v is None else float(v) for v in r.values])
 
 
-def _outside(drawn: Ensemble, r: Reading) -> str:
+def _outside(drawn: Ensemble, r: DrawnReading) -> str:
     """How many draws are beyond the nominal value, and by the draws of which parameters its own values lie outside too."""
     values = _numbers(r)
     done = int(np.count_nonzero(~np.isnan(values)))
@@ -137,7 +137,7 @@ def _far(found: Interval) -> bool:
     return found.high > FAR * found.median or 0 < found.low < found.median / FAR
 
 
-def _end(drawn: Ensemble, r: Reading) -> str:
+def _end(drawn: Ensemble, r: DrawnReading) -> str:
     """Which draws make the far end, and what they have that the others have not."""
     values = _numbers(r)
     found = interval(r.values, drawn.spec.level)

@@ -18,7 +18,7 @@ from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.translate import _, lazy
 from retrompi.spec.outcome import Outcome
-from retrompi.spec.result import Output, RankRow, SectionRow, StartsRow, outputs
+from retrompi.spec.result import OutputField, RankRow, SectionRow, StartsRow, outputs
 from retrompi.spec.result import metrics as counters
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _largest(key: str) -> Reader:
     return read
 
 
-def _one(declared: Output, needs: str = "run", path: str = "") -> _Kind:
+def _one(declared: OutputField, needs: str = "run", path: str = "") -> _Kind:
     """The kind of a metric that is a number of the run's row as it stands, at its declared path or another."""
     name = path or declared.path
     return _Kind(declared.title, declared.unit, needs, lambda run, points, ranks, size: _number(run[name]), (name,))

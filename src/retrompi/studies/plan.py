@@ -216,7 +216,7 @@ def _time_point(scenario: Scenario, out: Plan) -> float | None:
     began = time.perf_counter()
     try:
         with _at_most(LONGEST_S):
-            done = case.evaluate(case.Job(0, scenario))
+            done = case.evaluate(case.PointJob(0, scenario))
     except _Enough:
         out.at_least = True
         return LONGEST_S

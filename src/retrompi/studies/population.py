@@ -66,7 +66,7 @@ class Population:
         return float(ndtr(np.interp(u, self._distribution, _Z)))
 
 
-def measured_moments(found: Sequence[posteriors.Posterior], field: str) -> dict[str, tuple[float, float]]:
+def measured_moments(found: Sequence[posteriors.PosteriorFile], field: str) -> dict[str, tuple[float, float]]:
     """Path -> (mean, variance) of z of every parameter of this field in these posteriors; the one whose fit was for it comes first."""
     from scipy.special import ndtri
 

@@ -15,7 +15,7 @@ from retrompi.base import units
 from retrompi.base.errors import RetrompiError
 from retrompi.sim.result import Result
 from retrompi.spec import registry, topology
-from retrompi.spec.result import Output, RankRow, SectionRow, StartsRow, outputs
+from retrompi.spec.result import OutputField, RankRow, SectionRow, StartsRow, outputs
 from retrompi.store.questions import beside_columns
 from retrompi.studies.metrics import fact_of
 
@@ -29,7 +29,7 @@ __all__ = ["PARTS", "Differences", "diff", "show"]
 PARTS = ("input", "parameter", "platform", "override", "result", "point", "rank", "stage")
 INPUTS = ("kind", "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "network", "trace", "trace_hash",
           "scenario", "scenario_hash", "code_version", "simgrid_version")  # fmt: skip
-RESULTS: Mapping[str, Output] = {
+RESULTS: Mapping[str, OutputField] = {
     **{o.path: o for o in outputs(Result).values() if o.kind != "part" and not o.effort},
     **{f"facts.{part}.{o.name}": o for part, row in (("section", SectionRow), ("startup", StartsRow)) for o in outputs(row).values()},
 }

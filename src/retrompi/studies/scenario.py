@@ -58,7 +58,7 @@ from retrompi.spec.hosts import kinds
 from retrompi.spec.network_model import NATIVE
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.placements import NATURAL
-from retrompi.spec.question import NO_RESULT, OPTIONS, Asked, Benchmark, Question, Replay, Starts, Workload
+from retrompi.spec.question import NO_RESULT, OPTIONS, Benchmark, Question, Replay, ScenarioRef, Starts, Workload
 from retrompi.spec.timed_section import Program
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ class Scenario:
         """The scenario's question: a start-up, a benchmark's curve, or the ranks of a trace."""
         given = {"model": self.model, "platform": self.platform, "mode": self.mode, "set": {**self.drawn, **self.sets}}
         asked = Question.asking(
-            self._workload(), {**given, **_TAKEN, **self.settings}, asked=Asked(self.name, self.hash), idle_overrides=bool(self.drawn)
+            self._workload(), {**given, **_TAKEN, **self.settings}, asked=ScenarioRef(self.name, self.hash), idle_overrides=bool(self.drawn)
         )
         return asked.with_(beside=replace(asked.beside, jobs=[j.spec() for j in self.jobs])) if self.jobs else asked
 

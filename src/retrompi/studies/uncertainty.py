@@ -158,7 +158,7 @@ class Drawn:
         found = {p.path: population(p.path, files) for p in self.priors if p.path not in self.applied.paths}
         return {path: one for path, one in found.items() if one is not None}
 
-    def _row(self, of: posteriors.Posterior, rows: int, draw: int) -> int:
+    def _row(self, of: posteriors.PosteriorFile, rows: int, draw: int) -> int:
         return int(_order(self.spec.seed, of.group, rows)[draw % rows])
 
     def sets(self, draw: int) -> dict[str, str]:
@@ -180,7 +180,7 @@ class Drawn:
             return np.asarray(DISCREPANCY_SCALE * np.abs(_normal(draws, 1, "discrepancy", self.spec.seed, self.asked.model.name)[:, 0]))
         return self._column(of, posteriors.DISCREPANCY)
 
-    def _column(self, of: posteriors.Posterior, name: str) -> NDArray[np.float64]:
+    def _column(self, of: posteriors.PosteriorFile, name: str) -> NDArray[np.float64]:
         column = of.column(name)
         return np.array([column[self._row(of, len(column), i)] for i in range(self.spec.draws)])
 

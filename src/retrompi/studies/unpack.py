@@ -31,7 +31,7 @@ from retrompi.spec import registry
 from retrompi.spec.composition import without_size
 from retrompi.studies.pack import FORMAT, INSIDE, MANIFEST, OURS, ROWS, rewritten, sha256_of
 
-__all__ = ["Difference", "Package", "compare", "default_folder", "unpack"]
+__all__ = ["Package", "PointDifference", "compare", "default_folder", "unpack"]
 
 MOST_FILES = 10_000
 MOST_BYTES = 1 << 30
@@ -64,7 +64,7 @@ class Package:
 
 
 @dataclass(frozen=True)
-class Difference:
+class PointDifference:
     """A difference between a repetition and the packed results; ``position`` is None for the study as a whole."""
 
     position: int | None
@@ -362,29 +362,29 @@ _WHY = ("code_version", "simgrid_version", "model_hash", "platform_hash", "trace
 _NUMBERS = ("outcome", *NUMBERS, "section_s", "points", "rank_times")
 
 
-def compare(packed: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any]]) -> list[Difference]:
+def compare(packed: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any]]) -> list[PointDifference]:
     """The differences between the rows of a repetition (`pack.reference_rows`) and the packed ones; [] if all numbers are equal.
 
     Possible causes (another version of the code, a changed model) are reported once for the study, and only if numbers differ.
     """
     mine = {r["position"]: r for r in here}
-    numbers: list[Difference] = []
+    numbers: list[PointDifference] = []
     why: dict[tuple[str, str, str], None] = {}
     for row in packed:
         other = mine.pop(row["position"], None)
         if other is None:
-            numbers.append(Difference(row["position"], "point", str(row["outcome"]), "missing"))
+            numbers.append(PointDifference(row["position"], "point", str(row["outcome"]), "missing"))
             continue
         found = [k for k in _NUMBERS if row.get(k) != other.get(k)]
         if not found:
             continue
         first = found[0]
-        numbers.append(Difference(row["position"], *_difference_text(first, row.get(first), other.get(first))))
+        numbers.append(PointDifference(row["position"], *_difference_text(first, row.get(first), other.get(first))))
         for key in _WHY:
             if row.get(key) != other.get(key):
                 why[key, str(row.get(key)), str(other.get(key))] = None
-    numbers += [Difference(position, "point", "missing", str(row["outcome"])) for position, row in sorted(mine.items())]
-    return [*(Difference(None, *w) for w in why), *numbers]
+    numbers += [PointDifference(position, "point", "missing", str(row["outcome"])) for position, row in sorted(mine.items())]
+    return [*(PointDifference(None, *w) for w in why), *numbers]
 
 
 def _difference_text(key: str, packed: Any, here: Any) -> tuple[str, str, str]:

@@ -19,8 +19,8 @@ from retrompi.spec.outcome import Outcome
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
 
-__all__ = ["COUNTS", "SIZE", "Axis", "Cell", "Failure", "Line", "View", "axis_of", "by_panel", "failures", "grid", "group_rows", "lines",
-           "metric_of", "order_of", "speedups", "values_in_order", "view", "without_effect"]  # fmt: skip
+__all__ = ["COUNTS", "SIZE", "Cell", "Failure", "SeriesLine", "View", "ViewAxis", "axis_of", "by_panel", "failures", "grid", "group_rows",
+           "lines", "metric_of", "order_of", "speedups", "values_in_order", "view", "without_effect"]  # fmt: skip
 
 COUNTS = ("ranks", "trace.ranks", "hosts")
 """Axes that count participants (ranks, hosts): a time over one of them has a speed-up."""
@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Axis:
+class ViewAxis:
     """An axis of a study: ``values`` as written, in order, and the number of each if they are numeric.
 
     ``keys`` are the study's keys behind it: its own, and redundant ones zipped with it. ``unit`` is a base unit, "" if
@@ -68,7 +68,7 @@ def _number(text: str) -> tuple[str, float] | None:
     return None
 
 
-def axis_of(key: str, values: Iterable[str], keys: Sequence[str] = ()) -> Axis:
+def axis_of(key: str, values: Iterable[str], keys: Sequence[str] = ()) -> ViewAxis:
     """The axis of ``key`` with its distinct values in order; numeric if all values but "-" are numbers of one unit.
 
     ``nt-cluster*8`` counts as the number after the star if the values differ in nothing else.
@@ -82,9 +82,9 @@ def axis_of(key: str, values: Iterable[str], keys: Sequence[str] = ()) -> Axis:
     # 0 needs no unit
     kinds -= {"1"} if len(kinds) > 1 and all(n is None or n[0] != "1" or n[1] == 0 for n in found.values()) else set()
     if None in found.values() or len(kinds) != 1 or not shown:
-        return Axis(key, distinct, keys=tuple(keys) or (key,))
+        return ViewAxis(key, distinct, keys=tuple(keys) or (key,))
     numbers = {v: n[1] for v, n in found.items() if n is not None}
-    return Axis(key, distinct, kinds.pop(), numbers, tuple(keys) or (key,))
+    return ViewAxis(key, distinct, kinds.pop(), numbers, tuple(keys) or (key,))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Line:
+class SeriesLine:
     """Points of one series: x as numbers, y in the metric's unit. ``flat`` is the value of points that the x axis does not vary.
 
     With draws also the interval of each y, ``low`` to ``high`` (nan where no draw completed), and the share of draws that ``completed``.
@@ -136,7 +136,7 @@ class View:
     """
 
     definition: Mapping[str, Any]
-    axes: tuple[Axis, ...]
+    axes: tuple[ViewAxis, ...]
     rows: tuple[Row, ...]
     metric: Metric
     curves: Mapping[int, Sequence[Row]] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class View:
         """Whether the points were sampled from ranges rather than forming a grid."""
         return str(self.definition.get("sampling", "grid")) != "grid"
 
-    def axis(self, key: str) -> Axis:
+    def axis(self, key: str) -> ViewAxis:
         """An axis by its key, or by one of the keys that are zipped into it; UsageError names the valid ones."""
         for a in self.axes:
             if key == a.key or key in a.keys:
@@ -173,14 +173,14 @@ def _value_text(row: Row, key: str) -> str:
     return str(row.get(key, ABSENT))
 
 
-def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[Axis, Callable[[Row], str]]]:
+def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[ViewAxis, Callable[[Row], str]]]:
     """Every axis with more than one value, and the function that reads a row's value on it."""
     groups = [list(table) for table in definition.get("zip", ())]
     zipped = {k for g in groups for k in g}
     vary = [k for k in definition.get("vary", {}) if k not in zipped]
 
     given = _value_text
-    out: list[tuple[Axis, Callable[[Row], str]]] = []
+    out: list[tuple[ViewAxis, Callable[[Row], str]]] = []
     for group in [*groups, *([k] for k in vary)]:
         keys = [k for k in group if len({given(r, k) for r in rows}) > 1]
         if not keys:
@@ -280,7 +280,7 @@ def failures(v: View) -> list[Failure]:
     return [Failure(r["position"], r["values"], r["outcome"], r["reason"]) for r in v.rows if r["outcome"] != Outcome.COMPLETED]
 
 
-def values_in_order(axis: Axis) -> list[str]:
+def values_in_order(axis: ViewAxis) -> list[str]:
     """The values of an axis in display order: numbers ascending, names as written, "-" last."""
     if axis.numeric:
         return [*sorted(axis.numbers, key=axis.numbers.__getitem__), *(v for v in axis.values if v == ABSENT)]
@@ -306,7 +306,7 @@ def group_rows(by: Sequence[str], rows: Sequence[Row]) -> dict[tuple[str, ...], 
     return out
 
 
-def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None) -> list[Line]:
+def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None) -> list[SeriesLine]:
     """The metric along the axis ``x``, one line for each combination of the axes ``by``; runs without a value are left out.
 
     With ``x`` = "size" the points are those of the runs' curves and y is a time or a bandwidth, as the metric is.
@@ -327,7 +327,7 @@ def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None)
             flat = next((r["value"] for r in mine if r["values"][axis.key] == ABSENT), None)
         found.sort(key=lambda p: p[0])
         if found or flat is not None:
-            line = Line(label, tuple(p[0] for p in found), tuple(p[1] for p in found), tuple(p[2] for p in found), flat)
+            line = SeriesLine(label, tuple(p[0] for p in found), tuple(p[1] for p in found), tuple(p[2] for p in found), flat)
             if v.draws:
                 low, high, completed = (tuple(p[3][i] for p in found) for i in range(3))
                 line = replace(line, low=low, high=high, completed=completed)
@@ -377,7 +377,7 @@ def _cell(here: Sequence[Row]) -> Cell | None:
     return Cell(median(values), Outcome.COMPLETED, here[0]["position"], *ends)
 
 
-def speedups(line: Line) -> list[tuple[float, float, float]]:
+def speedups(line: SeriesLine) -> list[tuple[float, float, float]]:
     """(count, speed-up, efficiency) for a line of times over a count, with its smallest count p: T(p) / T(n), and that times p / n."""
     if not line.x or line.y[0] <= 0:
         return []

@@ -15,7 +15,7 @@ from retrompi.render import determined
 from retrompi.render.engine_words import process_name
 from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
 from retrompi.studio import parts
-from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side, with_micro_sign
+from retrompi.studio.numbers import AREAS, KINDS, HostGroup, Number, SideBySide, VariantChanges, with_micro_sign
 from retrompi.studio.parts import english
 from retrompi.studio.pieces import Part, Value, citation_parts, facts, number_rows, number_text, parameter_name, source, table, verdict
 
@@ -55,7 +55,7 @@ def parameters(some: Sequence[Number], what: str = lazy("parameter")) -> Part:
     return table((what, *_HEAD[1:]), number_rows(some))
 
 
-def variants(some: Sequence[Difference], base: str) -> list[Part]:
+def variants(some: Sequence[VariantChanges], base: str) -> list[Part]:
     """The changes of each variant relative to the model of its folder."""
     out: list[Part] = []
     for d in some:
@@ -216,7 +216,7 @@ def transfer(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
     return out
 
 
-def hosts(groups: Sequence[Group], placements: Sequence[Mapping[str, Any]]) -> list[Part]:
+def hosts(groups: Sequence[HostGroup], placements: Sequence[Mapping[str, Any]]) -> list[Part]:
     """The hosts, identical ones once, and the named placements."""
     rows: list[list[Part]] = [
         [[g.title, html.Br(), html.Small(", ".join(g.names), className="soft")] if len(g.names) > 1 else g.title, g.os,
@@ -229,7 +229,7 @@ def hosts(groups: Sequence[Group], placements: Sequence[Mapping[str, Any]]) -> l
     return out
 
 
-def side_tables(sides: Sequence[Side], groups: Sequence[Group], keep: Sequence[Number]) -> list[Part]:
+def side_tables(sides: Sequence[SideBySide], groups: Sequence[HostGroup], keep: Sequence[Number]) -> list[Part]:
     """The hosts' numbers by area, groups of hosts side by side, restricted to ``keep``."""
     names = {n.name for n in keep}
     out: list[Part] = []
@@ -248,7 +248,7 @@ def side_tables(sides: Sequence[Side], groups: Sequence[Group], keep: Sequence[N
     return out
 
 
-def _sources(s: Side, groups: Sequence[Group]) -> list[Part]:
+def _sources(s: SideBySide, groups: Sequence[HostGroup]) -> list[Part]:
     """The sources of a quantity, each once; with the hosts it applies to if they differ."""
     by: dict[tuple[str, str], list[str]] = {}
     for c, g in zip(s.cells, groups, strict=True):

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from flask import Flask, Response, g
 
-from retrompi.studio.guard import Way
+from retrompi.studio.guard import AddressRule
 
 if TYPE_CHECKING:
     from retrompi.studio.resources import Resources
 
 __all__ = ["WAY", "install", "keep"]
 
-WAY = Way("/replay/chart/", foreign=True)
+WAY = AddressRule("/replay/chart/", foreign=True)
 MOST = 40
 """Charts that are kept, the newest; an older one is made again when its page is."""
 _POLICY = "; ".join(

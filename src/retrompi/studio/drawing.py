@@ -15,7 +15,7 @@ from retrompi.papers.exhibits import CurveFigure
 from retrompi.render import bands
 from retrompi.render.engine_words import outcome_name
 from retrompi.render.figures import AXES, DASHES, PALETTE, curve_figure, place
-from retrompi.render.overlay import Mark
+from retrompi.render.overlay import StatementMark
 from retrompi.render.stored_curves import add as add_measured
 from retrompi.spec.outcome import Outcome
 from retrompi.studies import metrics
@@ -71,8 +71,8 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
     return with_settings(figure, f"{sorted(modes)} {sorted(platforms)}")
 
 
-def _marks(answer: Mapping[str, Any]) -> list[Mark]:
-    return [Mark(**{**m, "models": tuple(m["models"])}) for m in answer["marks"]]
+def _marks(answer: Mapping[str, Any]) -> list[StatementMark]:
+    return [StatementMark(**{**m, "models": tuple(m["models"])}) for m in answer["marks"]]
 
 
 def plain(text: str, most: int = 60) -> str:

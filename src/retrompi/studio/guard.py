@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from retrompi.studio.resources import Resources
 
-__all__ = ["Guard", "Way", "cookie", "install", "keep_session", "line_response"]
+__all__ = ["AddressRule", "Guard", "cookie", "install", "keep_session", "line_response"]
 
 log = logging.getLogger("retrompi.studio")
 
@@ -51,7 +51,7 @@ _HOUR = 3600
 
 
 @dataclass(frozen=True)
-class Way:
+class AddressRule:
     """Addresses beside the pages, by their beginning; what they answer is up to whoever registered them with Flask."""
 
     prefix: str
@@ -70,7 +70,7 @@ class Guard:
     names: frozenset[str] = frozenset()
     public: bool = False
     """Whether other machines have access: then by any address of this one, not only the loopback's."""
-    ways: tuple[Way, ...] = ()
+    ways: tuple[AddressRule, ...] = ()
     """Addresses beside the pages; the first whose beginning fits counts."""
     command: str = "retrompi studio"
     """What the user runs, for messages."""
@@ -95,7 +95,7 @@ class Guard:
         """Whether a request with this cookie is authorised."""
         return self.token is None or (cookie is not None and hmac.compare_digest(cookie.encode(), self.proof().encode()))
 
-    def way(self, path: str) -> Way | None:
+    def way(self, path: str) -> AddressRule | None:
         """The rules of an address beside the pages; None if there is none."""
         return next((w for w in self.ways if path == w.prefix.rstrip("/") or path.startswith(w.prefix)), None)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from retrompi.base.errors import UsageError
-from retrompi.studio.state import MOST_CHARACTERS, Choice, Control
+from retrompi.studio.state import MOST_CHARACTERS, Control, OneOf
 
 __all__ = ["EVERYWHERE", "Check", "count", "for_each", "mapping", "number", "of_control", "text", "texts", "texts_by_name"]
 
@@ -117,7 +117,7 @@ def of_control(control: Control) -> Check:
     wrong, which the callback tells."""
     if control.named:
         return texts_by_name
-    menu = control.parse if isinstance(control.parse, Choice) else None
+    menu = control.parse if isinstance(control.parse, OneOf) else None
 
     def one(value: Any) -> None:
         text(MOST_CHARACTERS)(value)

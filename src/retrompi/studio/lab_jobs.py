@@ -11,7 +11,7 @@ from retrompi.base.translate import _
 from retrompi.labs import grade, sandbox, student, work
 from retrompi.labs.bench import Bench
 from retrompi.labs.lab import Lab
-from retrompi.labs.work import Asked, Shelf, Work
+from retrompi.labs.work import CheckRequest, Shelf, Work
 
 if TYPE_CHECKING:
     from retrompi.studio.job import JobState
@@ -94,7 +94,7 @@ def check_work(report: Any, done: Work, store: str | None, known: Mapping[str, A
 
 
 def check(
-    asked: Asked, shelf: Shelf, done: Work, store: str | None, known: Known
+    asked: CheckRequest, shelf: Shelf, done: Work, store: str | None, known: Known
 ) -> tuple[str, Callable[..., Any], tuple[Any, ...], Callable[[JobState], None]]:
     """The job that answers a check: its title, function and arguments; and what keeps the result on the shelf of who asked, whoever is
     still there when it ends."""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from retrompi.labs.lab import Lab, Task
     from retrompi.labs.work import Ran, Work
-    from retrompi.studio.lab_commands import Field, Form
-    from retrompi.studio.lab_text import Step
+    from retrompi.studio.lab_commands import FormField, LabForm
+    from retrompi.studio.lab_text import LabStep
 
 __all__ = ["FILE_WRONG", "WRONG", "Mine", "Saved", "at", "changed_fields", "comparison_text", "form_result", "hint_parts", "register",
            "result_parts", "saved_message", "step_view"]  # fmt: skip
@@ -59,7 +59,7 @@ class Mine:
         """Task -> what the last check said of it."""
         return {r["task"]: r for r in (self.graded or {}).get("tasks", [])}
 
-    def of(self, form: Form, key: str) -> Ran | None:
+    def of(self, form: LabForm, key: str) -> Ran | None:
         """The form's last result; None after a change of the text that put another form in its place."""
         found = self.ran.get(key)
         return found if found is not None and found.line == form.line else None
@@ -75,7 +75,7 @@ def saved_message(lab: Lab, work: Work, name: str) -> Saved:
         return Saved(_("saved: {count} of at least {words} words").format(count=count, words=task.words))
     try:
         _answers.value(task, given)
-    except _answers.Problem as error:
+    except _answers.UnreadableAnswer as error:
         return Saved(_("saved"), str(error))
     return Saved(_("saved"))
 
@@ -106,7 +106,7 @@ def _points(value: float) -> str:
     return ngettext("{n} point", "{n} points", int(value) if value == 1 else 2).format(n=f"{value:g}")
 
 
-def step_view(lab: Lab, work: Work, all_: Sequence[Step], number: int, mine: Mine) -> list[Component]:
+def step_view(lab: Lab, work: Work, all_: Sequence[LabStep], number: int, mine: Mine) -> list[Component]:
     """One step with the way to the others, and what the student has found and written on all of them."""
     step, results = all_[number], mine.results
     known = _words.names(lab, draw(lab, work.state.student), work.state.student)
@@ -135,7 +135,7 @@ def step_view(lab: Lab, work: Work, all_: Sequence[Step], number: int, mine: Min
     return [*out, _onward(all_, number)]
 
 
-def _other_results(all_: Sequence[Step], number: int, mine: Mine) -> list[Component]:
+def _other_results(all_: Sequence[LabStep], number: int, mine: Mine) -> list[Component]:
     """The results of the other steps' forms, each drawn when it is opened."""
     there = [(i, p.form, ran) for i, step in enumerate(all_) if i != number for p in step.pieces
              if p.form is not None and (ran := mine.of(p.form, p.key)) is not None]  # fmt: skip
@@ -154,7 +154,7 @@ def _other_results(all_: Sequence[Step], number: int, mine: Mine) -> list[Compon
     return [html.Details([summary, html.Ul(items, className="lab-found")], className="lab-mine")]
 
 
-def changed_fields(form: Form, ran: Ran) -> dict[str, str]:
+def changed_fields(form: LabForm, ran: Ran) -> dict[str, str]:
     """What of a form was changed for a run: label -> value."""
     return {f.label: v for f in form.fields if (v := ran.values.get(f.name, f.value)) != f.value}
 
@@ -169,7 +169,7 @@ def _files(work: Work, edited: set[str]) -> list[Component]:
     return [html.Details([summary, *boxes], className="lab-mine")]
 
 
-def _open_tasks(all_: Sequence[Step], work: Work, results: Mapping[str, Mapping[str, Any]]) -> Component:
+def _open_tasks(all_: Sequence[LabStep], work: Work, results: Mapping[str, Mapping[str, Any]]) -> Component:
     """What is not done yet, with the way there."""
     items = []
     for i, step in enumerate(all_):
@@ -185,7 +185,7 @@ def _open_tasks(all_: Sequence[Step], work: Work, results: Mapping[str, Mapping[
     return html.Div([html.P(_("Not done yet, as far as it was checked:")), html.Ul(items, className="lab-left")])
 
 
-def _terms(step: Step) -> Component:
+def _terms(step: LabStep) -> Component:
     """What the links in the step's text lead to: plain links, which a keyboard and a finger follow alike."""
     rows: list[Component] = []
     for term in sorted(step.terms, key=lambda t: t.term.casefold()):
@@ -195,7 +195,7 @@ def _terms(step: Step) -> Component:
     return html.Section([html.H3(_("Terms"), id="labs-terms"), html.Dl(rows)], className="lab-terms", **{"aria-labelledby": "labs-terms"})
 
 
-def _way(all_: Sequence[Step], number: int, work: Work, results: Mapping[str, Any]) -> Component:
+def _way(all_: Sequence[LabStep], number: int, work: Work, results: Mapping[str, Any]) -> Component:
     items = []
     for i, step in enumerate(all_):
         done = [t for t in step.tasks if results.get(t.id, {}).get("status") in GOOD or t.id in work.state.sealed]
@@ -211,7 +211,7 @@ def _way(all_: Sequence[Step], number: int, work: Work, results: Mapping[str, An
     return html.Details([summary, html.Ol(items, className="lab-steps")], className="lab-way", open=number == len(all_) - 1)
 
 
-def _onward(all_: Sequence[Step], number: int) -> Component:
+def _onward(all_: Sequence[LabStep], number: int) -> Component:
     buttons = []
     if number:
         buttons.append(html.Button(_("Back"), id={"type": "labs-turn", "to": str(number - 1)}, type="button", className="quiet"))
@@ -220,7 +220,7 @@ def _onward(all_: Sequence[Step], number: int) -> Component:
     return html.Div(buttons, className="lab-onward")
 
 
-def _seal(step: Step) -> Component:
+def _seal(step: LabStep) -> Component:
     return html.Div(
         [
             html.P(_("Seal your predictions to go on: they cannot be changed afterwards, and what follows is shown then.")),
@@ -388,7 +388,7 @@ def register(app: Dash) -> None:
 # -- a form --------------------------------------------------------------------------------------------------------------
 
 
-def _form(form: Form, key: str, lab: Lab, work: Work, edited: set[str], mine: Mine) -> Component:
+def _form(form: LabForm, key: str, lab: Lab, work: Work, edited: set[str], mine: Mine) -> Component:
     ran = mine.of(form, key)
     fields = [_entry(form, key, f, ran.values.get(f.name, f.value) if ran is not None else f.value) for f in form.fields]
     own = form.file in work.files or any(form.file == t.file for t in lab.tasks if t.kind == "file")
@@ -412,7 +412,7 @@ def _form(form: Form, key: str, lab: Lab, work: Work, edited: set[str], mine: Mi
     )  # fmt: skip
 
 
-def _entry(form: Form, key: str, field: Field, value: str) -> Component:
+def _entry(form: LabForm, key: str, field: FormField, value: str) -> Component:
     """A field with ``value``: that of the last run, else the text's, which its slider starts from."""
     name = {"type": "labs-field", "form": key, "name": field.name}
     placeholder = "platform.host.cores=2, …" if field.name == "set" else ""

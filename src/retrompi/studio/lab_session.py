@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dash.development.base_component import Component
 
     from retrompi.studio.job import JobState
-    from retrompi.studio.resources import Member, Resources
+    from retrompi.studio.resources import Resources, SessionMember
 
 __all__ = ["Desk", "Progress", "owner_of"]
 
@@ -37,7 +37,7 @@ class Progress:
     line: str
 
 
-def owner_of(member: Member) -> str:
+def owner_of(member: SessionMember) -> str:
     """Whose the jobs of a member's checks are, as sessions are told apart. No cookie has a blank."""
     return f"member {member.id}"
 
@@ -96,7 +96,7 @@ class Desk:
         """The student's work, begun if there is none."""
         return self.shelf(student).open(lab)
 
-    def steps(self, lab: Lab, work: Work) -> list[lab_text.Step]:
+    def steps(self, lab: Lab, work: Work) -> list[lab_text.LabStep]:
         """The steps as far as the student may see them."""
         return lab_text.steps(lab, work)
 
@@ -141,7 +141,7 @@ class Desk:
                 continue
             try:
                 answers.value(task, given[task.id])
-            except answers.Problem as error:
+            except answers.UnreadableAnswer as error:
                 wrong[task.id] = str(error)
         if not wrong:
             _work.change(self.shelf(student), lab, lambda w: _work.seal(w, lab))

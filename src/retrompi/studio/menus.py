@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from retrompi.base.translate import _
 from retrompi.spec import machines, registry
-from retrompi.studio.state import Choice, Control, Query
+from retrompi.studio.state import Control, OneOf, Query
 
 __all__ = ["PLATFORM", "Options", "following", "is_platform", "models", "modes", "own_platforms", "platforms", "with_platforms"]
 
@@ -21,7 +21,7 @@ def is_platform(name: object) -> bool:
     return isinstance(name, str) and registry.is_platform_name(name, MOST_HOSTS)
 
 
-PLATFORM = Choice(registry.platform_names, "platform", is_platform)
+PLATFORM = OneOf(registry.platform_names, "platform", is_platform)
 
 
 def own_platforms(model: str) -> list[str]:

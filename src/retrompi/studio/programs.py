@@ -16,14 +16,14 @@ from retrompi.base.translate import _, lazy
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["MADE", "Made", "check_choice", "load", "shipped_traces"]
+__all__ = ["MADE", "GeneratedProgram", "check_choice", "load", "shipped_traces"]
 
 _UPLOAD = re.compile(r"upload:[A-Za-z0-9_-]{12,24}")
 _REFERENCE = re.compile(r"(npb3\.3\.1-[a-z]+-[A-Z]-\d+|imb-mpi1-pingpong-2|osu5\.3-latency-2|netpipe3\.7\.2-2)")
 
 
 @dataclass(frozen=True)
-class Made:
+class GeneratedProgram:
     """A generated program of any number of ranks that send messages of one size."""
 
     label: str
@@ -51,14 +51,14 @@ def _send_first(ranks: int, size: int) -> Trace:
 
 
 MADE = {
-    "made:broadcast": Made(lazy("broadcast (MPI_Bcast)"), _generator_of("broadcast")),
-    "made:allreduce": Made(lazy("reduction to all (MPI_Allreduce)"), _generator_of("allreduce")),
-    "made:alltoall": Made(lazy("everybody to everybody (MPI_Alltoall)"), _generator_of("alltoall")),
-    "made:halo": Made(lazy("halo exchange, 3 steps"), _generator_of("halo")),
-    "made:ring": Made(lazy("a token round a ring, 3 times"), _generator_of("ring")),
-    "made:half_to_half": Made(lazy("half to half: lower half sends to upper half"), _generator_of("half_to_half")),
-    "made:all_at_once": Made(lazy("everybody sends to everybody before anybody receives"), _generator_of("all_at_once")),
-    "made:send_first": Made(lazy("everybody sends to the next one first, then receives"), _send_first),
+    "made:broadcast": GeneratedProgram(lazy("broadcast (MPI_Bcast)"), _generator_of("broadcast")),
+    "made:allreduce": GeneratedProgram(lazy("reduction to all (MPI_Allreduce)"), _generator_of("allreduce")),
+    "made:alltoall": GeneratedProgram(lazy("everybody to everybody (MPI_Alltoall)"), _generator_of("alltoall")),
+    "made:halo": GeneratedProgram(lazy("halo exchange, 3 steps"), _generator_of("halo")),
+    "made:ring": GeneratedProgram(lazy("a token round a ring, 3 times"), _generator_of("ring")),
+    "made:half_to_half": GeneratedProgram(lazy("half to half: lower half sends to upper half"), _generator_of("half_to_half")),
+    "made:all_at_once": GeneratedProgram(lazy("everybody sends to everybody before anybody receives"), _generator_of("all_at_once")),
+    "made:send_first": GeneratedProgram(lazy("everybody sends to the next one first, then receives"), _send_first),
 }
 
 

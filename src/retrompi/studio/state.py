@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.translate import _
 
-__all__ = ["Choice", "Control", "Parse", "Query", "choice", "encode", "flag", "link", "number", "read", "text"]
+__all__ = ["Control", "OneOf", "Parse", "Query", "choice", "encode", "flag", "link", "number", "read", "text"]
 
 MOST_CHARACTERS = 8192
 _MOST_VALUES = 200
@@ -97,7 +97,7 @@ def text(most: int = 200) -> Parse:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OneOf:
     """A parser for one of the ``valid`` values, given as a list or by a function that is called on each use, and for what ``also`` is."""
 
     valid: Callable[[], Iterable[str]] | Sequence[str]
@@ -112,7 +112,7 @@ class Choice:
         return value
 
 
-choice = Choice
+choice = OneOf
 
 
 def number(low: float, high: float, *, whole: bool = False) -> Parse:

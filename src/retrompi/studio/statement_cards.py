@@ -13,7 +13,7 @@ from retrompi.papers.verdicts import Summary, Verdict
 from retrompi.render.dossier import how_of
 from retrompi.render.figures import name_of
 from retrompi.studio.pieces import Part, facts, number_text, verdict
-from retrompi.studio.statements import GROUPS, KINDS, VERDICTS, Place, Statement
+from retrompi.studio.statements import GROUPS, KINDS, VERDICTS, Statement, StatementCurves
 
 __all__ = ["card", "links", "matrix", "read_as", "tallies"]
 
@@ -63,7 +63,7 @@ def _distance(v: Verdict) -> str:
     )
 
 
-def curve_query(place: Place) -> str:
+def curve_query(place: StatementCurves) -> str:
     """The address of the curve page for a place."""
     pairs = [(_("model"), m) for m in place.models]
     return "/curves?" + urlencode([*pairs, ("platform", place.platform), ("mode", place.mode)], safe=",:")

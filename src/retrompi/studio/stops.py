@@ -13,7 +13,7 @@ from flask import Flask, Response, g, request
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.spec.outcome import Outcome
 from retrompi.studio import entries, inputs, runs
-from retrompi.studio.guard import Way, line_response
+from retrompi.studio.guard import AddressRule, line_response
 
 if TYPE_CHECKING:
     from retrompi.studio.job import Report
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WAY", "install", "simulate"]
 
-WAY = Way("/whatif/stops")
+WAY = AddressRule("/whatif/stops")
 MOMENT_S = 0.3
 """How long stops are simulated before those that are done are handed over."""
 _PATIENCE_S = 10.0

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.about import About
     from retrompi.studies.design import Study
-    from retrompi.studies.table import Table
+    from retrompi.studies.table import StudyTable
     from retrompi.studies.view import Failure
 
-__all__ = ["MOST_POINTS", "Listed", "Shown", "find_study", "list_studies", "run", "show_study", "study_of_form"]
+__all__ = ["MOST_POINTS", "Listed", "ShownStudy", "find_study", "list_studies", "run", "show_study", "study_of_form"]
 
 MOST_POINTS = 240
 """The most points of a study run by the studio; larger ones are run on the command line and shown here when they are done."""
@@ -170,14 +170,14 @@ def run(report: Report, store: str | None, definition: Mapping[str, Any], fresh:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownStudy:
     """A stored study for display: what `retrompi study show` prints and draws."""
 
     study: Mapping[str, Any]
     metric: str
     label: str
     axes: tuple[str, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[StudyTable, ...]
     figures: Mapping[str, go.Figure]
     more_figures: int
     failures: tuple[Failure, ...]
@@ -192,7 +192,7 @@ class Shown:
     """Figure -> its kind of `retrompi.render.sweep_figures.KINDS`."""
 
 
-def show_study(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> Shown:
+def show_study(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> ShownStudy:
     """A stored study by number or name, by the code of ``retrompi study show``. Raises UsageError in one line when it cannot be shown."""
     from retrompi.render.study_page import figures
     from retrompi.render.sweep_figures import choose
@@ -209,7 +209,7 @@ def show_study(store: Store, which: str, metric: str = "", x: str = "", by: Sequ
     drawn = figures(v, choose(v, x or None, by, panel))
     every = [(kind, name, f) for kind, some in drawn.items() for name, f in some.items()]
     values = [r["value"] for r in v.rows if r["value"] is not None]
-    return Shown(
+    return ShownStudy(
         study=kept.study,
         metric=v.metric.name,
         label=v.metric.label,

@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["EVEN_S", "FIRST_S", "GRACE_S", "TURN_S", "Plan", "Share", "Turns"]
+__all__ = ["EVEN_S", "FIRST_S", "GRACE_S", "TURN_S", "JobShare", "TurnPlan", "Turns"]
 
 FIRST_S = 0.5
 """Running time of a new job before it is a long one, in seconds."""
@@ -26,7 +26,7 @@ EVEN_S = 30.0
 
 
 @dataclass
-class Share:
+class JobShare:
     """A job as this module sees it; times in seconds, of a monotonic clock."""
 
     session: str
@@ -53,13 +53,13 @@ class Share:
 
 
 @dataclass
-class Plan:
+class TurnPlan:
     """What is to be done now."""
 
-    begin: list[Share] = field(default_factory=list)
-    pause: list[Share] = field(default_factory=list)
-    resume: list[Share] = field(default_factory=list)
-    displace: list[Share] = field(default_factory=list)
+    begin: list[JobShare] = field(default_factory=list)
+    pause: list[JobShare] = field(default_factory=list)
+    resume: list[JobShare] = field(default_factory=list)
+    displace: list[JobShare] = field(default_factory=list)
     """Their processes are ended; they start again when there is a place for another long job."""
 
 
@@ -75,7 +75,7 @@ class Turns:
     _served: dict[str, int] = field(default_factory=dict)
     _number: int = 0
 
-    def began(self, share: Share) -> None:
+    def began(self, share: JobShare) -> None:
         """Notes that a job was begun: other clients and sessions are next."""
         self._number += 1
         for name in (f"client {share.client}", f"session {share.session}"):
@@ -84,12 +84,12 @@ class Turns:
         while len(self._served) > 10_000:
             del self._served[next(iter(self._served))]
 
-    def queue(self, shares: Iterable[Share]) -> Iterator[Share]:
+    def queue(self, shares: Iterable[JobShare]) -> Iterator[JobShare]:
         """The waiting jobs in the order in which they would begin, as far as known now."""
         served = dict(self._served)
         step = self._number
 
-        def rank(s: Share) -> tuple[bool, int, int, int]:
+        def rank(s: JobShare) -> tuple[bool, int, int, int]:
             return s.again, served.get(f"client {s.client}", 0), served.get(f"session {s.session}", 0), s.number
 
         heap = [(rank(s), s.number, s) for s in shares if not s.alive]
@@ -103,12 +103,12 @@ class Turns:
             step += 1
             served[f"client {first.client}"] = served[f"session {first.session}"] = step
 
-    def plan(self, shares: Sequence[Share], now: float, held: Iterable[Share] = ()) -> Plan:
+    def plan(self, shares: Sequence[JobShare], now: float, held: Iterable[JobShare] = ()) -> TurnPlan:
         """What to do now; ``held`` are jobs that cannot be paused at the moment. Jobs to begin are in their order."""
         alive = [s for s in shares if s.alive]
         long = [s for s in alive if s.long(now)]
         new = [s for s in alive if not s.long(now)]
-        plan = Plan()
+        plan = TurnPlan()
         mine: dict[str, int] = {}
         for s in alive:
             mine[s.session] = mine.get(s.session, 0) + 1
@@ -131,7 +131,7 @@ class Turns:
         self._share(plan, [s for s in long if s not in plan.displace], set(map(id, held)), now)
         return plan
 
-    def _victim(self, long: Sequence[Share], now: float) -> Share | None:
+    def _victim(self, long: Sequence[JobShare], now: float) -> JobShare | None:
         """The long job whose process is ended: the one that loses least; that of a client with most of the places loses most."""
         if len(long) <= self.begun - self.new:
             return None
@@ -143,15 +143,15 @@ class Turns:
         grown = [s for s in long if s.running_time(now) >= GRACE_S]
         return min(grown, key=lambda s: s.running_time(now)) if grown else max(long, key=lambda s: s.running_time(now))
 
-    def _share(self, plan: Plan, long: Sequence[Share], held: set[int], now: float) -> None:
+    def _share(self, plan: TurnPlan, long: Sequence[JobShare], held: set[int], now: float) -> None:
         """The long jobs that run: by the least time, then within their turn; the last place goes to those that have paused longest, so that
         a stream of shorter ones holds nobody up for ever."""
 
-        def sort_key(s: Share) -> tuple[bool, float, int]:
+        def sort_key(s: JobShare) -> tuple[bool, float, int]:
             within = not s.paused and now - s.since < TURN_S
             return not within, s.since if s.paused else now, s.number
 
-        def rank(s: Share) -> tuple[float, tuple[bool, float, int]]:
+        def rank(s: JobShare) -> tuple[float, tuple[bool, float, int]]:
             return min(s.running_time(now), EVEN_S) // TURN_S, sort_key(s)
 
         # However many cannot be paused now, one of the others runs: in a class they come without end.

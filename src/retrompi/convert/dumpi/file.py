@@ -17,7 +17,7 @@ from retrompi.base.files import read_bytes
 from retrompi.convert.dumpi.layout import layouts
 from retrompi.traces.errors import TraceError
 
-__all__ = ["MAGIC", "Call", "DumpiFile", "Status", "bin_files", "is_meta", "read_meta"]
+__all__ = ["MAGIC", "DumpiCall", "DumpiFile", "Status", "bin_files", "is_meta", "read_meta"]
 
 MAGIC = b"\xff\xaa\xddDUMPI"
 FOOT_MAGIC = 0xF007FEE7
@@ -38,7 +38,7 @@ class Status(NamedTuple):
 
 
 @dataclass(slots=True)
-class Call:
+class DumpiCall:
     """One recorded call: its name without ``MPI_``, byte offset, thread, CPU and wall clock at entry and exit (ns from a per-rank origin;
     None when not recorded) and its named arguments."""
 
@@ -116,7 +116,7 @@ class DumpiFile:
         values = self._unpack(f">{291 * 2}I", self._foot + 8)
         return {names[i]: values[i] - values[291 + i] for i in range(290) if values[i] > values[291 + i]}
 
-    def calls(self) -> Iterator[Call]:
+    def calls(self) -> Iterator[DumpiCall]:
         """The recorded calls in order, without records of the program's own functions."""
         data, version = self.data, self.version
         self._unpack(">ii", self._body)  # the seconds subtracted from all clocks; only differences matter here
@@ -160,7 +160,7 @@ class DumpiFile:
                     raise self.fail(start, f"the record of MPI_{name} runs beyond the stream of calls; corrupt", code="damaged-file")
                 finalized = finalized or name == "Finalize"
                 if not name.startswith("Function_"):
-                    yield Call(name, start, thread, cpu, wall, args)
+                    yield DumpiCall(name, start, thread, cpu, wall, args)
         except (struct.error, IndexError):
             raise self.fail(at, "the stream of calls ends within a record: truncated or corrupt", code="damaged-file") from None
         except _TooLongError as e:

@@ -10,7 +10,7 @@ from retrompi._engine import Trace
 from retrompi.convert.goal.collectives import expand
 from retrompi.convert.goal.file import operations_of
 from retrompi.convert.losses import Effect, Losses
-from retrompi.convert.same_messages import Place, possible, refuse_lost_order
+from retrompi.convert.same_messages import PlacedJob, possible, refuse_lost_order
 from retrompi.spec.calls import BY_NAME, CALLS, Family, is_nonblocking, names
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import COLLECTIVES, FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, rank_lines, split
@@ -47,7 +47,7 @@ def goal_text(trace: Trace, losses: Losses, *, rate: float = 1e9) -> str:
             return not _is_expanded(trace, action, int(split(job.lines[rank][at])[2].get("comm", 0)))
         return action.lower() not in ("waitany", "waitsome") or at not in job.completes[rank]
 
-    refuse_lost_order(Place(trace, job, numbers), "GOAL", is_lost)
+    refuse_lost_order(PlacedJob(trace, job, numbers), "GOAL", is_lost)
     tags = _Tags(job)
     out = [f"num_ranks {trace.ranks}\n"]
     for rank in range(trace.ranks):

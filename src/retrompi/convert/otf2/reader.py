@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from retrompi.convert.losses import Losses
 from retrompi.convert.otf2.collectives import PER_PEER, Instance, action
-from retrompi.convert.otf2.events import NOBODY, Archive, Collective, Communicator, MpiCall
+from retrompi.convert.otf2.events import NOBODY, Archive, Collective, MpiCall, Otf2Communicator
 from retrompi.convert.script import BYTE, Requests, Script, group_text
 from retrompi.spec.calls import CALLS, MPI3, Family, function_of, names
 from retrompi.traces.errors import TraceError
@@ -149,7 +149,7 @@ class _Rank:
     def lose(self, call: MpiCall, what: str, effect: Literal["lost", "approximated"] = "lost") -> None:
         self.losses.add(call.name or "MPI", what, self.place, effect)
 
-    def comm(self, ref: int) -> Communicator:
+    def comm(self, ref: int) -> Otf2Communicator:
         return self.job.archive.comms[ref]
 
     def attr(self, ref: int) -> int | None:

@@ -24,7 +24,7 @@ from scipy.stats import t as student
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 
-__all__ = ["Fit", "Residual", "Segment", "Threshold", "fit", "partitions", "starts_of"]
+__all__ = ["Residual", "Segment", "SegmentFit", "Threshold", "fit", "partitions", "starts_of"]
 
 FLOOR = 1e-5
 """The least relative noise assumed."""
@@ -118,7 +118,7 @@ class Residual:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class SegmentFit:
     """A segmented curve. ``noise`` is the relative standard deviation of a time; ``criterion``: K -> BIC, whose minimum was chosen."""
 
     segments: tuple[Segment, ...]
@@ -158,7 +158,7 @@ def fit(
     segments: int | None = None,
     max_segments: int = 12,
     level: float = LEVEL,
-) -> Fit:
+) -> SegmentFit:
     """Segments of the one-way times ``times_s`` (seconds) of messages of ``sizes_B`` bytes, in any order.
 
     ``spread``: relative standard deviation of each time as far as known; the remaining scatter is estimated. ``thresholds`` are pinned:
@@ -351,7 +351,7 @@ def _distance(x: Array, y: Array, weight: Array) -> float:
 def _describe_fit(
     x: Array, y: Array, weight: Array, sd: Array | None, costs: Array, starts: Sequence[int], forced: Sequence[int],
     pinned: Sequence[int], criterion: dict[int, float], level: float,
-) -> Fit:  # fmt: skip
+) -> SegmentFit:  # fmt: skip
     n, k = len(x), len(starts)
     ends = [*starts[1:], n]
     lines, weights = zip(*(_refine_line(x[i:j], y[i:j], weight[i:j]) for i, j in zip(starts, ends, strict=True)), strict=True)
@@ -379,9 +379,9 @@ def _describe_fit(
             rate_interval=(1 / high_b if high_b > 0 else math.inf, 1 / low_b if low_b > 0 else math.inf),
             points=j - i, slope=b,
         ))  # fmt: skip
-    found = Fit(tuple(segments), tuple(thresholds), (), math.sqrt(variance), level, criterion)
+    found = SegmentFit(tuple(segments), tuple(thresholds), (), math.sqrt(variance), level, criterion)
     residuals = found.residuals_of([int(s) for s in x], [float(t) for t in y], seen=True)
-    return Fit(found.segments, found.thresholds, residuals, found.noise, level, criterion)
+    return SegmentFit(found.segments, found.thresholds, residuals, found.noise, level, criterion)
 
 
 def _errors(x: Array, weight: Array, variance: float) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from retrompi.base.scratch import folder as temporary
 from retrompi.base.units import PS
 from retrompi.measure.launch import executions, machine_load, mpi_job, profile, stats
 from retrompi.measure.launch.build import Built, build
-from retrompi.measure.launch.execution import BackendError, Execution, Noise, Request
+from retrompi.measure.launch.execution import BackendError, Execution, Noise, RunRequest
 from retrompi.measure.launch.mpiexec import FAMILIES, TITLES, command_line, find_mpiexec
 from retrompi.measure.record import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler, library
@@ -53,13 +53,13 @@ class _Once:
     """The calls in which unfinished ranks were, in words."""
 
 
-def argv_for(launcher: Launcher, request: Request, built: Built) -> list[str]:
+def argv_for(launcher: Launcher, request: RunRequest, built: Built) -> list[str]:
     """The launcher's command line for a program on this machine."""
     allowed = mpi_job.cores()
     return command_line(launcher, request.ranks, [*built.command, *request.arguments], mpi_job.whole_cores(allowed), len(allowed))
 
 
-def prepare(request: Request) -> _Ready:
+def prepare(request: RunRequest) -> _Ready:
     """Build the program and find its launcher. Raises UsageError or BackendError."""
     built = build(request.program, request.mpi)
     if built.family == "smpi":
@@ -74,7 +74,7 @@ def prepare(request: Request) -> _Ready:
     return _Ready(built, launcher, compiler, argv_for(launcher, request, built))
 
 
-def _once(ready: _Ready, request: Request, *, calls: bool = False) -> _Once:
+def _once(ready: _Ready, request: RunRequest, *, calls: bool = False) -> _Once:
     """Run the program with the timer preloaded or, with ``calls``, the recorder."""
     try:
         shim = library(ready.compiler, timer=not calls)
@@ -92,7 +92,7 @@ def _once(ready: _Ready, request: Request, *, calls: bool = False) -> _Once:
         return _Once(ended, profile.read(Path(name)), ", ".join(stuck[:4]))
 
 
-def _judge(once: _Once, request: Request, built: Built) -> tuple[Outcome, str]:
+def _judge(once: _Once, request: RunRequest, built: Built) -> tuple[Outcome, str]:
     """(outcome, detail) of a run. Raises BackendError when it is not an MPI program."""
     if once.ended.timed_out or once.ended.too_large:
         return request.stop_outcome(once.ended.timed_out, once.inside)
@@ -115,9 +115,9 @@ def _is_pinned(profiles: Sequence[profile.RankProfile], ranks: int) -> bool:
 
 
 class _Gate:
-    """The machine state required for a measurement, checked before and after every run that counts (`Request.odd_state`)."""
+    """The machine state required for a measurement, checked before and after every run that counts (`RunRequest.odd_state`)."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: RunRequest) -> None:
         self._ask, self._most = request.odd_state, request.repetitions
         self._state: str | None = None  # None: must be queried again
         self._left_out, self._waited, self._odd, self._unsure = 0, 0, "", False
@@ -156,13 +156,13 @@ class _Gate:
 class _Watch:
     """Observations of the machine from before the first run until after the last."""
 
-    def __init__(self, ready: _Ready, request: Request) -> None:
+    def __init__(self, ready: _Ready, request: RunRequest) -> None:
         # The cache-line latency is meaningful only with two ranks on two cores, and worth its time only for comparisons.
         two = min(request.ranks, len(mpi_job.cores())) >= 2 and request.repetitions > 1 and ready.built.family in FAMILIES
         self._family = ready.built.family if two else ""
         self.machine = machine_load.machine()
         self._lines, self._probes, self._queue = self._line(), machine_load.probe(), [self.machine.load]
-        self._before = machine_load.Counters.now()
+        self._before = machine_load.CpuTimes.now()
 
     def _line(self) -> list[float]:
         try:
@@ -176,7 +176,7 @@ class _Watch:
 
     def noise(self, done: Execution, runs: Sequence[_Once]) -> Noise:
         """The noise over the completed runs."""
-        stolen = machine_load.elsewhere(self._before, machine_load.Counters.now())
+        stolen = machine_load.elsewhere(self._before, machine_load.CpuTimes.now())
         self._probes += machine_load.probe()
         self._lines += self._line()
         waiting = sum(self._queue) / len(self._queue)
@@ -189,7 +189,7 @@ class _Watch:
         return noise
 
 
-def execute(store: Store, request: Request) -> Execution:
+def execute(store: Store, request: RunRequest) -> Execution:
     """Measure: see `retrompi.measure.launch.run`."""
     if request.repetitions < 1 or request.warmup < 0:
         raise UsageError("a measurement needs at least one repetition, and warm-up runs cannot be fewer than none", code="out-of-range")
@@ -213,7 +213,7 @@ def execute(store: Store, request: Request) -> Execution:
     return executions.save(store, executions.measured_spec(done, ready.built.digest), done, more)
 
 
-def _runs(ready: _Ready, request: Request, done: Execution, watch: _Watch, gate: _Gate) -> list[_Once]:
+def _runs(ready: _Ready, request: RunRequest, done: Execution, watch: _Watch, gate: _Gate) -> list[_Once]:
     """The repetitions that count. Sets outcome, output and calls in ``done``; a failed run is the last one."""
     first = int(request.profile) + request.warmup  # of the runs that count
     total = first + request.repetitions
@@ -269,7 +269,7 @@ def _noisy(noise: Noise) -> list[str]:
     return [f"the times scatter: {noise.why}"] if noise.why else []
 
 
-def _run_name(at: int, request: Request) -> str:
+def _run_name(at: int, request: RunRequest) -> str:
     if request.profile:
         if at == 0:
             return "profile"

@@ -17,7 +17,7 @@ import zstandard
 from retrompi import traces
 from retrompi.base.files import folder_handle, open_own
 from retrompi.measure.record.errors import RecordError
-from retrompi.measure.record.rank_state import FINALIZED, State, names_of, read_states
+from retrompi.measure.record.rank_state import FINALIZED, RankState, names_of, read_states
 from retrompi.traces import master_worker
 
 __all__ = ["Recording", "assemble"]
@@ -30,7 +30,7 @@ class Recording:
     path: Path
     exit_code: int | None
     """Exit code of the program or its launcher; below 0: the signal that killed it; None: unknown."""
-    states: list[State]
+    states: list[RankState]
     missing: list[int]
     """Ranks without a file: they ended before or in MPI_Init."""
     notes: list[str] = field(default_factory=list)
@@ -99,7 +99,7 @@ _MOST_MISSING = 4096
 """Ranks that may have left nothing, each of which gets a file."""
 
 
-def _missing(states: Mapping[int, State], part: Path) -> list[int]:
+def _missing(states: Mapping[int, RankState], part: Path) -> list[int]:
     """Ranks without a state. Raises RecordError when the states are not of one program, or nearly all are missing."""
     (ranks, *others) = {s.ranks for s in states.values()}
     if others:
@@ -141,7 +141,7 @@ _IN_TEXT = bytes([10, *range(32, 127), *range(128, 256)])
 _PIECE = 1 << 20
 
 
-def _finish(file: BinaryIO, state: State, partial: bool) -> None:
+def _finish(file: BinaryIO, state: RankState, partial: bool) -> None:
     """Truncate a rank's file after its last complete line and, in a partial trace, state how the rank ended.
 
     Raises RecordError for a file that the recorder did not write: shorter than its state says, or with other bytes than text has.

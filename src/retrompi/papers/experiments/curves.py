@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.claims import by_paper, checks
 from retrompi.papers.curve_checks import curves_of, facts_of, sizes_asked
-from retrompi.papers.curves import Curve, of, question
+from retrompi.papers.curves import PaperCurve, of, question
 from retrompi.papers.draw import answer_drawn
 from retrompi.papers.experiments import Done, Job
 
@@ -25,7 +25,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         curves = tuple(c for c in curves if c.points or c.name in checked_curves(plan, below))
     sizes = sizes_asked(by_paper(plan.key), checks(), below)
 
-    def one(curve: Curve) -> Done:
+    def one(curve: PaperCurve) -> Done:
         got = answer_drawn(plan.draw, store, question(curve, {*curve.grid, *sizes[curve.name]}), fresh)
         times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in got.rows}
         told: dict[str, Any] = {curve.name: facts_of(curve.grid, times)}

@@ -33,7 +33,7 @@ PAGE = Page(
 )
 
 
-def _head(card: dict[str, Any], groups: list[numbers.Group]) -> list[Part]:
+def _head(card: dict[str, Any], groups: list[numbers.HostGroup]) -> list[Part]:
     fitted: list[Part] = []
     for fit in card["fits"]:
         meta = fit.get("meta", {})
@@ -85,7 +85,7 @@ def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
     ]
 
 
-def _card(platform: str) -> tuple[dict[str, Any], list[numbers.Group]]:
+def _card(platform: str) -> tuple[dict[str, Any], list[numbers.HostGroup]]:
     from retrompi.render.dossier import platform_dossier
 
     loaded = registry.platform(platform)

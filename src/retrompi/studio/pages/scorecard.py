@@ -18,7 +18,7 @@ from retrompi.studio import inputs, judging, parts, statement_cards
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, count_boxes
 from retrompi.studio.state import Control, Query, choice, number, read, text
-from retrompi.studio.statements import GROUPS, VERDICTS, Choice, Statement, counts, matrix, select_statements
+from retrompi.studio.statements import GROUPS, VERDICTS, Statement, StatementFilter, counts, matrix, select_statements
 from retrompi.studio.statements import read as stored
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ def _statements(resources: Resources) -> tuple[list[Statement], str]:
         return stored(), _("There is no store yet; judging creates one.")
 
 
-def _choice(values: Sequence[Any]) -> Choice:
+def _choice(values: Sequence[Any]) -> StatementFilter:
     paper, system, group, verdict, words = (str(v or "") for v in values)
-    return Choice(paper, system, verdict, group, words[:80])
+    return StatementFilter(paper, system, verdict, group, words[:80])
 
 
 def _weight(s: Statement) -> tuple[bool, int]:
@@ -176,7 +176,9 @@ def layout(query: Query, resources: Resources) -> Component:
         [
             html.Div(parts.notices([*lines, trouble])),
             html.Div(_tallies(found), id="scorecard-counts"),
-            html.Details([html.Summary(_("By system")), html.Div(_overview(everything), id="scorecard-matrix")], open=want == Choice()),
+            html.Details(
+                [html.Summary(_("By system")), html.Div(_overview(everything), id="scorecard-matrix")], open=want == StatementFilter()
+            ),
             _blind(),
             parts.controls(*fields),
             judge,

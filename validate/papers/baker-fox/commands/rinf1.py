@@ -10,14 +10,14 @@ import click
 from retrompi.cli.bundle import option, options
 from retrompi.cli.calibrate import RESIDUALS, VALUES
 from retrompi.cli.loop_rates import COLUMNS, KEYS, with_published
-from retrompi.cli.options import Drawn, Effort, Overrides, RunOutput, complete_platform, progress
+from retrompi.cli.options import Effort, Overrides, RunOutput, SeedOption, complete_platform, progress
 from retrompi.cli.output import Column, Output, as_text, note_run, print_json, print_table, say
 
 from ..experiments import _rinf1 as rinf1
 
 
 @dataclass(frozen=True)
-class Rinf1Options(Effort, Overrides, Drawn):
+class Rinf1Options(Effort, Overrides, SeedOption):
     """Options of ``retrompi paper rinf1``."""
 
     platform: str = option(

@@ -46,7 +46,7 @@ def facts(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
     return out
 
 
-def expected(machine: kernels.Machine) -> dict[str, dict[str, float]]:
+def expected(machine: kernels.KernelMachine) -> dict[str, dict[str, float]]:
     """KERNEL.min/max and ``total`` computed without the engine, with the mean effect of the clock.
 
     Of many measurements of similar duration, the clock shortens the best and lengthens the worst by half a tick on average.
@@ -67,7 +67,7 @@ def expected(machine: kernels.Machine) -> dict[str, dict[str, float]]:
 
 @dataclass
 class Fit:
-    """The outcome of a calibration of one machine: rows as for `retrompi.papers.calibrate.Fit`."""
+    """The outcome of a calibration of one machine: rows as for `retrompi.papers.calibrate.ModelFit`."""
 
     host: str
     seed: int
@@ -114,7 +114,7 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
 
     from retrompi.papers.free_values import Free, value_text
     from retrompi.papers.metrics import SAME
-    from retrompi.papers.optimise import Search, identifiability, minimise, sensitivity
+    from retrompi.papers.optimise import OptimiserSettings, identifiability, minimise, sensitivity
 
     room = registry.platform(platform)
     base = kernels.machine(room, host)
@@ -140,7 +140,7 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     def residuals(x: Any) -> Any:
         return np.array([r["residual"] for r in look([float(v) for v in x])])
 
-    best = minimise(residuals, len(free), Search(starts=STARTS, steps=80, step=1e-3, scale=0.2, margin=0.05), seed)
+    best = minimise(residuals, len(free), OptimiserSettings(starts=STARTS, steps=80, step=1e-3, scale=0.2, margin=0.05), seed)
     jacobian = sensitivity(residuals, best.x)
     for i, f in enumerate(free):
         note = identifiability(jacobian, best.x, i, f"factors of {SAME:g}")
