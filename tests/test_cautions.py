@@ -180,7 +180,7 @@ def test_a_generator_by_name_has_a_warm_up_and_a_scenario_says_so() -> None:
         text = file.read_text()
         asked = [part for part in text.split("generator = ")[1:] if part.partition('"')[2].partition('"')[0] in generate.REPEATING]
         assert all("warm_up" in part.partition("\n[")[0] for part in asked), file
-    one, bare = (generate.made("ring", {"ranks": 3, "size": 8, "reps": 2, **more}) for more in ({}, {"warm_up": 0}))
+    one, bare = (generate.make_trace("ring", {"ranks": 3, "size": 8, "reps": 2, **more}) for more in ({}, {"warm_up": 0}))
     assert one.actions == bare.actions + 3 * 2
     assert bare.sha256 == generate.ring(3, 8, 2).sha256
 

@@ -325,7 +325,7 @@ def test_a_matching_is_written_and_read(tmp_path: Path) -> None:
     given = Outcomes(trace.sha256, [(0, 2, 1, 1)], [], [(1, 6), (0, 2)], ["about it"])
     given.write(tmp_path / "one")
     assert read_outcomes(tmp_path / "one") == given
-    assert "recv -555 1 10 6 from=1" in given.applied(trace, "one").to_ti(0)
+    assert "recv -555 1 10 6 from=1" in given.apply_to(trace, "one").to_ti(0)
 
 
 @for_each("lines, code, words", [
@@ -344,7 +344,7 @@ def test_a_wrong_matching_is_refused(lines: str, code: str, words: str, tmp_path
     file = tmp_path / "one"
     file.write_text(lines.format(trace.sha256), encoding="utf-8")
     with refused(InputError, f"{code} | {words}"):
-        read_outcomes(file).applied(trace, str(file))
+        read_outcomes(file).apply_to(trace, str(file))
 
 
 def test_the_counterexample_replays(tmp_path: Path, retrompi: Any) -> None:

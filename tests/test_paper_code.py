@@ -22,7 +22,7 @@ from retrompi.spec import registry
 TRIPS = '''"""How often a message goes and comes back in a second."""
 
 from retrompi.papers.experiments import Done, Job, Look
-from retrompi.papers.kernel_rates import Judged
+from retrompi.papers.kernel_rates import KernelComparison
 from retrompi.spec.question import Question, pingpong
 from retrompi.store.lookup import answer
 
@@ -52,7 +52,7 @@ def looks(model, platform):
 
 
 def kernels():
-    yield Judged("EX-9", "mine", "host", "loop", 8, 2.0, 1.0, "memory")
+    yield KernelComparison("EX-9", "mine", "host", "loop", 8, 2.0, 1.0, "memory")
 '''
 COMMAND = '''"""The number of the experiment alone."""
 import click

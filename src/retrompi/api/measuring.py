@@ -29,7 +29,7 @@ ClockName = Literal["cpu", "wall", "instructions", "cycles"]
 class MeasuredCurve(Table):
     """A curve that was measured on a real machine: a row for each size (B, µs, 10^6 B/s).
 
-    >>> retrompi.measured("tests/data/measured/netpipe37-np.out").rows[0]["size_B"]
+    >>> retrompi.measured_curve("tests/data/measured/netpipe37-np.out").rows[0]["size_B"]
     1
     """
 
@@ -191,7 +191,7 @@ def measured_curve(
     The others as in `import_measured`; of several curves in a file ``what`` names one (default: its PingPong). Raises InputError with file
     and line, UsageError for an unknown curve.
 
-    >>> retrompi.measured("tests/data/measured/netpipe37-np.out").rows[-1]["time_us"] > 0    # µs
+    >>> retrompi.measured_curve("tests/data/measured/netpipe37-np.out").rows[-1]["time_us"] > 0    # µs
     True
     """
     about = {"unit": unit, "way": way, "columns": columns}

@@ -12,9 +12,9 @@ from retrompi.convert.ti import ONE_FILE
 from retrompi.spec.calls import BY_NAME, Family, is_nonblocking
 from retrompi.traces import files
 from retrompi.traces.errors import TraceError
-from retrompi.traces.execution import Execution
+from retrompi.traces.execution import JobExecution
 from retrompi.traces.lines import COLLECTIVES, rank_lines, split
-from retrompi.traces.matching import Job
+from retrompi.traces.matching import MatchedJob
 from retrompi.traces.tracker import End
 
 __all__ = ["FORMAT"]
@@ -35,7 +35,7 @@ def _write(trace: Trace, out: Path, losses: Losses, options: FormatOptions) -> N
 def _refuse_another_program(trace: Trace) -> None:
     """Raises ``TraceError`` if the lines that SMPI's replay supports hang or match messages otherwise than the trace."""
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
-    job = Job([texts for texts, _ in rows])
+    job = MatchedJob([texts for texts, _ in rows])
     place = PlacedJob(trace, job, [numbers for _, numbers in rows])
 
     def is_lost(rank: int, at: int, action: str) -> bool:
@@ -60,12 +60,12 @@ def _refuse_another_program(trace: Trace) -> None:
     except TraceError as error:
         why = f"the lines that SMPI's replay supports are no program: {error}"
         raise TraceError(why, trace.files[0], code="lossy-conversion") from None
-    after = Job([rank_lines(written, r)[0] for r in range(trace.ranks)])
+    after = MatchedJob([rank_lines(written, r)[0] for r in range(trace.ranks)])
     refuse_changed_messages(place, after, "SMPI's replay")
     _refuse_needed_buffers(place, after)
 
 
-def _refuse_needed_buffers(place: PlacedJob, after: Job) -> None:
+def _refuse_needed_buffers(place: PlacedJob, after: MatchedJob) -> None:
     """Raises ``TraceError`` if the trace runs only because sends are buffered that SMPI's replay knows as standard ones."""
     job = place.job
 
@@ -73,9 +73,9 @@ def _refuse_needed_buffers(place: PlacedJob, after: Job) -> None:
         return split(job.lines[end.rank][end.made])[0] in ("bsend", "ibsend", "bsendInit")
 
     first = next((s for t in job.trackers for s in t.sends if s.real and is_buffered(s)), None)
-    if first is None or Execution(after, lambda end: True).stuck is None:
+    if first is None or JobExecution(after, lambda end: True).stuck is None:
         return
-    if Execution(job, lambda end: not is_buffered(end)).stuck is None:
+    if JobExecution(job, lambda end: not is_buffered(end)).stuck is None:
         raise place.refuse(first, "SMPI's replay has no buffered sends; with sends that end when they are received this trace hangs")
 
 

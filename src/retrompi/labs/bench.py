@@ -145,7 +145,7 @@ class Bench:
         from retrompi.traces import generate
 
         bare = {"warm_up": 0} if generator == "pingpong" else {}  # as in the papers
-        return self.replay(generate.made(generator, {**bare, **args}), generator, model, mode, **options)
+        return self.replay(generate.make_trace(generator, {**bare, **args}), generator, model, mode, **options)
 
     def run(self, run_id: int) -> dict[str, Any]:
         """A stored run's row, with its facts."""

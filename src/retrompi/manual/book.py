@@ -20,7 +20,7 @@ from retrompi.base.units import format_bytes, format_quantity
 from retrompi.cli.studio import PORT
 from retrompi.labs.lab import labs
 from retrompi.manual.markdown import ManualPage, escape, link, slug, table
-from retrompi.reference.compare import compared
+from retrompi.reference.compare import compare_question
 from retrompi.sim import simulate
 from retrompi.spec.question import Beside, Message, Question, Replay, Workload
 from retrompi.studio.scene import STAGES
@@ -162,7 +162,7 @@ def _calls(chapter: Chapter, engine: Mapping[str, Any]) -> str:
 
 
 def _run(chapter: Chapter) -> list[str]:
-    engine, _rule, what = compared(chapter.question(Replay(parse(chapter.text))))
+    engine, _rule, what = compare_question(chapter.question(Replay(parse(chapter.text))))
     if what:
         raise RuntimeError(f"the book's run of {chapter.file}: {what}")
     drawn = _calls(chapter, engine) if chapter.trace else _message(chapter)

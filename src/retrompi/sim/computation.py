@@ -11,7 +11,7 @@ from retrompi.sim.resolved import Resolved
 from retrompi.spec import roofline
 from retrompi.spec.question import Replay
 from retrompi.traces.calls import calls_of
-from retrompi.traces.computation import Rate, mixed, rate_of
+from retrompi.traces.computation import Rate, mixed_rates, rate_of
 
 __all__ = ["ComputeScale", "by_kernels", "scale_of"]
 
@@ -106,10 +106,10 @@ def _line(workload: Replay, own: Rate | None, hosts: Sequence[tuple[str, float, 
         takes = ", ".join(format_time(program.compute_s * program.compute_flops / flops) for _, flops, _ in hosts[:_MOST_HOSTS])
         return (f"section {program.section} computes for {format_time(program.compute_s)} on hosts of "
                 f"{format_quantity(program.compute_flops, 'flop/s')}, for which that is stated, and for {takes} here: {rates}")  # fmt: skip
-    if own is None and not mixed(workload.trace):
+    if own is None and not mixed_rates(workload.trace):
         return f"computation is taken as the operations that the trace states, at no stated rate of a recording machine; {rates}"
     if own is None:
-        return f"computation is taken as operations (merged from traces of {mixed(workload.trace)}); {rates}"
+        return f"computation is taken as operations (merged from traces of {mixed_rates(workload.trace)}); {rates}"
     takes = ", ".join(format_time(own.flops / flops) for _, flops, _ in hosts[:_MOST_HOSTS])
     if not own.known:
         unit = format_quantity(own.flops, "flop/s")

@@ -127,8 +127,8 @@ class Resolved:
         if isinstance(workload, Benchmark):
             from retrompi.traces import generate, making
 
-            with making.bounded(self.question.bounds):
-                return generate.made(workload.generator, workload.arguments)
+            with making.within_bounds(self.question.bounds):
+                return generate.make_trace(workload.generator, workload.arguments)
         raise UsageError(f"{workload.label} is no single trace", code="bad-usage")
 
     @cached_property

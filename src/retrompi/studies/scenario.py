@@ -127,7 +127,7 @@ def trace_of(job: Scenario | Neighbour) -> Trace:
 
     if job.trace is not None:
         return traces.read_once(job.trace, job.np)
-    return generate.made(str(job.generator), job.args)
+    return generate.make_trace(str(job.generator), job.args)
 
 
 def source_of(job: Scenario | Neighbour) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def _generator_of(name: str) -> Callable[[int, int], Trace]:
     def make(ranks: int, size: int) -> Trace:
         from retrompi.traces import generate
 
-        return generate.made(name, {"ranks": ranks, "size": size, **({"reps": 3} if name in ("halo", "ring") else {})})
+        return generate.make_trace(name, {"ranks": ranks, "size": size, **({"reps": 3} if name in ("halo", "ring") else {})})
 
     return make
 

@@ -14,7 +14,7 @@ from retrompi.convert.same_messages import PlacedJob, possible, refuse_lost_orde
 from retrompi.spec.calls import BY_NAME, CALLS, Family, is_nonblocking, names
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import COLLECTIVES, FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, rank_lines, split
-from retrompi.traces.matching import Job
+from retrompi.traces.matching import MatchedJob
 from retrompi.traces.tracker import ANY_SOURCE, ANY_TAG, End, Request, Tracker
 
 __all__ = ["goal_text", "write_goal"]
@@ -39,7 +39,7 @@ def write_goal(trace: Trace, path: Path, losses: Losses, *, rate: float = 1e9) -
 def goal_text(trace: Trace, losses: Losses, *, rate: float = 1e9) -> str:
     """The schedule as text; see `write_goal`."""
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
-    job = Job([texts for texts, _ in rows])
+    job = MatchedJob([texts for texts, _ in rows])
     numbers = [n for _, n in rows]
 
     def is_lost(rank: int, at: int, action: str) -> bool:
@@ -64,7 +64,7 @@ class _Tags:
     """GOAL has no communicators: every pair of a communicator other than MPI_COMM_WORLD and a tag becomes a tag of its own, and so does
     every collective of a communicator (the 65536 that follow each other)."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: MatchedJob) -> None:
         ends = [e for t in job.trackers for e in (*t.sends, *t.recvs) if e.tag >= 0]
         taken = {e.tag for e in ends if e.comm == 0}
         others = sorted({(e.comm, e.tag) for e in ends if e.comm != 0})
@@ -107,7 +107,7 @@ class _Writer:
     previous posting by irequires; a wait makes the next call require the operations that were waited for.
     """
 
-    def __init__(self, trace: Trace, job: Job, rank: int, numbers: list[int], tags: _Tags, losses: Losses, rate: float) -> None:
+    def __init__(self, trace: Trace, job: MatchedJob, rank: int, numbers: list[int], tags: _Tags, losses: Losses, rate: float) -> None:
         self.trace = trace
         self.job = job
         self.rank = rank

@@ -87,7 +87,7 @@ def assemble(part: Path, out: Path, exit_code: int | None, *, check: bool = True
         recording.trace = traces.read(out, partial=recording.partial)
         told = master_worker.note(recording.trace)
         recording.notes += [told] if told else []
-        lost = traces.unsupported(recording.trace)
+        lost = traces.unsupported_lines(recording.trace)
         if lost:
             file, line, action, reason = lost[0]
             more = f" (and {len(lost) - 1} more lines)" if len(lost) > 1 else ""
