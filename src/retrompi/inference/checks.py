@@ -7,20 +7,19 @@ Every model is judged by a standard curve, and one with calibrating statements b
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from retrompi.base import paths
-from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.inference import ranks
 from retrompi.inference.design import Training, sobol
 from retrompi.inference.likelihood import Array
 from retrompi.inference.problem import PointObservable, PosteriorMember, Problem, ProblemPart, of_model, of_paper
+from retrompi.inference.stored_rows import read_rows, write_table
 from retrompi.papers import curve_checks
 from retrompi.papers.claims import papers
 from retrompi.papers.experiments import Look, Seen
@@ -31,7 +30,7 @@ from retrompi.spec.bounds import Bounds
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.question import Question, pingpong
 
-__all__ = ["ERROR", "SIZES", "TRAINED", "TRUTHS", "RankCheck", "check", "file", "of", "pool_histograms", "read_table", "standard", "write"]
+__all__ = ["ERROR", "SIZES", "TRAINED", "TRUTHS", "RankCheck", "check", "file", "of", "pool_histograms", "read_checks", "standard", "write"]
 
 SIZES = (0, 16, 64, 256, 1024, 4096, 16384, 32768, 65536, 131072, 262144, 1048576)
 """Sizes (B) of the standard curve."""
@@ -82,30 +81,16 @@ def file() -> Path:
     return paths.validate_dir() / "posteriors" / "ranks.csv"
 
 
-def read_table(path: Path | None = None) -> dict[tuple[str, str], RankCheck]:
+def read_checks(path: Path | None = None) -> dict[tuple[str, str], RankCheck]:
     """(model, data) -> row of the table; empty without one. Raises InputError for a file that cannot be read."""
-    path = path or file()
-    if not path.is_file():
-        return {}
-    types = {f.name: {"int": int, "float": float, "str": str}[str(f.type)] for f in fields(RankCheck)}
-    try:
-        with path.open(encoding="utf-8", newline="") as text:
-            found = [RankCheck(**{k: types[k](v) for k, v in row.items()}) for row in csv.DictReader(text)]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"no table of ranks: {error}", path, code="unreadable-file") from None
-    return {(c.model, c.data): c for c in found}
+    return {(c.model, c.data): c for c in read_rows(path or file(), RankCheck, "ranks")}
 
 
 def write(rows: Sequence[RankCheck], path: Path | None = None) -> Path:
     """Replaces these rows in the table and keeps the others. Raises InputError if it cannot be written."""
     path = path or file()
-    every = {**read_table(path), **{(c.model, c.data): c for c in rows}}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="") as text:
-            write_rows(text, [f.name for f in fields(RankCheck)], [asdict(every[key]) for key in sorted(every)])
-    except OSError as error:
-        raise InputError(f"cannot write the table of ranks: {error.strerror}", path, code="unwritable-file") from None
+    every = {**read_checks(path), **{(c.model, c.data): c for c in rows}}
+    write_table(path, RankCheck, [every[key] for key in sorted(every)], "ranks")
     return path
 
 

@@ -9,26 +9,25 @@ the rule by which a difference counts.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from retrompi.base import paths
-from retrompi.base.csv_safe import write_rows
-from retrompi.base.errors import InputError, UsageError
+from retrompi.base.errors import UsageError
 from retrompi.inference.design import WORKERS
 from retrompi.inference.likelihood import Array, Likelihood, Observations, StatedInterval
 from retrompi.inference.problem import ProblemPart, StatedNumber, held_out
+from retrompi.inference.stored_rows import read_rows, write_table
 from retrompi.spec import registry
 from retrompi.studies import posteriors
 from retrompi.studies.posteriors import DISCREPANCY, PosteriorFile
 from retrompi.studies.priors import Prior
 
-__all__ = ["DRAWS", "Rival", "against", "compare", "file", "groups", "read_table", "score", "word", "write"]
+__all__ = ["DRAWS", "Rival", "against", "compare", "file", "groups", "read_rivals", "score", "word", "write"]
 
 DRAWS = 50
 """Draws that a score is taken over."""
@@ -59,28 +58,15 @@ def file() -> Path:
     return paths.validate_dir() / "posteriors" / "rivals.csv"
 
 
-def read_table(path: Path | None = None) -> list[Rival]:
+def read_rivals(path: Path | None = None) -> list[Rival]:
     """The stored rows; none without a file. Raises InputError for a file that cannot be read."""
-    path = path or file()
-    if not path.is_file():
-        return []
-    types = {f.name: {"int": int, "float": float, "str": str}[str(f.type)] for f in fields(Rival)}
-    try:
-        with path.open(encoding="utf-8", newline="") as text:
-            return [Rival(**{k: types[k](v) for k, v in row.items()}) for row in csv.DictReader(text)]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"no table of rivals: {error}", path, code="unreadable-file") from None
+    return read_rows(path or file(), Rival, "rivals")
 
 
 def write(rows: Sequence[Rival], path: Path | None = None) -> Path:
     """Writes the table. Raises InputError if it cannot be written."""
     path = path or file()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="") as text:
-            write_rows(text, [f.name for f in fields(Rival)], [asdict(r) for r in rows])
-    except OSError as error:
-        raise InputError(f"cannot write the table of rivals: {error.strerror}", path, code="unwritable-file") from None
+    write_table(path, Rival, rows, "rivals")
     return path
 
 

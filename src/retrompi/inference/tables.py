@@ -109,8 +109,8 @@ def figure(rows: Mapping[tuple[str, str], RankCheck]) -> str:
 def main(argv: Sequence[str]) -> int:
     """Fills the parts of the file named by the first argument, and draws the figure of docs/img."""
     path = Path(argv[0])
-    rows = checks.read_table()
-    made: Mapping[str, Callable[[], str]] = {"ranks": lambda: ranks_table(rows), "rivals": lambda: rivals_table(evidence.read_table())}
+    rows = checks.read_checks()
+    made: Mapping[str, Callable[[], str]] = {"ranks": lambda: ranks_table(rows), "rivals": lambda: rivals_table(evidence.read_rivals())}
     for name in parts(path):
         if name in made:
             fill(path, name, made[name]())

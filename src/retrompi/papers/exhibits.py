@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base.errors import InputError, nearest
+from retrompi.spec.question import freeze
 
 __all__ = [
     "ClaimTable",
@@ -138,10 +139,6 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _freeze(value: Any) -> Any:
-    return tuple(_freeze(v) for v in value) if isinstance(value, list) else value
-
-
 def _make(kind: type[Any], entry: Mapping[str, Any], where: str, path: Path) -> Any:
     known = [f.name for f in fields(kind)]
     for key in entry:
@@ -151,7 +148,7 @@ def _make(kind: type[Any], entry: Mapping[str, Any], where: str, path: Path) -> 
         if key in entry and entry[key] not in valid:
             raise InputError(f"{where}: {key} is '{entry[key]}'; valid: {', '.join(valid)}", path)
     try:
-        made = kind(**{k: " ".join(v.split()) if k == "caption" else _freeze(v) for k, v in entry.items()})
+        made = kind(**{k: " ".join(v.split()) if k == "caption" else freeze(v) for k, v in entry.items()})
     except TypeError as error:
         raise InputError(f"{where}: {str(error).partition('() ')[2] or error}", path) from None
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", made.name):

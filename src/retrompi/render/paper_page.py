@@ -131,7 +131,7 @@ def _evidence() -> dict[str, str]:
     """Variant -> what the evidence says of it beside its base, of those that have been compared."""
     from retrompi.inference import evidence
 
-    rows = evidence.read_table()
+    rows = evidence.read_rivals()
     bases, errors = {r.base: r for r in rows if r.variant == r.base}, evidence.against(rows)
     told = {}
     for r in rows:

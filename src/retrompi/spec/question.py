@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from retrompi._engine import Trace
 
 __all__ = ["FIDELITIES", "FIELDS", "NO_RESULT", "OPTIONS", "WILDCARDS", "Benchmark", "Beside", "Bounds", "Experiment", "Message",
-           "Question", "Replay", "ScenarioRef", "Starts", "Workload", "canonical_hash", "canonical_parts", "hash_of_parts",
+           "Question", "Replay", "ScenarioRef", "Starts", "Workload", "canonical_hash", "canonical_parts", "freeze", "hash_of_parts",
            "pingpong"]  # fmt: skip
 
 FIDELITIES = ("mechanism", "curve", "loggp")
@@ -62,8 +62,9 @@ def hash_of_parts(parts: Mapping[str, str]) -> str:
     return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
 
 
-def _freeze(value: Any) -> Any:
-    return tuple(_freeze(v) for v in value) if isinstance(value, list | tuple) else value
+def freeze(value: Any) -> Any:
+    """The value with tuples for its lists, so that it can be compared and hashed."""
+    return tuple(freeze(v) for v in value) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Benchmark:
 
     def __post_init__(self) -> None:
         pairs = self.args.items() if isinstance(self.args, Mapping) else self.args
-        object.__setattr__(self, "args", tuple(sorted((k, _freeze(v)) for k, v in pairs if v is not None)))
+        object.__setattr__(self, "args", tuple(sorted((k, freeze(v)) for k, v in pairs if v is not None)))
 
     @property
     def kind(self) -> str:
