@@ -387,13 +387,13 @@ class Student(threading.Thread):
 def right_answers(student: str, store: Any) -> dict[str, str]:
     """What the student will answer in lab 1: predictions, right numbers, texts."""
     from retrompi.labs.bench import Bench
-    from retrompi.labs.grade import computed
+    from retrompi.labs.grade import right_values
     from retrompi.labs.lab import lab
     from retrompi.labs.student import draw
 
     one = lab("1")
     units = {"s": "s", "B/s": "B/s", "B": "B"}
-    found = computed(one, draw(one, student), Bench(store))
+    found = right_values(one, draw(one, student), Bench(store))
     told = {t.id: t.choices[0] if t.choices else {"s": "1 ms", "B": "4 KiB"}.get(t.unit, "3") for t in one.predictions}
     told |= {t.id: WORDS for t in one.tasks if t.kind == "text"}
     known = {t.id: units.get(t.unit, "") for t in one.tasks}

@@ -16,17 +16,17 @@ from brute_orders import EAGER, Brute, program, text
 
 from retrompi import traces
 from retrompi.explore.buffers import Buffers
-from retrompi.explore.program import Program
+from retrompi.explore.program import ExploredProgram
 from retrompi.explore.result import Explored
-from retrompi.explore.search import Limits, explore_program
+from retrompi.explore.search import SearchLimits, explore_program
 
 LARGE = 10_000
 
 
-def search(lines: str, ranks: int, limits: Limits) -> Explored:
+def search(lines: str, ranks: int, limits: SearchLimits) -> Explored:
     """The search without a runtime: messages of up to EAGER bytes are buffered."""
-    buffers = Buffers.unlimited(ranks, EAGER)
-    return explore_program(Program.of(traces.parse(lines, ranks), buffers, [[] for _ in range(ranks)]), buffers, limits)
+    buffers = Buffers.without_limit(ranks, EAGER)
+    return explore_program(ExploredProgram.of(traces.parse(lines, ranks), buffers, [[] for _ in range(ranks)]), buffers, limits)
 
 
 def random_programs(count: int) -> None:
@@ -37,7 +37,7 @@ def random_programs(count: int) -> None:
         began = time.perf_counter()
         brute = Brute(ranks)
         middle = time.perf_counter()
-        found = search(text(ranks), len(ranks), Limits(descents=0))
+        found = search(text(ranks), len(ranks), SearchLimits(descents=0))
         spent = [spent[0] + middle - began, spent[1] + time.perf_counter() - middle]
         differ += found.classes != len(brute.classes)
         if brute.orders > LARGE:
@@ -50,7 +50,7 @@ def random_programs(count: int) -> None:
 def master(workers: int) -> None:
     """A master that receives one message of each worker from any source: workers! outcomes."""
     lines = "".join(f"0 recv -555 1 10 6\n{w} send 0 1 10 6\n" for w in range(1, workers + 1))
-    found = search(lines, workers + 1, Limits())
+    found = search(lines, workers + 1, SearchLimits())
     assert found.unreduced is not None
     rate = found.orders / found.seconds
     whole = f"{found.orders:,} orders of {found.unreduced.text}"

@@ -80,7 +80,7 @@ class Rival:
     leading: int | None = None
     shortest: int = 1
     out_of_order: bool = False
-    combine: Callable[[kernels.Loop, kernels.Machine, Work], float] = lambda one, m, w: sum(w)
+    combine: Callable[[kernels.Loop, kernels.KernelMachine, Work], float] = lambda one, m, w: sum(w)
     no_allocate: bool = False
     walk: str = "l2"
     mesh: Callable[[kernels.Loop, int], float | None] = lambda one, n: None
@@ -147,7 +147,7 @@ def reload(found: Loops) -> None:
 def two_moves(found: Loops) -> None:
     code(found, "scatter-gather", "k = idx K", "x = ld B k", "st C x", "turn", "j = idx J", "y = ld C", "st A y j")
     old = found["scatter-gather"]
-    found["scatter-gather"] = replace(old, streams=(*old.streams, kernels.Stream("C", "update")))
+    found["scatter-gather"] = replace(old, streams=(*old.streams, kernels.VectorStream("C", "update")))
 
 
 def once(found: Loops) -> None:
@@ -166,17 +166,17 @@ def mesh_share(share: float) -> Callable[[kernels.Loop, int], float | None]:
     return lambda one, n: share if one.key == "charge" else None
 
 
-def overlap_server(one: kernels.Loop, m: kernels.Machine, w: Work) -> float:
+def overlap_server(one: kernels.Loop, m: kernels.KernelMachine, w: Work) -> float:
     busy, memory = w[0] + w[1], w[2] + w[3]
     return max(busy, memory) if m.name == "server" and one.key != "recurrence" else busy + memory
 
 
-def overlap_half(one: kernels.Loop, m: kernels.Machine, w: Work) -> float:
+def overlap_half(one: kernels.Loop, m: kernels.KernelMachine, w: Work) -> float:
     busy, memory = w[0] + w[1], w[2] + w[3]
     return (max(busy, memory) + busy + memory) / 2 if m.name == "server" and one.key != "recurrence" else busy + memory
 
 
-def overlap_writes(one: kernels.Loop, m: kernels.Machine, w: Work) -> float:
+def overlap_writes(one: kernels.Loop, m: kernels.KernelMachine, w: Work) -> float:
     return w[2] + max(w[0] + w[1], w[3])
 
 
@@ -258,10 +258,10 @@ class Model:
         r.change(found)
         kernels.loops = lambda: found
         base, traffic = self.old["machine"], kernels._traffic
-        kernels.machine = lambda room, host: (lambda m: m.changed(r.machines.get(m.name, {})))(base(room, host))
+        kernels.machine = lambda room, host: (lambda m: m.with_values(r.machines.get(m.name, {})))(base(room, host))
 
         @cache
-        def counted(one: kernels.Loop, n: int, shape: kernels.Machine) -> tuple[float, float, float, float, float, float]:
+        def counted(one: kernels.Loop, n: int, shape: kernels.KernelMachine) -> tuple[float, float, float, float, float, float]:
             share = r.mesh(one, n)
             if share is not None:
                 one = replace(one, streams=tuple(replace(s, of=share) if s.random else s for s in one.streams))
@@ -277,7 +277,7 @@ class Model:
                     single += alone * 0.75 if words else 0.0
             return (*lines, pages, single, 0.0)
 
-        def cost(one: kernels.Loop, n: int, m: kernels.Machine) -> float:
+        def cost(one: kernels.Loop, n: int, m: kernels.KernelMachine) -> float:
             from_l2, read, written, pages, single, _ = counted(one, n, kernels._geometry(m))
             cycles = throughput(one.code) if r.out_of_order and m.name == "server" else turn(one.code, m.name)
             if r.no_allocate and m.name == "workstation":
@@ -329,7 +329,7 @@ def main(chosen: list[str]) -> None:
             for i, host in enumerate(HOSTS):
                 fits[host] = rinf1.fit("nt-pair", host)
                 room = registry.platform("nt-pair")
-                m = kernels.machine(room, host).changed(rinf1.found_values(fits[host], room))
+                m = kernels.machine(room, host).with_values(rinf1.found_values(fits[host], room))
                 inner = kernels.machine
                 kernels.machine = lambda room, at, inner=inner, m=m, i=i, host=host: m if at in (i, host) else inner(room, at)
                 result = simulate.run(Question("wmpi", "nt-pair", Replay(generate.rinf1("")), [i]))

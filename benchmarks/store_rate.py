@@ -22,7 +22,7 @@ from typing import Any
 from retrompi.store import open_store
 from retrompi.studies import design
 from retrompi.studies.run import run_study
-from retrompi.studies.worker_pool import Pool
+from retrompi.studies.worker_pool import WorkerPool
 
 ONE_BYTE = {"trace.sizes": "1B", "trace.reps": "1"}
 READ = (
@@ -42,14 +42,14 @@ def _spent() -> float:
 
 def measure(store: Path, runs: int, jobs: int, vary: str) -> dict[str, Any]:
     """One row: the rate and the costs of a run."""
-    study = design.from_command("bf-wmpi-shared", [vary or f"seed=1..{runs}"], set_=ONE_BYTE).called("trivial")
+    study = design.from_command("bf-wmpi-shared", [vary or f"seed=1..{runs}"], set_=ONE_BYTE).with_name("trivial")
     began, before = time.perf_counter(), _spent()
 
     def report(done: int, total: int, _: str) -> None:
         if done % 50_000 == 0:
             print(f"{done:>9} of {total}, {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
 
-    told = run_study(open_store(store), study, executor=Pool(jobs), limit=max(runs, design.LIMIT), report=report)
+    told = run_study(open_store(store), study, executor=WorkerPool(jobs), limit=max(runs, design.LIMIT), report=report)
     took = time.perf_counter() - began
     return {
         "runs": told.points, "simulated": told.simulated, "errors": told.errors, "jobs": jobs, "seconds": took,

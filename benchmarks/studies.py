@@ -23,7 +23,7 @@ from typing import Any
 from retrompi.store import open_store
 from retrompi.studies import design
 from retrompi.studies.run import Executor, Here, run_study
-from retrompi.studies.worker_pool import Pool
+from retrompi.studies.worker_pool import WorkerPool
 
 VARIANTS = {
     "model": "wmpi,winmpich",
@@ -70,20 +70,20 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", choices=["variants", "nothing", "cold"])
     options = parser.parse_args()
-    variants = design.from_command("bf-wmpi-shared", VARIANTS).called("pingpong-variants")
-    nothing = design.from_command("bf-wmpi-shared", NOTHING, set_=ONE_BYTE).called("next-to-nothing")
+    variants = design.from_command("bf-wmpi-shared", VARIANTS).with_name("pingpong-variants")
+    nothing = design.from_command("bf-wmpi-shared", NOTHING, set_=ONE_BYTE).with_name("next-to-nothing")
     out: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         if options.only in (None, "nothing"):
-            out["nothing, 2 workers"] = _run(folder, nothing, Pool(2), "nothing-2")
-            out["nothing, 1 worker"] = _run(folder, nothing, Pool(1), "nothing-1")
-            out["nothing, again: all found"] = _run(folder, nothing, Pool(2), "nothing-2")
+            out["nothing, 2 workers"] = _run(folder, nothing, WorkerPool(2), "nothing-2")
+            out["nothing, 1 worker"] = _run(folder, nothing, WorkerPool(1), "nothing-1")
+            out["nothing, again: all found"] = _run(folder, nothing, WorkerPool(2), "nothing-2")
         if options.only in (None, "cold"):
             out["nothing, fork server"] = _run(folder, nothing, Here(), "nothing-0")
         if options.only in (None, "variants"):
-            out["variants, 2 workers"] = _run(folder, variants, Pool(2), "variants-2")
-            out["variants, 1 worker"] = _run(folder, variants, Pool(1), "variants-1")
+            out["variants, 2 workers"] = _run(folder, variants, WorkerPool(2), "variants-2")
+            out["variants, 1 worker"] = _run(folder, variants, WorkerPool(1), "variants-1")
             out["speed-up"] = out["variants, 1 worker"]["seconds"] / out["variants, 2 workers"]["seconds"]
     if options.json:
         print(json.dumps(out, indent=2))

@@ -22,7 +22,7 @@ import numpy as np
 from retrompi.render import timeline_page
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
-from retrompi.sim.timeline import Calls, Messages, Process, Request, Timeline
+from retrompi.sim.timeline import Messages, Process, Timeline, TimelineCalls, TimelineRequest
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
 
@@ -32,7 +32,7 @@ RANKS = 8
 def recorded() -> Timeline:
     """The run that is repeated, complete."""
     trace = generate.halo2d(RANKS, RANKS, 8192, 40, flops=1e5)
-    found = simulate.run(Question("wmpi", "nt-cluster", Replay(trace)), Observe(timeline=Request(limit=10_000_000))).timeline
+    found = simulate.run(Question("wmpi", "nt-cluster", Replay(trace)), Observe(timeline=TimelineRequest(limit=10_000_000))).timeline
     assert found is not None
     assert not found.sampled
     return found
@@ -53,12 +53,12 @@ def repeated(t: Timeline, times: int) -> Timeline:
         totals = {k: v * times for k, v in p.totals.items()}
         return replace(p, end=int(p.end + shifts[-1]), begin=begin, state=state, merged=merged, totals=totals)
 
-    def records(r: Calls | Messages, times_of: set[str]) -> Any:
+    def records(r: TimelineCalls | Messages, times_of: set[str]) -> Any:
         return type(r)(**{k: all_of(v, k in times_of) for k, v in vars(r).items()})
 
     calls = records(t.calls, {"begin", "end"})
     by_rank = np.argsort(calls.rank, kind="stable")
-    calls = Calls(**{k: v[by_rank] for k, v in vars(calls).items()})
+    calls = TimelineCalls(**{k: v[by_rank] for k, v in vars(calls).items()})
     messages = records(t.messages, {"sent", "received", "hop_in", "hop_out"})
     return replace(
         t, end=int(t.end + shifts[-1]), processes=[process(p) for p in t.processes], calls=calls, messages=messages,

@@ -45,9 +45,9 @@ class Executors(Effort, Workers):
             return DaskExecutor(workers=self.jobs, scheduler=self.scheduler, say=lambda line: click.echo(line, err=True))
         if self.scheduler is not None:
             raise UsageError("--scheduler is for --executor dask", code="unused-option")
-        from retrompi.studies.worker_pool import Pool
+        from retrompi.studies.worker_pool import WorkerPool
 
-        return Pool(self.jobs)
+        return WorkerPool(self.jobs)
 
     @contextmanager
     def working(self) -> Iterator[Executor]:

@@ -9,7 +9,7 @@ import click
 
 from retrompi.cli.bundle import option, options
 from retrompi.cli.check_posterior import check
-from retrompi.cli.options import Drawn, OnPlatform, StoreOutput, complete_model, progress
+from retrompi.cli.options import OnPlatform, SeedOption, StoreOutput, complete_model, progress
 from retrompi.cli.output import Column, as_text, print_table, say
 from retrompi.cli.this_machine import ThisMachine
 from retrompi.cli.this_machine import calibrate as calibrate_here
@@ -62,7 +62,7 @@ PAPER_KEYS = ("fit", "parameter", "value", "low", "high", "note", "evidence", "w
 
 
 @dataclass(frozen=True)
-class CalibrateOptions(OnPlatform, Drawn):
+class CalibrateOptions(OnPlatform, SeedOption):
     """Options of ``retrompi calibrate``."""
 
     evaluations: int | None = option("Approximate number of candidates to try (default: the optimiser's).", type=click.IntRange(1))
@@ -116,12 +116,13 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
     if model == "this-machine":
         if given.evaluations:
             raise UsageError(
-                f"--evaluations applies to the historical models; 'calibrate this-machine' takes {', '.join(here.given())} and --dry-run",
+                "--evaluations applies to the historical models; "
+                f"'calibrate this-machine' takes {', '.join(here.given_values())} and --dry-run",
                 code="unused-option",
             )
         calibrate_here(here, output, dry_run=given.dry_run)
         return 0
-    wrong = next((k for k, v in here.given().items() if v), None)
+    wrong = next((k for k, v in here.given_values().items() if v), None)
     if wrong:
         raise UsageError(f"{wrong} applies only to 'calibrate this-machine', not to '{model}'", code="unused-option")
     if given.check_posterior:

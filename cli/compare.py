@@ -18,7 +18,7 @@ from retrompi.cli.options import RunOutput, progress
 from retrompi.cli.output import Column, note, note_warnings, print_csv, print_json, print_table, say, write_drawn
 
 if TYPE_CHECKING:
-    from retrompi.measure.compare import Comparison, Verdict
+    from retrompi.measure.compare import Comparison, ComparisonVerdict
 
 NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 MOST_CALLS = 12
@@ -78,7 +78,7 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
         kept = output.open(write=False)
         found = compare.from_store(kept, given.runs)
     else:
-        compare.chosen(given.backends or compare.BACKENDS, given.model)
+        compare.choose_backends(given.backends or compare.BACKENDS, given.model)
         kept = output.open()
         with progress("comparing") as report:
             found = compare.compare(kept, str(program), arguments, given.ranks, report=report, **how)
@@ -107,7 +107,7 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
         ctx.exit(1)
 
 
-def as_object(c: Comparison, verdict: Verdict | None, warned: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def as_object(c: Comparison, verdict: ComparisonVerdict | None, warned: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A comparison as JSON values."""
     told = []
     for backend, e in c.executions.items():
@@ -133,7 +133,7 @@ def _pair_columns(c: Comparison) -> list[Column]:
     return [Column(f"{b}_to_{r}", f"{NAMES[b]} / {NAMES[r]}", _percent, right=True) for b, r in c.pairs]
 
 
-def print_comparison(c: Comparison, verdict: Verdict | None) -> None:
+def print_comparison(c: Comparison, verdict: ComparisonVerdict | None) -> None:
     """Prints the sections, the distribution, the causes of the difference, and the calls with most time."""
     rows = []
     for r in (*c.sections, c.whole):

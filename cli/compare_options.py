@@ -10,7 +10,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option
-from retrompi.cli.options import Drawn, Overrides, Uncertain, Workers, complete_model, complete_platform, output_option, ranks_option
+from retrompi.cli.options import Overrides, SeedOption, Uncertain, Workers, complete_model, complete_platform, output_option, ranks_option
 
 __all__ = ["CompareOptions", "split"]
 
@@ -30,7 +30,7 @@ def _ids(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple
 
 
 @dataclass(frozen=True)
-class CompareOptions(Uncertain, Overrides, Drawn, Workers):
+class CompareOptions(Uncertain, Overrides, SeedOption, Workers):
     """Options of ``retrompi compare``."""
 
     ranks: int = ranks_option(default=2)

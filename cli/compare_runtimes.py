@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from retrompi.api.programs import Runtimes
     from retrompi.cli.compare_options import CompareOptions
     from retrompi.cli.options import RunOutput
-    from retrompi.studies.compare_runtimes import Row
+    from retrompi.studies.compare_runtimes import RuntimeRow
     from retrompi.studies.metrics import Metric
     from retrompi.studies.scenario import Scenario
 
@@ -110,14 +110,14 @@ def _share(value: Any) -> str:
     return "" if value is None else f"{100 * value:.3g} %"
 
 
-def _within(found: Sequence[Row], name: str, unit: str) -> list[Column]:
+def _within(found: Sequence[RuntimeRow], name: str, unit: str) -> list[Column]:
     """The column of an interval; none without draws."""
     level = next((r.intervals[name].level for r in found if name in r.intervals), None)
     return [] if level is None else [interval_column(name, level, unit)]
 
 
-def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric], marked: str) -> None:
-    from retrompi.studies.reading import Reading, counted
+def _print(found: Sequence[RuntimeRow], base: Scenario, wanted: Sequence[Metric], marked: str) -> None:
+    from retrompi.studies.reading import Reading, count_runs
 
     platforms = list(dict.fromkeys(r.platform for r in found))
     say(f"{base.name}, {base.mode}{f', on {platforms[0]}' if len(platforms) == 1 else ''}{marked}\n")
@@ -133,4 +133,4 @@ def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric], marke
     for r in found:
         if r.reason:
             say(f"{r.model}{f' on {r.platform}' if len(platforms) > 1 else ''}: {r.outcome}: {r.reason}")
-    say(count_line(counted(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))
+    say(count_line(count_runs(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))

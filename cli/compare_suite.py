@@ -14,14 +14,14 @@ from retrompi.cli.output import Column, print_csv, print_json, print_table, say,
 if TYPE_CHECKING:
     from retrompi.cli.compare_options import CompareOptions
     from retrompi.cli.options import RunOutput
-    from retrompi.measure.compare.suite import Judged
+    from retrompi.measure.compare.suite import CaseResult
 
 
 def _percent(value: Any) -> str:
     return "" if value is None else f"{100 * value:.2f} %"
 
 
-def _signed(value: Any) -> str:
+def _signed_percent(value: Any) -> str:
     return "" if value is None else f"{100 * value:+.2f} %"
 
 
@@ -29,15 +29,15 @@ _SPREAD = (
     Column("n", "n", right=True),
     Column("median", "median", _percent, right=True),
     Column("p95", "95th", _percent, right=True),
-    Column("worst", "worst", _signed, right=True),
+    Column("worst", "worst", _signed_percent, right=True),
     Column("where", "at", right=True),
-    Column("bias", "bias", _signed, right=True),
+    Column("bias", "bias", _signed_percent, right=True),
 )
 COLUMNS = (
     Column("program", "program"),
     Column("pair", "pair"),
     *_SPREAD,
-    Column("whole", "whole", _signed, right=True),
+    Column("whole", "whole", _signed_percent, right=True),
     Column("noise", "noise", lambda v: "" if v is None else f"±{100 * v:.1f} %", right=True),
     Column("inside", "in it", lambda v: "" if v is None else f"{v:.0%}", right=True),
     Column("most_from", "most from"),
@@ -53,7 +53,7 @@ def run_suite(ctx: click.Context, given: CompareOptions, bounds: Mapping[str, fl
     if given.out is not None and given.out.suffix.lower() in (".svg", ".png"):
         raise UsageError(f"-o {given.out}: a suite is written as .html, .csv or .json", code="unknown-format")
     wanted = suite.cases(given.only)
-    compare.chosen(given.backends or compare.BACKENDS, given.model)
+    compare.choose_backends(given.backends or compare.BACKENDS, given.model)
     kept = output.open()
     with progress("suite") as report:
         done = suite.run(kept, given.ranks, bounds, wanted, how, report)
@@ -83,5 +83,5 @@ def run_suite(ctx: click.Context, given: CompareOptions, bounds: Mapping[str, fl
         ctx.exit(1)
 
 
-def _good(done: Sequence[Judged]) -> bool:
+def _good(done: Sequence[CaseResult]) -> bool:
     return all(j.comparison.completed and (j.verdict is None or j.verdict.passed) for j in done)

@@ -17,7 +17,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.options import Stored, ends_in, open_browser
+from retrompi.cli.options import StoreOption, ends_in, open_browser
 from retrompi.cli.output import Column, Output, note, say
 from retrompi.cli.studio import PORT
 
@@ -134,7 +134,7 @@ def new(name: str, given: NewOptions, output: Output) -> None:
 
 
 @dataclass(frozen=True)
-class AddOptions(OfCourse):
+class CourseAddOptions(OfCourse):
     """Options of ``retrompi course add``."""
 
     students: Path | None = option(
@@ -145,8 +145,8 @@ class AddOptions(OfCourse):
 
 @command.command("add")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@options(given=AddOptions, output=Output)
-def add(ids: tuple[str, ...], given: AddOptions, output: Output) -> None:
+@options(given=CourseAddOptions, output=Output)
+def add(ids: tuple[str, ...], given: CourseAddOptions, output: Output) -> None:
     """Add members by ID or from a class list, and print their links.
 
     Who is a member already is left as is.
@@ -260,7 +260,7 @@ def labs(lab: str | None, given: LabsOptions, output: Output) -> None:
 
 
 @dataclass(frozen=True)
-class ServeOptions(Stored):
+class ServeOptions(StoreOption):
     """Options of ``retrompi course serve``."""
 
     database: str | None = option("Database of the course: a file, or the URL of a PostgreSQL database (default: $RETROMPI_COURSE, then "
@@ -457,7 +457,7 @@ def backup(file: Path, given: OfCourse, output: Output) -> None:
 
     if file.suffix.lower() != ".zip":
         raise UsageError(f"{file}: a backup is written as .zip", code="unknown-format")
-    _counted(write(given.open(), file), output)
+    _emit_counts(write(given.open(), file), output)
 
 
 @command.command("restore")
@@ -474,10 +474,10 @@ def restore(file: Path, given: OfCourse, output: Output) -> None:
     """
     from retrompi.classroom.backup import restore as read
 
-    _counted(read(file, given.database), output)
+    _emit_counts(read(file, given.database), output)
 
 
-def _counted(counts: Mapping[str, int], output: Output) -> None:
+def _emit_counts(counts: Mapping[str, int], output: Output) -> None:
     rows = [{"table": name, "rows": n} for name, n in counts.items()]
     output.emit(rows, (Column("table", "table"), Column("rows", "rows", right=True)))
 

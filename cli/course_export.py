@@ -22,7 +22,7 @@ __all__ = ["command"]
 
 
 @dataclass(frozen=True)
-class ExportOptions:
+class CourseExportOptions:
     """Options of ``retrompi course export``."""
 
     database: str | None = option("Database of the course: a file, or the URL of a PostgreSQL database (default: $RETROMPI_COURSE, then "
@@ -40,8 +40,8 @@ class ExportOptions:
 
 
 @click.command("export")
-@options(given=ExportOptions)
-def command(given: ExportOptions) -> None:
+@options(given=CourseExportOptions)
+def command(given: CourseExportOptions) -> None:
     """Write the grades of a course for a learning platform.
 
     \b
@@ -90,7 +90,7 @@ def command(given: ExportOptions) -> None:
         raise InputError(f"cannot write: {error.strerror}", given.out, code="unwritable-file") from None
 
 
-def _people(given: ExportOptions, labs: list[str]) -> list[Person]:
+def _people(given: CourseExportOptions, labs: list[str]) -> list[Person]:
     from retrompi.classroom import exports
 
     if given.collected is None:

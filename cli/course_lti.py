@@ -28,7 +28,7 @@ OUTBOX = (Column("student", "student"), Column("lab", "lab"), Column("points", "
 
 
 @dataclass(frozen=True)
-class AddOptions(OfCourse):
+class LtiAddOptions(OfCourse):
     """Options of ``retrompi course lti add``."""
 
     moodle: str | None = option("Address of a Moodle: its issuer and services follow from it.", metavar="URL")
@@ -55,8 +55,8 @@ def command() -> None:
 
 @command.command("add")
 @click.argument("name")
-@options(given=AddOptions, output=Output)
-def add_platform(name: str, given: AddOptions, output: Output) -> None:
+@options(given=LtiAddOptions, output=Output)
+def add_platform(name: str, given: LtiAddOptions, output: Output) -> None:
     """Register a learning platform under NAME, or change one.
 
     \b

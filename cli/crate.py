@@ -18,7 +18,7 @@ from retrompi.cli.options import StoreOutput, Uncertain, Workers, ends_in, progr
 from retrompi.cli.output import Column, Output, as_text, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from retrompi.crate.record import Made
+    from retrompi.crate.record import CrateRecord
     from retrompi.store import Store
 
 LICENSE = "https://spdx.org/licenses/LGPL-2.1-or-later"
@@ -107,7 +107,7 @@ def write(what: str, file: Path, given: WriteOptions, output: WriteOutput) -> No
         raise UsageError(f"{file} exists; choose another name", code="exists-already")
     about = _circumstances(given)
     store = output.open()
-    made, ids = _made(what, store, given, output)
+    made, ids = _make_record(what, store, given, output)
     for line in made.notes:
         click.echo(f"note: {line}", err=True)
     files = derive.complete(made.record, record.circumstances(about, [store.run(i) for i in ids], datetime.now(UTC)), made.inputs)
@@ -139,7 +139,7 @@ def _circumstances(given: WriteOptions) -> Any:
     return Circumstances(" ".join(agent.split()), given.license, address, house[1], house[2] or "")
 
 
-def _made(what: str, store: Store, given: WriteOptions, output: WriteOutput) -> tuple[Made, list[int]]:
+def _make_record(what: str, store: Store, given: WriteOptions, output: WriteOutput) -> tuple[CrateRecord, list[int]]:
     """The record of a paper, replayed, or of a stored study; and the ids of its runs."""
     from retrompi.base.errors import nearest
     from retrompi.base.files import is_dir
@@ -239,9 +239,9 @@ def show(crate: Path, statement: str | None, output: Output) -> None:
       retrompi crate show krishna.zip KB-08
     """
     from retrompi.base.errors import InputError, nearest
-    from retrompi.crate.verify import opened
+    from retrompi.crate.verify import open_crate
 
-    told, wrong = opened(crate)
+    told, wrong = open_crate(crate)
     if wrong:
         where = f"{wrong[0].file}: " if wrong[0].file else ""
         raise InputError(f"is damaged: {where}{wrong[0].what}; 'retrompi crate verify' lists all", crate, code="damaged-file")
@@ -253,7 +253,7 @@ def show(crate: Path, statement: str | None, output: Output) -> None:
             rows = _way(told.record, known[statement])
             output.emit(rows, ABOUT, keys=("what", "value"))
             return
-        rows, columns = _listed(told.record)
+        rows, columns = _listing(told.record)
         head = _head(told.record, told.circumstances)
     except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
         raise InputError(f"its record is none: {type(error).__name__}: {error}", crate, code="bad-crate") from None
@@ -272,7 +272,7 @@ def _head(record: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]
             "statements": len(record["statements"])}  # fmt: skip
 
 
-def _listed(record: Mapping[str, Any]) -> tuple[list[dict[str, Any]], tuple[Column, ...]]:
+def _listing(record: Mapping[str, Any]) -> tuple[list[dict[str, Any]], tuple[Column, ...]]:
     if record["statements"]:
         rows = [{"id": s["id"], "use": s["use"], "verdict": s["verdict"]["word"],
                  "statement": f"{s['observable']}: {s['value']} {s['unit']}",

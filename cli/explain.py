@@ -11,14 +11,24 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import instead_of, option, options
 from retrompi.cli.draws import drawing, interval_column, note_draws
-from retrompi.cli.options import Bounds, Fidelity, OfModel, Placed, RunOutput, Uncertain, complete_model, output_option, placement_words
+from retrompi.cli.options import (
+    BoundsOptions,
+    Fidelity,
+    OfModel,
+    Placed,
+    RunOutput,
+    Uncertain,
+    complete_model,
+    output_option,
+    placement_words,
+)
 from retrompi.cli.output import Column, note_run, note_warnings, print_json, say, write_drawn
 
 KEYS = ("stage", "process", "seconds")
 
 
 @dataclass(frozen=True)
-class ExplainOptions(Uncertain, Bounds, Placed, Fidelity, OfModel):
+class ExplainOptions(Uncertain, BoundsOptions, Placed, Fidelity, OfModel):
     """Options of ``retrompi explain``."""
 
     size: str = option("Message size, e.g. 512KiB.", "--size", required=True, metavar="SIZE", aliases=("--sizes",))

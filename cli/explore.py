@@ -18,7 +18,7 @@ from retrompi.cli.output import Column, Output, note, note_warnings, print_json,
 from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
-    from retrompi.explore import End, Explored
+    from retrompi.explore import ExecutionEnd, Explored
 
 KEYS = ("model", "verdict", "classes", "orders", "unreduced_log10", "calls", "detail")
 COLUMNS = (
@@ -66,14 +66,14 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
       retrompi explore examples/explore/first-come.ti -m lam -p 'linux-p6-200*6@hub-10' -o hang.matching
     """
     from retrompi import traces
-    from retrompi.explore import Limits
-    from retrompi.sim.cautions import Caution, gathered, mark
+    from retrompi.explore import SearchLimits
+    from retrompi.sim.cautions import Caution, mark, merge_cautions
     from retrompi.spec import possible, registry
     from retrompi.spec.question import Question, Replay
 
     names = _names(given)
     read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source, partial=given.partial)
-    limits = Limits(given.orders, some_time("--search-time", given.search_time))
+    limits = SearchLimits(given.orders, some_time("--search-time", given.search_time))
     for name in names:
         registry.model(name)
     found: list[Explored] = []
@@ -85,7 +85,7 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
             found.append(_one(question, limits, report, (at, len(names)), alone=len(names) == 1))
             what_if = possible.fiction(name, platform) if given.what_if_hardware else ""
             fictions.append((name, [Caution("never-ran-there", what_if)] if what_if else []))
-    warnings = gathered(fictions)
+    warnings = merge_cautions(fictions)
     warned = note_warnings(warnings)
     failing = [(r, e) for r in found for e in r.failing[:1]]
     if given.out is not None:
@@ -167,7 +167,7 @@ def _show(r: Explored, marked: str) -> None:
         say(f"and {len(r.failing) - _SHOWN} more ways to fail")
 
 
-def _show_end(end: End) -> None:
+def _show_end(end: ExecutionEnd) -> None:
     say(f"\n{end.outcome}: {end.classes} of them" + (f"; the shortest has {end.calls} calls" if end.failed else ""))
     if end.outcome == Outcome.ABORTED:
         say(f"  {end.detail}")
@@ -183,7 +183,7 @@ def _show_end(end: End) -> None:
             say(f"  the engine, made to follow it: {end.replayed}")
 
 
-def _write(path: Path, failing: Sequence[tuple[Explored, End]], read: Any, trace: str) -> None:
+def _write(path: Path, failing: Sequence[tuple[Explored, ExecutionEnd]], read: Any, trace: str) -> None:
     from retrompi.traces.outcomes import Outcomes
 
     if not failing:

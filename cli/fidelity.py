@@ -74,7 +74,7 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
             raise UsageError("--sizes applies to the PingPong, not to a trace", code="unused-option")
         source = Source(given.trace)
         read = source.read()
-        asked = asked.changed(workload=Replay(read, given.trace, source=source.row()))
+        asked = asked.with_fields(workload=Replay(read, given.trace, source=source.row()))
         store = output.open()
         row = spread_of_trace(store, asked, fresh=output.fresh)
         warned = _print_cautions(store, asked, row["run_ids"], [read.info()["largest_B"]], given, output)
@@ -87,7 +87,7 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
         return
     wanted = None if given.sizes is None else parse_sizes(given.sizes)
     store = output.open()
-    rows = spread(store, asked.changed(workload=pingpong(wanted, given.reps, given.warm_up)), fresh=output.fresh)
+    rows = spread(store, asked.with_fields(workload=pingpong(wanted, given.reps, given.warm_up)), fresh=output.fresh)
     warned = _print_cautions(store, asked, rows[0]["run_ids"], [r["size_B"] for r in rows], given, output)
     keys = [c.key for c in CURVE]
     told = [{**r, "warnings": warned} for r in rows]

@@ -12,14 +12,14 @@ import click
 
 from retrompi.base.units import format_bytes, format_rate, format_time
 from retrompi.cli.bundle import option, options
-from retrompi.cli.measured import Reading
+from retrompi.cli.measured import MeasuredOptions
 from retrompi.cli.options import StoreOutput, complete_model, complete_platform, output_option
 from retrompi.cli.output import Column, Output, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.measure.curves import Measured
-    from retrompi.measure.fit.make import Curve, Made
-    from retrompi.measure.fit.segments import Fit
+    from retrompi.measure.fit.make import FittedFiles, PairFit
+    from retrompi.measure.fit.segments import SegmentFit
 
 
 def _unknown(interval: Sequence[float]) -> bool:
@@ -27,7 +27,7 @@ def _unknown(interval: Sequence[float]) -> bool:
     return math.isinf(interval[1]) and (math.isinf(interval[0]) or interval[0] <= 0)
 
 
-def number_chosen(fit: Fit) -> str:
+def number_chosen(fit: SegmentFit) -> str:
     """Why a fit has its number of segments, and the noise that it left, as far as both can be known."""
     count = f"{len(fit.segments)} segment{'s' if len(fit.segments) > 1 else ''}"
     finite = {k: v for k, v in fit.criterion.items() if math.isfinite(v)}
@@ -104,8 +104,8 @@ class FitOptions:
 
 @click.command()
 @click.argument("curve", metavar="FILE|RUN|LABEL")
-@options(reading=Reading, given=FitOptions, output=StoreOutput)
-def command(curve: str, reading: Reading, given: FitOptions, output: StoreOutput) -> None:
+@options(reading=MeasuredOptions, given=FitOptions, output=StoreOutput)
+def command(curve: str, reading: MeasuredOptions, given: FitOptions, output: StoreOutput) -> None:
     """Fit a runnable model to a measured curve: segments, thresholds, residuals.
 
     The curve is a benchmark's output, a table (see 'retrompi measured import') or a stored curve. T = latency + size / rate holds
@@ -146,7 +146,7 @@ def command(curve: str, reading: Reading, given: FitOptions, output: StoreOutput
     _show(made, found, given, output)
 
 
-def _curve(which: str, reading: Reading, output: StoreOutput) -> Measured:
+def _curve(which: str, reading: MeasuredOptions, output: StoreOutput) -> Measured:
     from retrompi.measure.curves import read
     from retrompi.measure.curves.imported import series_of
 
@@ -165,7 +165,7 @@ def _streams(file: str) -> list[Measured]:
     return found
 
 
-def rows_of(curves: Sequence[Curve]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+def rows_of(curves: Sequence[PairFit]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows of the segments, the thresholds and the residuals of all curves."""
     segments = [{"pair": c.kind, **s.row(), "high_B": s.high} for c in curves for s in c.fit.segments]
     thresholds = [{"pair": c.kind, **t.row()} for c in curves for t in c.fit.thresholds]
@@ -173,7 +173,7 @@ def rows_of(curves: Sequence[Curve]) -> tuple[list[dict[str, Any]], list[dict[st
     return segments, thresholds, residuals
 
 
-def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output) -> None:
+def _show(made: FittedFiles, curves: Sequence[PairFit], given: FitOptions, output: Output) -> None:
     from retrompi.measure.fit.make import POOR, far_off, limit_text, summary
 
     for c in curves:
@@ -198,7 +198,7 @@ def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output
         return
     if output.as_json:
         choice = {c.kind: c.fit.choice() for c in curves}
-        sources = {c.kind: c.parts.described() for c in curves}
+        sources = {c.kind: c.parts.column_sources() for c in curves}
         print_json({
             "name": made.name, "folder": str(made.folder), "platform": made.platform,
             "platform_file": None if made.platform_file is None else str(made.platform_file),
@@ -222,7 +222,7 @@ def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output
                 shown = ", ".join(f"{k} {errors[v]:.2%}" for k, v in (("median", "median"), ("95th percentile", "p95"), ("worst", "worst")))
                 say(f"{c.kind}: errors at sizes {what.replace('_', ' ')}: {shown}, mean {errors['mean']:+.2%}")
         say(f"{c.kind}: rendezvous from {limit_text(c.eager)} on ({c.eager[1]})")
-        for part, source in c.parts.described().items():
+        for part, source in c.parts.column_sources().items():
             say(f"{c.kind}: {part}: {source}")
     model = made.name if given.out is None else str(made.folder)
     platform = given.platform or (made.platform if given.out is None or made.platform_file is None else str(made.platform_file))

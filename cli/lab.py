@@ -14,8 +14,8 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.cli.bundle import Option, debug_option, option, options
 from retrompi.cli.options import StoreOutput, Workers, ends_in, output_option, progress
-from retrompi.cli.output import Column, Output, colored, print_csv, print_json, print_table, say
-from retrompi.cli.terminal import painted
+from retrompi.cli.output import Column, Output, print_csv, print_json, print_table, say, uses_colour
+from retrompi.cli.terminal import paint
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
@@ -187,7 +187,7 @@ def check_lab(folder: str | None, output: StoreOutput) -> int:
       retrompi lab check
       retrompi lab check 01
     """
-    grading, where = _checked(folder, output)
+    grading, where = _check_folder(folder, output)
     if output.as_json:
         print_json(grading.row())
     elif output.as_csv:
@@ -198,17 +198,17 @@ def check_lab(folder: str | None, output: StoreOutput) -> int:
     return 0 if grading.passed else 1
 
 
-def _checked(folder: str | None, output: StoreOutput) -> tuple[Grading, Path]:
+def _check_folder(folder: str | None, output: StoreOutput) -> tuple[Grading, Path]:
     """Seal and grade a folder."""
     from retrompi.labs import bench, work
 
-    shelf, where, found = _kept(folder)
+    shelf, where, found = _started_lab(folder)
     after, grading = work.check(shelf.open(found), found, bench.Bench(output.open(), where, may_run=True))
-    shelf.checked(shelf.ask(shelf.save(after)), grading)
+    shelf.keep_check(shelf.ask(shelf.save(after)), grading)
     return grading, where
 
 
-def _kept(folder: str | None) -> tuple[FolderShelf, Path, Lab]:
+def _started_lab(folder: str | None) -> tuple[FolderShelf, Path, Lab]:
     """The started lab that ``folder`` means: (shelf, folder, lab)."""
     from retrompi.labs import grade, shelf, student
 
@@ -218,14 +218,14 @@ def _kept(folder: str | None) -> tuple[FolderShelf, Path, Lab]:
 
 def _print(grading: Grading, where: Path) -> None:
     """Prints a grading as text."""
-    color = colored()
+    color = uses_colour()
     width = max(len(r.task) for r in grading.results)
     say(f"{grading.lab}, {grading.student}, check {grading.checks}")
     for r in grading.results:
-        sign, paint = SIGN[r.status]
+        sign, colour = SIGN[r.status]
         place = f" (answers.toml:{r.line})" if r.line and r.status in ("wrong", "unreadable") else ""
         says = r.compared or r.says or ("sealed" if r.status == "sealed" else "right")
-        line = f"{painted(sign, fg=paint) if color else sign} {r.task.ljust(width)}  {r.points:>4g} of {r.of:<4g} {says}{place}"
+        line = f"{paint(sign, fg=colour) if color else sign} {r.task.ljust(width)}  {r.points:>4g} of {r.of:<4g} {says}{place}"
         click.echo(line, color=color)
     for flag in grading.flags:
         say(f"! {flag}")
@@ -258,10 +258,10 @@ def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> Non
     from retrompi.labs import bench, report, student, work
     from retrompi.render.html import save
 
-    shelf, where, found = _kept(folder)
+    shelf, where, found = _started_lab(folder)
     place = out if out is not None else where / "report.html"
     own, done = bench.Bench(output.open(), where), shelf.open(found)
-    grading = work.graded(done, found, own)
+    grading = work.grade_work(done, found, own)
     save(place, report.page(found, done.state, grading, student.draw(found, done.state.student), own))
     if not output.text:
         row = {"page": str(place), "points": grading.points, "of": grading.of, "open": grading.open}
@@ -289,7 +289,7 @@ def hint_lab(words: tuple[str, ...], again: bool, output: Output) -> None:
     if len(words) > 2:
         raise UsageError(f"{len(words)} words; give TASK, or LAB and TASK")
     task = words[-1]
-    shelf, _, found = _kept(words[0] if len(words) == 2 and words[0] != "." else None)
+    shelf, _, found = _started_lab(words[0] if len(words) == 2 and words[0] != "." else None)
     asked, done = found.task(task), shelf.open(found)
     taken = done.state.hints.get(task, 0)
     if taken < len(asked.hints) and not again:

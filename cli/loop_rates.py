@@ -25,7 +25,7 @@ COLUMNS = (
 KEYS = ("kernel", "title", "statement", "claim", "min", "at_min", "max", "at_max", "published_min", "published_max", "rinf", "n_half")
 
 
-def published(rows: list[dict[str, Any]], platform: str, host: str) -> list[dict[str, Any]]:
+def with_published(rows: list[dict[str, Any]], platform: str, host: str) -> list[dict[str, Any]]:
     """``rows`` with the published minimum and maximum (flop/s) if the paper measured this host, and the total below."""
     from retrompi.papers.claims import checks, load
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 import click
 
 from retrompi.base.errors import RetrompiError, nearest
-from retrompi.cli.terminal import no_raw_control_characters, painted
+from retrompi.cli.terminal import no_raw_control_characters, paint
 from retrompi.spec import overrides
 
 # section -> name -> one line of help, so that `retrompi --help` loads no command (a test compares it with the command's own)
@@ -130,7 +130,7 @@ _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def _say(text: str) -> None:
     color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     one_line = " ".join(text.split())
-    click.echo(f"{painted('error', fg='red', bold=True) if color else 'error'}: {one_line}", err=True, color=color)
+    click.echo(f"{paint('error', fg='red', bold=True) if color else 'error'}: {one_line}", err=True, color=color)
 
 
 def run(args: list[str] | None = None, on_error: Callable[[Exception], object] = lambda error: None) -> int:
@@ -205,7 +205,7 @@ def _damaged_store() -> RetrompiError | None:
     """What is wrong with a store that this process has opened: then that, and no defect of ours, may be the cause of any error."""
     database = sys.modules.get("retrompi.store.database")
     try:
-        return next((found for store in list(database.OPENED) if (found := store.damaged())), None) if database else None
+        return next((found for store in list(database.OPENED) if (found := store.find_damage())), None) if database else None
     except Exception:  # the error that led here is to be told in any case
         return None
 

@@ -41,7 +41,7 @@ POINTS = (
 
 
 @dataclass(frozen=True)
-class Reading:
+class MeasuredOptions:
     """Options describing a file of measurements: its format and, for a table, its unit, one way or round trip, and columns."""
 
     format_: str | None = option("File format (default: detected from the content).", "--format", type=click.Choice(FORMATS))
@@ -97,8 +97,8 @@ class ImportOptions:
 
 @command.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
-@options(reading=Reading, given=ImportOptions, output=StoreOutput)
-def import_file(file: Path, reading: Reading, given: ImportOptions, output: StoreOutput) -> None:
+@options(reading=MeasuredOptions, given=ImportOptions, output=StoreOutput)
+def import_file(file: Path, reading: MeasuredOptions, given: ImportOptions, output: StoreOutput) -> None:
     """Import FILE, the output of a benchmark or a table of measurements.
 
     Reads the output of NetPIPE, OSU or Intel MPI Benchmarks, mpptest and mpi4py.bench, and tables. Each table of the file becomes a
@@ -137,8 +137,8 @@ def list_measured(output: StoreOutput) -> None:
 
 @command.command("show")
 @click.argument("which", metavar="RUN|LABEL|FILE")
-@options(reading=Reading, output=StoreOutput)
-def show_measured(which: str, reading: Reading, output: StoreOutput) -> None:
+@options(reading=MeasuredOptions, output=StoreOutput)
+def show_measured(which: str, reading: MeasuredOptions, output: StoreOutput) -> None:
     """Show a measured curve: its points and their provenance.
 
     A FILE is read without storing anything.

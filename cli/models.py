@@ -89,7 +89,7 @@ def warn_of_broken(models: bool = True) -> None:
     """Report each unusable model and platform of the user in a line on stderr; the others remain usable."""
     from retrompi.spec import registry
 
-    for name, error in registry.broken(models).items():
+    for name, error in registry.load_errors(models).items():
         click.echo(f"warning: '{name}' is ignored: {error}", err=True)
 
 
@@ -187,9 +187,9 @@ def _print_range(card: dict[str, Any]) -> None:
 
 def _print_transfer(card: dict[str, Any]) -> None:
     from retrompi.cli.transfer import columns
-    from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
+    from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
 
-    for head, rows in ((NUMBERS, numbers(card["transfer"])), (HELD, held(card["transfer"]))):
+    for head, rows in ((NUMBERS, numbers(card["transfer"])), (HELD, statement_rows(card["transfer"]))):
         if rows:
             say("\nmachines that its library is known to have run on" + (" (docs/transfer.md)" if head is NUMBERS else ": statements"))
             print_table(rows, columns((*head[1:], "ref")))
@@ -223,7 +223,7 @@ def _print_summary(card: dict[str, Any]) -> None:
     rows = card["parameters"]
     kinds = Counter(str(row["source"]).partition(":")[0].partition(" ")[0] for row in rows)
     say(f"\n{len(rows)} parameters; their sources: {', '.join(f'{kind} {n}' for kind, n in kinds.most_common())}")
-    for line in packed([f"{row['name']}={as_text(row['text'])}" for row in rows]):
+    for line in in_columns([f"{row['name']}={as_text(row['text'])}" for row in rows]):
         say(line)
     needs, told = card["needs"], card["calibrated"]
     if needs is not None:
@@ -239,7 +239,7 @@ def _print_summary(card: dict[str, Any]) -> None:
     say(f"\nranges, sources, collectives, fit and claims: retrompi models show {card['name']} --full")
 
 
-def packed(words: Sequence[str], lead: str = "  ") -> list[str]:
+def in_columns(words: Sequence[str], lead: str = "  ") -> list[str]:
     """``words`` in columns of equal width, as many beside each other as fit `width`; each begins with ``lead``."""
     if not words:
         return []

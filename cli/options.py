@@ -20,7 +20,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import parse
 from retrompi.cli.bundle import option
 from retrompi.cli.output import Output
-from retrompi.cli.terminal import escaped, raw
+from retrompi.cli.terminal import escape_controls, raw
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from retrompi.studies.uncertainty import Spec
 
 __all__ = [
-    "Asked",
-    "Bounds",
+    "BoundsOptions",
     "Carried",
-    "Drawn",
     "Effort",
     "Fictions",
     "Fidelity",
-    "Network",
+    "NetworkOptions",
     "OfModel",
     "OnPlatform",
     "Overlaid",
     "Overrides",
     "Placed",
     "Placing",
+    "RunInputs",
     "RunOutput",
+    "SeedOption",
     "Seeded",
+    "StoreOption",
     "StoreOutput",
-    "Stored",
     "Uncertain",
     "UndefinedSource",
     "Workers",
@@ -180,7 +180,7 @@ class Placing:
         if self.per_host is None:
             return mode
         found = loaded.placement(mode)
-        return placements.limited(found if isinstance(found, str) else mode, self.per_host)
+        return placements.limit_per_host(found if isinstance(found, str) else mode, self.per_host)
 
 
 def ranks_option(text: str = "", **about: Any) -> Any:
@@ -222,9 +222,9 @@ def ends_in(*endings: str, or_folder: bool = False) -> Callable[[click.Context, 
         if given in endings:
             pass
         elif endings and not or_folder:
-            raise UsageError(f"-o {value}: this is written as {_listed(endings)}", code="unknown-format")
+            raise UsageError(f"-o {value}: this is written as {_ending_list(endings)}", code="unknown-format")
         elif given in FORMATS:
-            better = f"give a name that ends in {_listed(endings)}, or a folder" if endings else "give a name without that ending"
+            better = f"give a name that ends in {_ending_list(endings)}, or a folder" if endings else "give a name without that ending"
             raise UsageError(f"-o {value}: no .{given} file is written here; {better}", code="unknown-format")
         if given in ("svg", "png"):
             from retrompi.render.export import MISSING, browser
@@ -236,7 +236,7 @@ def ends_in(*endings: str, or_folder: bool = False) -> Callable[[click.Context, 
     return check
 
 
-def _listed(endings: Sequence[str]) -> str:
+def _ending_list(endings: Sequence[str]) -> str:
     named = [f".{e}" for e in endings if e != "htm"]
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
 
@@ -244,7 +244,7 @@ def _listed(endings: Sequence[str]) -> str:
 def output_option(text: str, *endings: str, folder: bool = False, metavar: str = "FILE", **about: Any) -> Any:
     """The field ``out``: a file that ends in one of ``endings``, or a ``folder``."""
     kind = click.Path(path_type=Path, dir_okay=folder, file_okay=not folder)
-    told = f"{text} ({_listed(endings)})" if endings else text
+    told = f"{text} ({_ending_list(endings)})" if endings else text
     return option(f"Where to write: {told}.", "-o", "--output", aliases=("--out",), metavar=metavar, callback=ends_in(*endings),
                   **{"type": kind, **about})  # fmt: skip
 
@@ -271,7 +271,7 @@ class OnPlatform:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SeedOption:
     """The seed of random numbers."""
 
     seed: int = question_option("seed")
@@ -285,7 +285,7 @@ class Fidelity:
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkOptions:
     """Cross traffic and failures of the network."""
 
     traffic: tuple[str, ...] = question_option("traffic")
@@ -353,7 +353,7 @@ class Placed(Placing, Overrides, OnPlatform):
 
 
 @dataclass(frozen=True)
-class Seeded(Drawn, Placed):
+class Seeded(SeedOption, Placed):
     """A placement and a seed."""
 
 
@@ -380,7 +380,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Bounds(Effort):
+class BoundsOptions(Effort):
     """How long a job may run, and what its simulation may take."""
 
     time_limit: str | None = question_option("time_limit")
@@ -400,7 +400,7 @@ def _quantity(key: str, text: str | None) -> float | None:
 
 
 @dataclass(frozen=True)
-class Asked(Bounds, Fidelity, Seeded, OfModel):
+class RunInputs(BoundsOptions, Fidelity, Seeded, OfModel):
     """Inputs of a run: model, platform, mode, overrides, seed, level of detail, bounds."""
 
     def question(self, workload: Workload, **more: Any) -> Question:
@@ -479,7 +479,7 @@ def new_path(path: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoreOption:
     """The store."""
 
     store: str | None = option("Store of runs (default: $RETROMPI_STORE, then your data folder).", metavar="PATH|URL")
@@ -497,7 +497,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class StoreOutput(Stored, Output):
+class StoreOutput(StoreOption, Output):
     """The output's format, and the store."""
 
 
@@ -549,9 +549,9 @@ def placement_words(asked: Resolved) -> str:
 
 def placement_row(asked: Resolved) -> dict[str, Any]:
     """Where the ranks run, for JSON: ``mode`` in normal form, whether it is the ``natural`` one, ``hosts``; all of it in one ``line``."""
-    from retrompi.spec.placements import NATURAL, shown
+    from retrompi.spec.placements import NATURAL, placement_text
 
-    hosts = shown(asked.placement, asked.platform.hosts)
+    hosts = placement_text(asked.placement, asked.platform.hosts)
     by_default = asked.question.placement == NATURAL
     mode = "a list of hosts" if asked.mode.replace(",", "").isdecimal() else asked.mode[:60]
     line = f"placement: {mode}{f', the natural one of {asked.base_platform.name}' if by_default else ''}: {hosts}"
@@ -562,7 +562,7 @@ def _silent(done: int, total: int, what: str = "") -> None:
     """Report nothing."""
 
 
-def _left(seconds: float) -> str:
+def _time_left(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
@@ -578,8 +578,8 @@ def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
     state: dict[str, Any] = {"at": 0, "told": "the longest runs come first", "jobs": 0}
     began = time.monotonic()
     bar: Any = click.progressbar(
-        length=1000, label=escaped(label), file=raw(sys.stderr), item_show_func=lambda item: state["told"], show_pos=False, show_eta=False,
-        width=24,
+        length=1000, label=escape_controls(label), file=raw(sys.stderr), item_show_func=lambda item: state["told"],
+        show_pos=False, show_eta=False, width=24,
     )
     with bar:
 
@@ -589,9 +589,9 @@ def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
             spent = time.monotonic() - began
             speed = state["jobs"] / max(spent, 1e-9)
             rate = f"{speed:.1f} jobs/s" if speed >= 1 else f"{60 * speed:.0f} jobs/min"
-            left = f"{_left(spent * (total - done) / done)} left" if 0 < done < total else f"{_left(spent)}"
+            left = f"{_time_left(spent * (total - done) / done)} left" if 0 < done < total else f"{_time_left(spent)}"
             columns = max(shutil.get_terminal_size().columns - len(label) - 36, 10)
-            state["told"] = escaped(f"{rate}  {left}  {what}")[:columns]
+            state["told"] = escape_controls(f"{rate}  {left}  {what}")[:columns]
             bar.update(at - state["at"])
             state["at"] = at
 

@@ -19,7 +19,7 @@ from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option
-from retrompi.cli.terminal import escaped, painted
+from retrompi.cli.terminal import escape_controls, paint
 from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ __all__ = [
     "Column",
     "Output",
     "as_text",
-    "colored",
     "note",
     "note_run",
     "note_warnings",
@@ -38,6 +37,7 @@ __all__ = [
     "print_table",
     "say",
     "time_column",
+    "uses_colour",
     "width",
     "write_drawn",
 ]
@@ -66,7 +66,7 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-def colored(stream: Any = None) -> bool:
+def uses_colour(stream: Any = None) -> bool:
     """Whether to use colour: a terminal, and NO_COLOR (no-color.org) unset or empty."""
     out = stream if stream is not None else sys.stdout
     return bool(out.isatty()) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -178,7 +178,7 @@ def print_table(
         say(empty, err=err)
         return
     # Escaped before widths are measured: what is escaped when it is printed is longer.
-    texts = [[escaped(" ".join((c.show or as_text)(row.get(c.key)).split())) for c in columns] for row in rows]
+    texts = [[escape_controls(" ".join((c.show or as_text)(row.get(c.key)).split())) for c in columns] for row in rows]
     for n, (part, widths) in enumerate(_parts(columns, texts, sys.maxsize if in_a_pipe() else width())):
         if n:
             click.echo(err=err)
@@ -197,7 +197,7 @@ def _parts(columns: Sequence[Column], texts: Sequence[Sequence[str]], total: int
         if not columns[0].right:
             least[0] = max(least[0], min(wide[0], total // 3))  # a row's name stays whole
         if sum(least) + 2 * (len(every) - 1) <= total:
-            return [(every, _fitted(wide, least, total - 2 * (len(every) - 1)))]
+            return [(every, _fit_widths(wide, least, total - 2 * (len(every) - 1)))]
     lead = 0
     while lead < len(columns) - 1 and not columns[lead].right and sum(least[: lead + 1]) + 2 * lead < total // 2:
         lead += 1
@@ -208,7 +208,7 @@ def _parts(columns: Sequence[Column], texts: Sequence[Sequence[str]], total: int
         if now is None or sum(least[j] for j in [*now, i]) + 2 * len(now) > total:
             parts.append(now := every[:lead])
         now.append(i)
-    return [(p, _fitted([wide[i] for i in p], [least[i] for i in p], total - 2 * (len(p) - 1))) for p in parts]
+    return [(p, _fit_widths([wide[i] for i in p], [least[i] for i in p], total - 2 * (len(p) - 1))) for p in parts]
 
 
 def _least(column: Column, cells: Sequence[str], longest: int) -> int:
@@ -218,7 +218,7 @@ def _least(column: Column, cells: Sequence[str], longest: int) -> int:
     return max([inside, *map(len, column.title.split())])
 
 
-def _fitted(wide: Sequence[int], least: Sequence[int], total: int) -> list[int]:
+def _fit_widths(wide: Sequence[int], least: Sequence[int], total: int) -> list[int]:
     """Widths of at least ``least`` and at most ``wide`` that sum to ``total``: the widest columns are cut to one width."""
     cap = max(wide)
     while sum(max(min(w, cap), low) for w, low in zip(wide, least, strict=True)) > total and cap > 1:
@@ -232,17 +232,17 @@ def _fitted(wide: Sequence[int], least: Sequence[int], total: int) -> list[int]:
 
 def _print_part(columns: Sequence[Column], texts: Sequence[Sequence[str]], how: tuple[Sequence[int], bool], err: bool) -> None:
     widths, cut = how
-    color = colored(sys.stderr if err else sys.stdout)
+    color = uses_colour(sys.stderr if err else sys.stdout)
 
     def lines(cells: Sequence[str], head: bool = False) -> None:
-        split = [_wrapped(cell, span, cut and not head) for cell, span in zip(cells, widths, strict=True)]
+        split = [_wrap_cell(cell, span, cut and not head) for cell, span in zip(cells, widths, strict=True)]
         for n in range(max(map(len, split))):
             out = []
             for cell, part, span, column in zip(cells, split, widths, columns, strict=True):
                 text = part[n] if n < len(part) else ""
                 padded = text.rjust(span) if column.right else text.ljust(span)
                 if color:
-                    padded = painted(padded, bold=True) if head else _painted(padded, cell)
+                    padded = paint(padded, bold=True) if head else _paint_cell(padded, cell)
                 out.append(padded)
             click.echo("  ".join(out).rstrip(), color=color, err=err)
 
@@ -251,14 +251,14 @@ def _print_part(columns: Sequence[Column], texts: Sequence[Sequence[str]], how: 
         lines(cells)
 
 
-def _wrapped(cell: str, span: int, cut: bool) -> list[str]:
+def _wrap_cell(cell: str, span: int, cut: bool) -> list[str]:
     if cut and len(cell) > span:
         return [f"{cell[: span - 1].rstrip()}…"]
     return [cell] if len(cell) <= span else textwrap.wrap(cell, max(span, 1), break_on_hyphens=False)
 
 
-def _painted(padded: str, cell: str) -> str:
-    return painted(padded, fg=_WORDS[cell]) if cell in _WORDS else padded
+def _paint_cell(padded: str, cell: str) -> str:
+    return paint(padded, fg=_WORDS[cell]) if cell in _WORDS else padded
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ class Output:
 def note(text: str) -> None:
     """Print a remark on stderr if it is a terminal; pipes and logs get none."""
     if sys.stderr.isatty():
-        click.echo(painted(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
+        click.echo(paint(text, dim=True) if uses_colour(sys.stderr) else text, err=True, color=uses_colour(sys.stderr))
 
 
 def note_warnings(warnings: Iterable[Caution]) -> list[dict[str, Any]]:

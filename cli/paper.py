@@ -80,7 +80,7 @@ def check(paper: str, output: Output) -> None:
     from retrompi.papers.inspection import inspect
 
     found = inspect(paper)
-    rows = [{"file": _shown(p.path), "line": p.line, "code": p.code, "message": p.message} for p in found.problems]
+    rows = [{"file": _near_path(p.path), "line": p.line, "code": p.code, "message": p.message} for p in found.problems]
     if found.problems:
         if output.text:
             for row in rows:
@@ -93,12 +93,12 @@ def check(paper: str, output: Output) -> None:
         output.emit([], (), keys=PROBLEMS)
         return
     output.emit([{"what": what, "number": n} for what, n in found.counts().items() if n], COUNTS, empty="nothing to judge yet")
-    if unjudged := found.unchecked():
+    if unjudged := found.claims_without_check():
         say(f"\nwithout a check, so not judged: {' '.join(unjudged)}")
     say("\nnothing wrong")
 
 
-def _shown(path: str | None) -> str:
+def _near_path(path: str | None) -> str:
     """A path as the user sees it: relative to the working folder where it is in it."""
     if path is None:
         return ""

@@ -13,9 +13,9 @@ from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import drawing, interval_column, note_draws, note_worth
 from retrompi.cli.options import (
-    Asked,
-    Network,
+    NetworkOptions,
     Overlaid,
+    RunInputs,
     RunOutput,
     Uncertain,
     output_option,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
-    Column("time_us", "one-way time", lambda v: format_time(v * 1e-6), right=True),  # `headed` says what else it may be
+    Column("time_us", "one-way time", lambda v: format_time(v * 1e-6), right=True),  # `curve_columns` says what else it may be
     Column("bandwidth_MBps", "MB/s", lambda v: f"{v:.4g}", right=True),
     Column("repetitions", "repetitions", right=True),
 )
@@ -45,7 +45,7 @@ BESIDE = (
 )
 
 
-def headed(made: Generator | None) -> tuple[list[Column], str]:
+def curve_columns(made: Generator | None) -> tuple[list[Column], str]:
     """The columns of a benchmark's curve, and what its time and its rate are if it is no PingPong (a broadcast has no one-way time)."""
     if made is None or made.one_way:
         return list(COLUMNS), ""
@@ -59,7 +59,7 @@ def emit_curve(
 ) -> None:  # fmt: skip
     """A curve, with its intervals at ``level``; in JSON every point has the ``warnings`` of the run. ``made``: what it is a curve of."""
     told = [{**row, "warnings": list(warnings)} for row in rows]
-    columns, meaning = headed(made)
+    columns, meaning = curve_columns(made)
     keys = [c.key for c in COLUMNS]
     if level is not None:
         told = [{**row, **{f"{k}_interval": (row[f"{k}_low"], row[f"{k}_high"]) for k in DRAWN}} for row in told]
@@ -73,7 +73,7 @@ def emit_curve(
 
 
 @dataclass(frozen=True)
-class PingpongOptions(Uncertain, Overlaid, Network, Asked):
+class PingpongOptions(Uncertain, Overlaid, NetworkOptions, RunInputs):
     """Options of ``retrompi pingpong``."""
 
     sizes: str | None = sizes_option(", e.g. 0,1,1024 or 1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).")
@@ -108,7 +108,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     if wanted is None and overlaid and given.out is None:  # a table can compare equal sizes only
         wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
     store_ = output.open()
-    question = asked.changed(workload=pingpong(wanted, given.reps, given.warm_up))
+    question = asked.with_fields(workload=pingpong(wanted, given.reps, given.warm_up))
     curve = curve_of(question, Where(store_, output.fresh))
     if curve.ended is not None:
         warned = note_warnings(curve.warnings)

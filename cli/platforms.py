@@ -212,7 +212,7 @@ def show_platform(platform: str, output: Output) -> None:
 
 
 @dataclass(frozen=True)
-class ExportOptions:
+class PlatformExportOptions:
     """Options of ``retrompi platforms export``."""
 
     out: Path | None = output_option("the platform, for SimGrid (default: standard output)", "xml")
@@ -223,8 +223,8 @@ class ExportOptions:
 
 @command.command("export")
 @click.argument("platform", shell_complete=complete_platform)
-@options(given=ExportOptions, changed=Overrides, output=Output)
-def export_platform(platform: str, given: ExportOptions, changed: Overrides, output: Output) -> None:
+@options(given=PlatformExportOptions, changed=Overrides, output=Output)
+def export_platform(platform: str, given: PlatformExportOptions, changed: Overrides, output: Output) -> None:
     """Write PLATFORM as a platform file of SimGrid: its hosts, links and routes.
 
     smpirun and every other program of SimGrid reads it. What SimGrid's format has no words for (operating systems, cards, frames) is
@@ -360,7 +360,7 @@ def show_kernels(ctx: click.Context, platform: str | None, given: KernelOptions,
             raise UsageError("--judge has platforms and kernels of its own", code="unused-option")
         from retrompi.papers import kernel_rates
 
-        found = kernel_rates.judged()
+        found = kernel_rates.judge_kernels()
         output.emit([r.row() for r in found], JUDGED)
         if output.text:
             say("")

@@ -42,7 +42,7 @@ def _percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.1f} %"
 
 
-def _signed(value: float | None) -> str:
+def _signed_percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:+.1f} %"
 
 
@@ -51,7 +51,7 @@ SCORED = (
     Column("points", "points", right=True),
     Column("median_error", "error", _percent, right=True),
     Column("raw_error", "raw layer's", _percent, right=True),
-    Column("bias", "bias", _signed, right=True),
+    Column("bias", "bias", _signed_percent, right=True),
     Column("worst", "worst", right=True),
     Column("inside", "inside", lambda v: f"{v:.0%}", right=True),
     Column("interval_score", "score", lambda v: "" if v is None else f"{v:.2f}", right=True),
@@ -131,7 +131,7 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
         print_table([_value(r) for r in rows], COLUMNS, empty="no prediction has been made yet")
     else:
         by_name = {name: [r for r in rows if r["prediction"] == name] for name in wanted}
-        print_table([_listed(mine) for mine in by_name.values() if mine], LISTED, empty="no prediction has been made yet")
+        print_table([_summary_row(mine) for mine in by_name.values() if mine], LISTED, empty="no prediction has been made yet")
     for commit, day in dict.fromkeys((r["commit"], r["date"].partition(" ")[0]) for r in rows):
         say(f"made on {day} at commit {commit}")
     say(f"nine of ten held-out times and rates of the papers' machines are within a factor of {predictions.held_out_error():.2f} "
@@ -188,7 +188,7 @@ def _value(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "interval": format_span(row["low_s"], row["high_s"], "s"), "parameters": parameters}
 
 
-def _listed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _summary_row(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One line for a prediction."""
     first, last = rows[0], rows[-1]
     size = last["size_B"]

@@ -14,8 +14,8 @@ from retrompi.base.units import format_bytes, format_span, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import drawing, interval_column, note_draws, note_worth, percent
 from retrompi.cli.options import (
-    Asked,
-    Network,
+    NetworkOptions,
+    RunInputs,
     RunOutput,
     Uncertain,
     UndefinedSource,
@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class ReplayOptions(Uncertain, TimelineOptions, UndefinedSource, Network, Asked):
+class ReplayOptions(Uncertain, TimelineOptions, UndefinedSource, NetworkOptions, RunInputs):
     """Options of ``retrompi replay``."""
 
     ranks: int | None = ranks_option(" (default: as in the trace)")
@@ -86,7 +86,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
       retrompi replay examples/traces/sort-4.tar.zst -m hpvm -p nt-cluster --kill 'rank 3@1ms'
       retrompi replay examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --uncertainty 90% --draws 20
     """
-    timeline, spec = given.wanted(), given.spec()
+    timeline, spec = given.request(), given.spec()
     from retrompi import traces
     from retrompi.api.asking import Where
     from retrompi.api.runs import RANK_DRAWN, run_of
@@ -139,7 +139,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
         if not output.as_csv:
             more = _of_the_job(drawn, given.section) if drawn is not None else {}
             say(_headline(run) + _between(more, "time_s", spec) + mark(warnings))
-            say(timed(run["facts"].get("section")) + _between(more, "section_s", spec)) if given.section else None
+            say(section_line(run["facts"].get("section")) + _between(more, "section_s", spec)) if given.section else None
             for line in (*network_lines(run["facts"]), *_of_many(run["facts"].get("rank_summary"), len(rows))):
                 say(line)
         if output.as_csv and given.section:  # repeated in a column for every rank, to keep the table flat
@@ -193,7 +193,7 @@ def _headline(run: dict[str, Any]) -> str:
     return f"{run['outcome']}{took}: {counts}, {moved} (run {run['id']}, simulated in {format_time(run['wall_s'])})"
 
 
-def timed(section: dict[str, Any] | None) -> str:
+def section_line(section: dict[str, Any] | None) -> str:
     """One line on the timed section."""
     if section is None:
         return "the section was not reached"

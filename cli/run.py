@@ -14,13 +14,13 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import (
-    Bounds,
-    Drawn,
+    BoundsOptions,
     Fidelity,
     OnPlatform,
     Overrides,
     Placing,
     RunOutput,
+    SeedOption,
     complete_model,
     progress,
     ranks_option,
@@ -62,7 +62,7 @@ CALLS = (
 
 
 @dataclass(frozen=True)
-class RunOptions(Bounds, Placing, OnPlatform, Overrides, Drawn, Fidelity):
+class RunOptions(BoundsOptions, Placing, OnPlatform, Overrides, SeedOption, Fidelity):
     """Options of ``retrompi run``."""
 
     backend: Literal["model", "smpi", "native"] | None = option(

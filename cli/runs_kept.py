@@ -49,7 +49,7 @@ def ids_of(store: Store, text: str) -> list[int]:
     from retrompi.store.tags import check_tag
 
     if not re.match(r"\s*\d", text):
-        return store.tagged(check_tag(text))
+        return store.runs_tagged(check_tag(text))
     found: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,18})\s*(?:\.\.\s*(\d{1,18})\s*)?", part)

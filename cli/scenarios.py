@@ -11,7 +11,7 @@ import click
 
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import debug_option, options
-from retrompi.cli.options import Bounds, Network, RunOutput, complete_scenario
+from retrompi.cli.options import BoundsOptions, NetworkOptions, RunOutput, complete_scenario
 from retrompi.cli.output import Column, Output, note, note_run, note_warnings, print_table, say
 from retrompi.sim import diagnosis
 from retrompi.spec.outcome import Outcome
@@ -124,7 +124,7 @@ def show_scenario(scenario: str, output: Output) -> None:
 
 
 @dataclass(frozen=True)
-class RunScenarioOptions(Bounds, Network):
+class RunScenarioOptions(BoundsOptions, NetworkOptions):
     """Options of ``retrompi scenarios run_scenario``."""
 
 
@@ -144,7 +144,7 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
       retrompi scenarios run bf-wmpi-distributed --traffic 'any 2Mbps 1500B poisson' --csv
     """
     from retrompi.cli import loop_rates, pingpong, replay, startup
-    from retrompi.sim.cautions import mark, stored
+    from retrompi.sim.cautions import mark, stored_cautions
     from retrompi.spec import registry
     from retrompi.store.lookup import answer
     from retrompi.studies import catalogue
@@ -157,14 +157,14 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
     store_ = output.open()
     found = answer(store_, s.question().with_(bounds=given.bounds()), fresh=output.fresh)
     run = store_.run(found.run_id)
-    warnings = of_scenario(s, stored(run["facts"]))
+    warnings = of_scenario(s, stored_cautions(run["facts"]))
     warned = note_warnings(warnings)
     if output.text:
         say(f"{s.name}: {s.title} (run {found.run_id}){mark(warnings)}")
         if s.expect:
             say(f"expected: {s.expect}")
         if s.program.section:
-            say(replay.timed(run["facts"].get("section")))
+            say(replay.section_line(run["facts"].get("section")))
 
     def emit(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], keys: Sequence[str], empty: str = "nothing to show") -> None:
         told = [{**row, "warnings": warned} for row in rows]
@@ -175,7 +175,7 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
         if output.text:
             say("\n" + startup.summary(run["facts"]["startup"]))
     elif s.generator == "rinf1":
-        rows = loop_rates.published(found.rows, registry.platform(s.platform).name, s.mode)
+        rows = loop_rates.with_published(found.rows, registry.platform(s.platform).name, s.mode)
         emit(rows, loop_rates.COLUMNS, loop_rates.KEYS)
     elif found.rows and "size_B" in found.rows[0]:
         pingpong.emit_curve(found.rows, warned, output, made=generate.generator(s.generator) if s.generator else None)

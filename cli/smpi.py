@@ -29,7 +29,7 @@ def command() -> None:
 
 
 @dataclass(frozen=True)
-class ExportOptions(Fictions, Seeded, OfModel):
+class SmpiExportOptions(Fictions, Seeded, OfModel):
     """Options of ``retrompi smpi export_command``."""
 
     ranks: int = ranks_option(default=2)
@@ -40,8 +40,8 @@ class ExportOptions(Fictions, Seeded, OfModel):
 
 @command.command("export")
 @instead_of("model", shell_complete=complete_model)
-@options(given=ExportOptions, output=StoreOutput)
-def export_command(given: ExportOptions, output: StoreOutput) -> None:
+@options(given=SmpiExportOptions, output=StoreOutput)
+def export_command(given: SmpiExportOptions, output: StoreOutput) -> None:
     """Write the curves, thresholds, collectives and settings of a model for one placement.
 
     Without --output the export is printed; --csv prints the points of the curves. 'retrompi run --backend smpi' does all of this

@@ -10,13 +10,13 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Stored, open_browser
+from retrompi.cli.options import StoreOption, open_browser
 
 PORT = 8418
 
 
 @dataclass(frozen=True)
-class StudioOptions(Stored):
+class StudioOptions(StoreOption):
     """Options of ``retrompi studio``."""
 
     port: int = option("Port to listen on; 0 takes any free port.", type=click.IntRange(0, 65535), default=PORT)

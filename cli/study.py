@@ -66,8 +66,8 @@ def run_study(ctx: click.Context, study: str, packed: Packed, running: Running, 
     if packed.check:
         raise UsageError(f"--check applies only to a zip, not to '{study}'", code="unused-option")
     if packed.trust:
-        study_files.trusted(Path(study).parent)
-    go(ctx, _loaded(study) if _is_file(study) else stored(output.open(), study), running, output)
+        study_files.trust_folder(Path(study).parent)
+    go(ctx, _load_study(study) if _is_file(study) else study_in_store(output.open(), study), running, output)
 
 
 for _one in (study_show.show, study_show.figure, study_files.export, study_files.pack, study_files.unpack, study_merge.merge):
@@ -80,13 +80,13 @@ def _is_file(which: str) -> bool:
     return which.endswith(".toml") or "/" in which or which in design.study_names()
 
 
-def _loaded(which: str) -> Study:
+def _load_study(which: str) -> Study:
     from retrompi.studies import design
 
     return design.study(which)
 
 
-def stored(store: Store, which: str) -> Study:
+def study_in_store(store: Store, which: str) -> Study:
     """A study of the store, rebuilt from its definition."""
     from retrompi.studies.design import from_definition
 

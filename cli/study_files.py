@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studies.unpack import Package
 
-__all__ = ["Packed", "export", "pack", "run_zip", "unpack", "unpack_trusted", "written"]
+__all__ = ["Packed", "export", "pack", "report_files", "run_zip", "unpack", "unpack_trusted"]
 
 @dataclass(frozen=True)
 class Packed:
@@ -37,7 +37,7 @@ DIFFERENCES = (Column("position", "point"), Column("what", "what"), Column("pack
 WRITTEN = (Column("file", "file"), Column("bytes", "bytes", right=True))
 
 
-def written(files: Iterable[Path], output: Output) -> None:
+def report_files(files: Iterable[Path], output: Output) -> None:
     """Report the files written: as data with ``--json`` or ``--csv``, else as a remark on a terminal."""
     found = list(files)
     if not output.text:
@@ -74,7 +74,7 @@ def export(study: str, file: str | None, kind: str | None, points: bool, output:
     if file is None:
         out.print_to(sys.stdout, found, "json" if output.as_json else "csv", points)
         return
-    written(out.write(found, Path(file), kind, points), output)
+    report_files(out.write(found, Path(file), kind, points), output)
 
 
 @click.command()
@@ -97,7 +97,7 @@ def pack(study: str, file: str, output: StoreOutput) -> None:
 
     for line in packing.pack(stored_study.read(output.open(write=False), study, together=True), Path(file)):
         click.echo(f"note: {line}", err=True)
-    written([Path(file)], output)
+    report_files([Path(file)], output)
 
 
 UNPACKED = (Column("name", "name"), Column("folder", "folder"), Column("study", "study"), Column("models", "models"))
@@ -156,14 +156,14 @@ def unpack_trusted(path: Path, trust: bool) -> Package:
 
     package = take_out(path)
     if trust:
-        trusted(package.folder)
+        trust_folder(package.folder)
     elif package.models:
         raise UsageError(f"{path} contains Python code that this study would run: {_files_text(package)}; read it in {package.folder}, "
                          "then run the study with --trust", code="untrusted-code")  # fmt: skip
     return package
 
 
-def trusted(folder: Path) -> None:
+def trust_folder(folder: Path) -> None:
     """Takes a folder, and what is in it, for the user's own; UsageError if it did not come out of a packed study."""
     if untrusted.root_of(folder) is None:
         raise UsageError(f"--trust applies only to a zip, or to a study unpacked from one, not to '{folder}'", code="unused-option")
@@ -188,10 +188,10 @@ def run_zip(ctx: click.Context, path: Path, packed: Packed, running: Running, ou
     store = output.open()
     with progress(study.name) as report:
         told = run_study(store, study, executor=running.make(), fresh=output.fresh, limit=running.max_points, report=report)
-    _compared(ctx, package, store, told.study_id, output)
+    _compare_rows(ctx, package, store, told.study_id, output)
 
 
-def _compared(ctx: click.Context, package: Package, store: Store, study_id: int, output: Output) -> None:
+def _compare_rows(ctx: click.Context, package: Package, store: Store, study_id: int, output: Output) -> None:
     from retrompi.studies import stored_study
     from retrompi.studies.pack import reference_rows
     from retrompi.studies.unpack import compare

@@ -50,7 +50,7 @@ def _print_head(v: View, study: dict[str, Any], marked: str) -> None:
     say(f"{v.metric.name}: {v.metric.label}{intervals(v)}")
 
 
-def _failed(v: View) -> None:
+def _show_failures(v: View) -> None:
     from retrompi.studies.view import failures
 
     found = failures(v)
@@ -96,7 +96,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     from retrompi.sim.cautions import mark
     from retrompi.studies import stored_study
     from retrompi.studies.about import about
-    from retrompi.studies.cautions import counted
+    from retrompi.studies.cautions import count_cautions
     from retrompi.studies.interval_reasons import of_view
 
     store = output.open(write=False)
@@ -113,7 +113,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         study_page.write(Path(file), v, told, plans=choose(v, axes.x, axes.by, axes.panel), panel=axes.panel)
         note(f"page written to {file}")
     points = len(v.rows) * (1 + v.draws)
-    warnings = [*told.cautions, *counted(store.study_cautions(int(found.study["id"])), points, "points"), *of_view(v)]
+    warnings = [*told.cautions, *count_cautions(store.study_cautions(int(found.study["id"])), points, "points"), *of_view(v)]
     warned = note_warnings(warnings)
     if not output.text:
         unit = v.metric.unit
@@ -126,7 +126,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     if file is None:
         _print_head(v, dict(found.study), mark(warnings))
         print_tables(v, axes.panel, axes.x if axes.x != "size" else None)
-        _failed(v)
+        _show_failures(v)
 
 
 @click.command()
@@ -147,7 +147,7 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
       retrompi study figure proxy-cost -o figure.html
       retrompi study figure proxy-cost --chart heat --metric time@1KiB -o figure.svg
     """
-    from retrompi.cli.study_files import written
+    from retrompi.cli.study_files import report_files
     from retrompi.render.sweep_figures import choose, plan_of
     from retrompi.studies import stored_study
 
@@ -162,7 +162,7 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
         raise UsageError(
             "this study varies nothing and has no curve, so there is nothing to draw; see 'retrompi study show'", code="no-figure"
         )
-    written(_write_figures(v, plans[0], target, ending, dict(found.study)), output)
+    report_files(_write_figures(v, plans[0], target, ending, dict(found.study)), output)
 
 
 def _write_figures(v: View, plan: Any, target: Path, ending: str, study: dict[str, Any]) -> list[Path]:

@@ -9,7 +9,7 @@ from retrompi.cli.draws import percent
 from retrompi.cli.output import Column, print_table, say
 
 if TYPE_CHECKING:
-    from retrompi.studies.table import Table
+    from retrompi.studies.table import StudyTable
     from retrompi.studies.view import View
 
 __all__ = ["intervals", "print_tables"]
@@ -35,7 +35,7 @@ def print_tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> No
         say(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
 
 
-def _table(t: Table) -> None:
+def _table(t: StudyTable) -> None:
     from retrompi.studies.table import WIDTH
 
     titles = list(t.heads)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.design import Study
     from retrompi.studies.run import StudyRun
-    from retrompi.studies.stored_study import Stored
+    from retrompi.studies.stored_study import StoredStudy
     from retrompi.studies.uncertainty import Spec
     from retrompi.studies.view import View
 
@@ -90,9 +90,9 @@ def command(ctx: click.Context, scenario: str, given: SweepOptions, running: Run
         from retrompi.studies.design import from_command
 
         study = from_command(scenario, given.vary, given.zips, list(given.sets), sample=given.sample, seed=given.seed)
-        study = replace(study.called(given.name), metric=given.metric)
+        study = replace(study.with_name(given.name), metric=given.metric)
     else:
-        study = _changed(found, given)
+        study = _apply_overrides(found, given)
     go(ctx, study, running, output)
 
 
@@ -110,7 +110,7 @@ def _study(which: str) -> Study | None:
     return design.study(which) if which in design.study_names() and which not in catalogue.scenario_names() else None
 
 
-def _changed(study: Study, given: SweepOptions) -> Study:
+def _apply_overrides(study: Study, given: SweepOptions) -> Study:
     """A study from a file with further overrides."""
     for name, value in (("--vary", given.vary), ("--zip", given.zips), ("--sample", given.sample)):
         if value:
@@ -169,7 +169,7 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     return told
 
 
-def _view(found: Stored, spec: Spec | None, metric: str | None = None) -> View:
+def _view(found: StoredStudy, spec: Spec | None, metric: str | None = None) -> View:
     from retrompi.studies.uncertainty import LEVEL
 
     return found.view(metric, LEVEL if spec is None else spec.level)
@@ -189,7 +189,7 @@ def _tell_results(store: Store, told: StudyRun, spec: Spec | None) -> None:
         f"{' ' * len(name)}             retrompi study figure {name} -o figure.html")  # fmt: skip
 
 
-def _counted(n: int, what: str) -> str:
+def _count_text(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
@@ -198,7 +198,7 @@ def summary(told: StudyRun) -> str:
     done = told.kept + told.found
     how = ", ".join(f"{n} {outcome}" for outcome, n in sorted(told.outcomes.items(), key=lambda item: -item[1]))
     rate = f", {told.simulated / told.seconds:.1f} runs/s" if told.simulated and told.seconds else ""
-    points = _counted(told.points // (1 + told.draws), "point") + (f" with {told.draws} draws each" if told.draws else "")
+    points = _count_text(told.points // (1 + told.draws), "point") + (f" with {told.draws} draws each" if told.draws else "")
     parts = [points, f"{told.simulated} simulated", f"{done} found", how]
     return f"{', '.join(p for p in parts if p)} in {format_time(told.seconds)}{rate}"
 
@@ -218,10 +218,10 @@ def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) 
         output.emit([row], (), keys=list(row))
     else:
         of = f" with {study.draws} draws each" if study.draws else ""
-        line = f"{_counted(p.points // (1 + study.draws), 'point')}{of}, {_counted(p.runs, 'different run')}"
+        line = f"{_count_text(p.points // (1 + study.draws), 'point')}{of}, {_count_text(p.runs, 'different run')}"
         line += f", {p.found} in the store, {p.left} to simulate"
         if p.refused:
-            line += f", {_counted(p.refused, 'draw' if study.draws else 'point')} no run"
+            line += f", {_count_text(p.refused, 'draw' if study.draws else 'point')} no run"
         say(line + mark(outside))
         if p.seconds is not None:
             about = "at least" if p.at_least else "about"

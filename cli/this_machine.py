@@ -13,7 +13,7 @@ from retrompi.cli.options import progress
 from retrompi.cli.output import Column, Output, as_text, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from retrompi.measure.this_machine.recording import Recording
+    from retrompi.measure.this_machine.recording import MachineRecording
 
 __all__ = ["ThisMachine", "calibrate"]
 
@@ -32,7 +32,7 @@ class ThisMachine:
     record: str | None = option("this-machine: save every measured number to FILE (.json or .json.zst).", metavar="FILE")
     recorded: str | None = option("this-machine: fit a recording made with --record; measure nothing.", "--recording", metavar="FILE")
 
-    def given(self) -> dict[str, Any]:
+    def given_values(self) -> dict[str, Any]:
         """The values given, by option."""
         names = {"recorded": "--recording", "rate": "--link-rate", "delay": "--link-delay"}
         return {names.get(f.name, f"--{f.name}"): getattr(self, f.name) for f in fields(self)}
@@ -71,13 +71,13 @@ LEVELS = (
 )
 
 
-def _recording(wanted: ThisMachine) -> Recording:
+def _recording(wanted: ThisMachine) -> MachineRecording:
     """The data to fit, from a file or measured now."""
     from retrompi.base.errors import UsageError
     from retrompi.measure.this_machine import recording
 
     if wanted.recorded is not None:
-        clash = [name for name in ("--record", "--mpi", "--internode", "--quick") if wanted.given()[name]]
+        clash = [name for name in ("--record", "--mpi", "--internode", "--quick") if wanted.given_values()[name]]
         if clash:
             raise UsageError(f"{clash[0]} applies to measuring; --recording fits an existing recording", code="unused-option")
         return recording.load(Path(wanted.recorded))
@@ -88,7 +88,7 @@ def _recording(wanted: ThisMachine) -> Recording:
     if not wanted.internode and (wanted.rate or wanted.delay):
         given = "--link-rate" if wanted.rate else "--link-delay"
         raise UsageError(f"{given} describes the link between two hosts: add --internode", code="unused-option")
-    link = internode.Link.parse(wanted.rate, wanted.delay) if wanted.internode else None
+    link = internode.LinkEstimate.parse(wanted.rate, wanted.delay) if wanted.internode else None
     if link is not None:
         internode.check()
     try:

@@ -15,7 +15,7 @@ from retrompi.cli.bundle import option, options
 from retrompi.cli.options import StoreOutput
 from retrompi.cli.output import Column, time_column
 from retrompi.sim import diagnosis
-from retrompi.sim.timeline import LIMIT, PS, Request, Timeline
+from retrompi.sim.timeline import LIMIT, PS, Timeline, TimelineRequest
 from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Wanted:
     """The timeline requested with ``--timeline``: the files, and the part of the run."""
 
     files: tuple[Path, ...]
-    request: Request
+    request: TimelineRequest
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class TimelineOptions:
     timeline_window: str | None = option("Record only this interval of simulated time, e.g. 1s..1.2s or 20ms..", metavar="FROM..TO")
     timeline_limit: int = option("Maximum number of states, calls and messages recorded.", type=click.IntRange(1), default=LIMIT)
 
-    def wanted(self) -> Wanted | None:
+    def request(self) -> Wanted | None:
         """The validated request; None without ``--timeline``."""
         if not self.files:
             if self.timeline_window:
@@ -66,7 +66,7 @@ class TimelineOptions:
             return None
         from retrompi.convert.timelines import check
 
-        return Wanted(tuple(check(f) for f in self.files), Request(self.timeline_limit, *_window(self.timeline_window)))
+        return Wanted(tuple(check(f) for f in self.files), TimelineRequest(self.timeline_limit, *_window(self.timeline_window)))
 
 
 def _window(text: str | None) -> tuple[float, float]:
@@ -92,7 +92,7 @@ def write_timeline(timeline: Timeline | None, wanted: Wanted, told: Sequence[str
             click.echo(f"  {kind}: {line}", err=True)
 
 
-def stored(store: Store, run_id: int) -> Timeline:
+def stored_timeline(store: Store, run_id: int) -> Timeline:
     """The timeline stored with a run; UsageError if there is none."""
     row = store.run(run_id)["facts"].get("timeline")
     if not row:
@@ -122,13 +122,13 @@ def command(run_id: int, files: tuple[str, ...], versus: int | None, output: Sto
 
     paths = tuple(check(f) for f in files)
     kept = output.open(write=False)
-    timeline = stored(kept, run_id)
+    timeline = stored_timeline(kept, run_id)
     if versus is not None:
-        _versus((run_id, timeline), (versus, stored(kept, versus)), paths, output)
+        _versus((run_id, timeline), (versus, stored_timeline(kept, versus)), paths, output)
         return
     if paths:
         run = kept.run(run_id)
-        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == Outcome.COMPLETED else diagnosis.of_run(run))
+        write_timeline(timeline, Wanted(paths, TimelineRequest()), [] if run["outcome"] == Outcome.COMPLETED else diagnosis.of_run(run))
         return
     whole = max(timeline.end, 1)
     rows = [

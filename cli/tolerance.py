@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
     from retrompi.studies.scenario import Scenario
     from retrompi.studies.sensitivity import Tolerated
-    from retrompi.studies.tolerance import Answer, Place, Way
+    from retrompi.studies.tolerance import SearchRange, ToleranceAnswer, TriedValue
     from retrompi.studies.tolerance import Tolerance as Found
 
 KEYS = ("slower", "status", "within", "within_text", "beyond", "beyond_text", "estimate", "by_slope", "metric_within", "metric_beyond",
@@ -80,7 +80,7 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
             say(_certain(d, told.found.way))
 
 
-def _certain(d: Distance, way: Way) -> str:
+def _certain(d: Distance, way: SearchRange) -> str:
     """An answer over the draws, in words."""
     odd = [(d.never, "never"), (d.ends, "it stops completing before"), (d.none, "the base has no number")]
     rest = "".join(f"; in {n} {what}" for n, what in odd if n)
@@ -102,7 +102,7 @@ def as_object(told: Tolerance, warnings: Sequence[Mapping[str, Any]]) -> dict[st
     }  # fmt: skip
 
 
-def _short(way: Way, x: float | None) -> str:
+def _short(way: SearchRange, x: float | None) -> str:
     """A value of the key with four digits."""
     if x is None or not math.isfinite(x) or x < 0:
         return ""
@@ -144,11 +144,11 @@ def _print(found: Found, metric: Metric, base: Scenario, alone: Mapping[float, T
     say(count_line(found.counts))
 
 
-def _runs(a: Answer) -> str:
+def _runs(a: ToleranceAnswer) -> str:
     return ", ".join(str(p.reading.run_id) for p in (a.low, a.high) if p is not None and p.reading.run_id is not None)
 
 
-def _sentences(a: Answer, found: Found) -> list[str]:
+def _sentences(a: ToleranceAnswer, found: Found) -> list[str]:
     way, share_text = found.way, f"{100 * a.slower:g} %"
     if a.status == "never":
         worse = f"{100 * (a.low.worse or 0):.3g} % worse there"
@@ -157,13 +157,13 @@ def _sentences(a: Answer, found: Found) -> list[str]:
     if a.status == "ends":
         return [f"{share_text}: not reached; between {_short(way, a.low.x)} and {_short(way, a.high.x)} it stops completing: "
                 f"{a.high.reading.outcome_text()}"]  # fmt: skip
-    lines = [f"{share_text}: at {_short(way, a.estimate)}{_moved(way, a.estimate, a.high)}"]
+    lines = [f"{share_text}: at {_short(way, a.estimate)}{_distance_text(way, a.estimate, a.high)}"]
     if a.back:
         lines.append(f"{share_text}: within again at {', '.join(_short(way, p.x) for p in a.back)}")
     return lines
 
 
-def _moved(way: Way, estimate: float | None, high: Place) -> str:
+def _distance_text(way: SearchRange, estimate: float | None, high: TriedValue) -> str:
     """The distance of the key from its base value at an answer."""
     x = estimate if estimate is not None else high.x
     if way.by_factor:

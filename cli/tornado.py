@@ -19,7 +19,7 @@ from retrompi.cli.output import Column, note_warnings, print_csv, print_json, pr
 
 if TYPE_CHECKING:
     from retrompi.api.tornado import Tornado
-    from retrompi.studies.information import Item
+    from retrompi.studies.information import KnownQuantity
     from retrompi.studies.metrics import Metric
     from retrompi.studies.scenario import Scenario
     from retrompi.studies.tornado import Bar, OneAtATime, Sobol
@@ -73,7 +73,7 @@ def command(ctx: click.Context, scenario: str, given: TornadoOptions, output: Ru
     from retrompi.api.tornado import factors_of, information_of, one_at_a_time_of, sobol_of
 
     spec = given.spec()
-    refused = [o for o in ("vary", "method", "samples", "seed", "second", "incomplete") if _given(ctx, o)] if spec is not None else []
+    refused = [o for o in ("vary", "method", "samples", "seed", "second", "incomplete") if _is_given(ctx, o)] if spec is not None else []
     if refused:
         shown = "--sample-seed" if refused[0] == "seed" else f"--{refused[0]}"
         raise UsageError(f"--uncertainty draws all that is uncertain; {shown} does not apply then", code="conflicting-options")
@@ -84,7 +84,7 @@ def command(ctx: click.Context, scenario: str, given: TornadoOptions, output: Ru
     if spec is not None:
         _tell_information(information_of(base, wanted, given.measure, lambda asked: draw(output.open(), asked, spec, output.fresh)), output)
         return
-    factors, asking = factors_of(base, _varied(given.vary)), asking_of("tornado", given, output)
+    factors, asking = factors_of(base, _parse_vary(given.vary)), asking_of("tornado", given, output)
     if given.method == "sobol":
         _tell_sobol(sobol_of(base, wanted, factors, asking, samples=given.samples, seed=given.seed, second=given.second,
                              incomplete=given.incomplete), given, output)  # fmt: skip
@@ -92,7 +92,7 @@ def command(ctx: click.Context, scenario: str, given: TornadoOptions, output: Ru
         _tell_oat(one_at_a_time_of(base, wanted, factors, asking), output)
 
 
-def _varied(vary: Sequence[str]) -> dict[str, str]:
+def _parse_vary(vary: Sequence[str]) -> dict[str, str]:
     """Key -> values of the options ``--vary``. UsageError for one that is not KEY=VALUES, or a key that is given twice."""
     found: dict[str, str] = {}
     for item in vary:
@@ -105,7 +105,7 @@ def _varied(vary: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _given(ctx: click.Context, name: str) -> bool:
+def _is_given(ctx: click.Context, name: str) -> bool:
     return ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE
 
 
@@ -166,11 +166,11 @@ def _print_information(found: Worth, metric: Metric, base: Scenario, drawn: Ense
     say(f"\n{count_line((runs, runs - drawn.found))}")
 
 
-def _share_of(i: Item) -> str:
+def _share_of(i: KnownQuantity) -> str:
     return f"{i.share:.0%} ± {i.error:.0%}"
 
 
-def _rank(i: Item) -> str:
+def _rank(i: KnownQuantity) -> str:
     low, high = i.ranks
     return "" if not low else str(low) if low == high else f"{low}-{high}"
 

@@ -101,7 +101,7 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
     if output.as_csv:
         output.emit(pairs, PAIRS)
         return
-    models = [given.model] if given.model else registry.shipped()
+    models = [given.model] if given.model else registry.shipped_models()
     levels: list[dict[str, Any]] = [preflight.support(Question(m, given.platform, Replay(read), what_if_hardware=True)) for m in models]
     cost = None
     if given.model and levels[0]["support"] != "refused":

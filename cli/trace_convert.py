@@ -67,7 +67,7 @@ def command(ctx: click.Context, trace: str, out: Path, given: TraceConvertOption
         raise UsageError(f"--rate {given.rate} must be above zero", code="out-of-range")
     target = given.target or ("goal" if out.suffix == ".goal" else "ti")
     with progress("reading") as report:
-        how = convert.Options(
+        how = convert.FormatOptions(
             rate=flops, clock=given.clock, shortest=parse(given.shortest, "s"), approximate=given.approximate,
             undefined_source=given.undefined_source, progress=lambda done, total: report(done, total, ""),
         )  # fmt: skip

@@ -81,12 +81,12 @@ def command(traces_in: tuple[str, ...], given: TraceExtrapolateOptions, output: 
         say(f"… and {len(about.calls) - MOST_ROWS} more rows (--csv has all)")
     say("")
     print_table(about.computation, COMPUTATION, empty="no computation")
-    say("\n" + _checked(about))
+    say("\n" + _check_line(about))
     for note in about.notes:
         say(f"note: {note}")
 
 
-def _checked(about: Any) -> str:
+def _check_line(about: Any) -> str:
     held = about.held_out
     if held is None:
         return f"check on the largest recording: {about.why_not}"

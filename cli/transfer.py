@@ -40,7 +40,7 @@ def by_model(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     for model, mine in of.items():
         statements = [r for r in mine if r["unit"] == STATEMENTS and r["simulated"] is not None]
         line = {use: _ratios([r["ratio"] for r in mine if r["use"] == use and r["unit"] != STATEMENTS]) for use in USES}
-        line |= {f"hold, {use}": _held([r for r in statements if r["use"] == use]) for use in ("fitted", "held out")}
+        line |= {f"hold, {use}": _held_count([r for r in statements if r["use"] == use]) for use in ("fitted", "held out")}
         predicted = sum(r["use"] == "blind" for r in mine)
         told.append({"model": model, "machines": str(len({r["machine"] for r in mine})), "predicted": str(predicted or ""), **line})
     return told
@@ -53,7 +53,7 @@ def _ratios(found: Sequence[float | None]) -> str:
     return f"{told[0]:.2f}" if len(told) == 1 else f"{told[0]:.2f}..{told[-1]:.2f} ({len(told)})"
 
 
-def _held(judged: Sequence[Mapping[str, Any]]) -> str:
+def _held_count(judged: Sequence[Mapping[str, Any]]) -> str:
     return f"{sum(r['simulated'] for r in judged):g} of {sum(r['published'] for r in judged):g}" if judged else ""
 
 
@@ -92,7 +92,7 @@ def command(given: TransferOptions, output: RunOutput) -> None:
     """
     from retrompi.api.predicting import transfer_of
     from retrompi.papers import transfer
-    from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
+    from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
 
     with progress("transfer") as report:
         rows = transfer_of(given.model, output.open(), output.fresh, report).rows
@@ -109,4 +109,4 @@ def command(given: TransferOptions, output: RunOutput) -> None:
         return
     print_table(numbers(rows), columns(NUMBERS), empty="no number is known for this model")
     say("\nstatements of the papers on their own machines")
-    print_table(held(rows), columns(HELD), empty="none")
+    print_table(statement_rows(rows), columns(HELD), empty="none")

@@ -37,7 +37,7 @@ THIRD = (
 """The columns of the third verdict, after that of pass and fail, and after the number."""
 
 
-def published(row: Mapping[str, Any]) -> str:
+def published_range(row: Mapping[str, Any]) -> str:
     """The published range of a verdict's row."""
     low, high = row["low"], row["high"]
     if low is None and high is None:
@@ -55,7 +55,7 @@ def print_verdicts(told: Verdicts, output: Output, *, all_rows: bool = False) ->
     rows = told.rows
     shown: Sequence[Mapping[str, Any]] = rows
     if output.text:
-        shown = [{**row, "published": published(row), **_third(row)} for row in rows if all_rows or _interesting(row)]
+        shown = [{**row, "published": published_range(row), **_third(row)} for row in rows if all_rows or _interesting(row)]
     columns = (*COLUMNS[:3], THIRD[0], *COLUMNS[3:5], THIRD[1], *COLUMNS[5:]) if told.drawn else COLUMNS
     output.emit(shown, columns, keys=keys_of(told), empty="no claims to judge")
     if output.text:
@@ -78,8 +78,8 @@ def print_counts(verdicts: Sequence[Verdict]) -> None:
     from retrompi.papers.claims import by_paper, papers
 
     mine = {v.id: v for v in verdicts}
-    rows = [_counted([mine[c.id] for c in by_paper(p) if c.id in mine], p) for p in papers()]
-    print_table([*rows, _counted(verdicts, "all")], COUNTS)
+    rows = [_count_row([mine[c.id] for c in by_paper(p) if c.id in mine], p) for p in papers()]
+    print_table([*rows, _count_row(verdicts, "all")], COUNTS)
     say("")
     for text in summary(verdicts):
         say(str(text))
@@ -94,7 +94,7 @@ COUNTS = (
 )
 
 
-def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
+def _count_row(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
     from retrompi.papers import summary
 
     by_use = {s.use: s for s in summary(verdicts)}
@@ -167,7 +167,7 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
       retrompi validate --paper mpptest-1994 --uncertainty 90% --draws 20
     """
     from retrompi.api.judging import Judging, validate_model_of, validate_of
-    from retrompi.papers.coverage import written
+    from retrompi.papers.coverage import update_file
 
     spec = given.spec()
     if given.model is not None:
@@ -175,7 +175,7 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
     else:
         told = validate_of(given.paper, Judging(output.open(), output.fresh, given.jobs, progress), spec)
         if given.write:
-            click.echo(f"written: {written(told.papers).name}", err=True)
+            click.echo(f"written: {update_file(told.papers).name}", err=True)
     if not output.text or given.full or given.all_rows or spec is not None or given.model is not None:
         print_verdicts(told, output, all_rows=given.all_rows)
     elif given.paper is not None:

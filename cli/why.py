@@ -17,7 +17,7 @@ from retrompi.cli.output import Column, note_warnings, print_csv, print_json, pr
 
 if TYPE_CHECKING:
     from retrompi.sim.cautions import Caution
-    from retrompi.sim.critical_path import CriticalPath, Difference, Slack
+    from retrompi.sim.critical_path import CriticalPath, Slack, StageDifference
     from retrompi.sim.result import Result
     from retrompi.spec.question import Question
     from retrompi.studies.scenario import Scenario
@@ -91,7 +91,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
       retrompi why 12 13
       retrompi why examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --b platform.link.bandwidth=100Mbps
     """
-    from retrompi.sim.cautions import gathered
+    from retrompi.sim.cautions import merge_cautions
     from retrompi.spec import registry
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case, compare_runtimes
@@ -99,7 +99,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     from retrompi.studies.cautions import of_scenario
 
     if program.isdigit():
-        return _stored(ctx, [program, *arguments], given)
+        return _explain_stored(ctx, [program, *arguments], given)
     base = compare_runtimes.program(program, arguments, given.model or registry.FIRST_MODEL, given.platform, given.mode, given.ranks)
     base = case.apply(base, {**({"model": given.model} if given.model else {}), **parse_sets(list(given.sets))})
     two = bool(given.a or given.b)
@@ -114,17 +114,17 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     if two and known[0] == known[1]:
         raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
     ran = _runs(ctx, [side.question() for side in sides])
-    found = gathered((name, of_scenario(side, run.cautions)) for name, side, run in zip("AB", sides, ran, strict=False))
+    found = merge_cautions((name, of_scenario(side, run.cautions)) for name, side, run in zip("AB", sides, ran, strict=False))
     paths = [run.recorded_path for run in ran]
     if two:
         _two(base.name, [" ".join(of) or "unchanged" for of in (given.a, given.b)], paths, given, found)
     else:
-        run = Shown(base.name, base.model, base.platform, tuple(found))
+        run = ShownRun(base.name, base.model, base.platform, tuple(found))
         _one(run, paths[0], given, _sensitivities(base, paths[0], given), shares)
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownRun:
     """What is shown of a run beside its path."""
 
     name: str
@@ -133,9 +133,9 @@ class Shown:
     warnings: tuple[Caution, ...] = ()
 
 
-def _stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> None:
+def _explain_stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> None:
     """One stored run, or the difference of two, run again."""
-    from retrompi.sim.cautions import gathered, of_run
+    from retrompi.sim.cautions import merge_cautions, of_run
     from retrompi.sim.resolved import Resolved
     from retrompi.store.questions import question_of
 
@@ -150,7 +150,7 @@ def _stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> No
     asked = [question_of(store, i) for i in ids]
     ran = _runs(ctx, asked)
     paths = [run.recorded_path for run in ran]
-    found = gathered((f"run {i}", of_run(Resolved.of(q), run.cautions)) for i, q, run in zip(ids, asked, ran, strict=True))
+    found = merge_cautions((f"run {i}", of_run(Resolved.of(q), run.cautions)) for i, q, run in zip(ids, asked, ran, strict=True))
     for i, path in zip(ids, paths, strict=True):
         stored = (store.run(i)["facts"] or {}).get("time_ps")
         if stored is not None and stored != path.took:
@@ -159,7 +159,7 @@ def _stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> No
                 f"simulate it again (--fresh)", code="not-the-same",
             )  # fmt: skip
     if len(ids) == 1:
-        _one(Shown(f"run {ids[0]}", asked[0].model, asked[0].platform, tuple(found)), paths[0], given, [], [])
+        _one(ShownRun(f"run {ids[0]}", asked[0].model, asked[0].platform, tuple(found)), paths[0], given, [], [])
     elif ids[0] == ids[1]:
         raise UsageError("A and B are the same run", code="conflicting-options")
     else:
@@ -196,7 +196,7 @@ def slack_rows(slacks: Sequence[Slack]) -> list[dict[str, Any]]:
     ]
 
 
-def rows_of_two(parts: Sequence[Difference]) -> list[dict[str, Any]]:
+def rows_of_two(parts: Sequence[StageDifference]) -> list[dict[str, Any]]:
     """The parts of a difference, the largest first."""
     return [
         {"stage": d.stage, "a_ps": d.a, "b_ps": d.b, "ps": d.ps, "seconds": d.ps * PS, "a_pieces": d.pieces_a, "b_pieces": d.pieces_b}
@@ -212,7 +212,7 @@ def _sensitivities(base: Scenario, path: CriticalPath, given: WhyOptions) -> lis
     from retrompi.studies import sensitivity
 
     found = [sensitivity.sensitivity(base, path, key) for key in given.keys]
-    return [sensitivity.verified(base, s) for s in found] if given.verify else found
+    return [sensitivity.verify_range(base, s) for s in found] if given.verify else found
 
 
 def row_of(s: Sensitivity, shares: Sequence[float]) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def _print_slacks(slacks: Sequence[Slack]) -> None:
         say(f"… and {len(beside) - NEAREST} more (--json has all)")
 
 
-def _one(run: Shown, path: CriticalPath, given: WhyOptions, slopes: Sequence[Sensitivity], shares: Sequence[float]) -> None:
+def _one(run: ShownRun, path: CriticalPath, given: WhyOptions, slopes: Sequence[Sensitivity], shares: Sequence[float]) -> None:
     from retrompi.sim.cautions import mark
 
     rows, slacks = rows_of(path), path.slacks()
@@ -315,7 +315,7 @@ def _two(name: str, names: Sequence[str], paths: Sequence[CriticalPath], given: 
         shown = [{**r, "share": r["ps"] / total["ps"] if total["ps"] else None} for r in rows]
         print_table([*shown, total], [
             Column("stage", "stage"), Column("a_ps", "A", _time, right=True), Column("b_ps", "B", _time, right=True),
-            Column("ps", "B - A", _signed, right=True), Column("share", "share", lambda v: "" if v is None else _share(v), right=True),
+            Column("ps", "B - A", _signed_time, right=True), Column("share", "share", lambda v: "" if v is None else _share(v), right=True),
         ])  # fmt: skip
         say(f"\nthe parts sum to the difference, {_ps(b.took - a.took)}")
     _write(given, paths, ["A", "B"], rows, whole)
@@ -329,7 +329,7 @@ def _time(ps: int) -> str:
     return format_time(ps * PS)
 
 
-def _signed(ps: int) -> str:
+def _signed_time(ps: int) -> str:
     return f"{'-' if ps < 0 else '+'}{format_time(abs(ps) * PS)}"
 
 

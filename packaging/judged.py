@@ -25,7 +25,7 @@ def figures() -> None:
     with tempfile.TemporaryDirectory() as folder:
         resources = Resources(Jobs(), str(Path(folder) / "store.db"))
         try:
-            early.FILE.write_text(early.document(code_version(), dict(early.made(resources))), encoding="utf-8")
+            early.FILE.write_text(early.document(code_version(), dict(early.simulate_answers(resources))), encoding="utf-8")
         finally:
             resources.close()
 

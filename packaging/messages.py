@@ -109,7 +109,7 @@ def updated(language: str) -> polib.POFile:
 def stale(folder: Path, language: str) -> list[str]:
     """The names of a lab's texts that are not translated, or whose English has changed since."""
     _text, data = toml_text.read(folder / f"lab.{language}.toml", "lab's translation")
-    now, then, there = translated.fingerprints(folder), data.get("source", {}), translated.given(folder, language)
+    now, then, there = translated.fingerprints(folder), data.get("source", {}), translated.translated_texts(folder, language)
     return [k for k in now if now[k] != then.get(k) or k not in there] + [k for k in there if k not in now]
 
 
@@ -121,7 +121,7 @@ def labs(record: bool) -> int:
             file = folder / f"lab.{language}.toml"
             if record:
                 plain = file.read_text(encoding="utf-8").partition("\n[source]")[0].rstrip()
-                rows = [f"{toml_text.quoted(k)} = {toml_text.quoted(v)}\n" for k, v in translated.fingerprints(folder).items()]
+                rows = [f"{toml_text.quote(k)} = {toml_text.quote(v)}\n" for k, v in translated.fingerprints(folder).items()]
                 file.write_text(f"{plain}\n\n[source]\n{''.join(rows)}", encoding="utf-8")
             for name in stale(folder, language):
                 print(f"{file}: not translated, or its English has changed: {name}")

@@ -207,8 +207,8 @@ def questions(programs: int, runs: int, first: int) -> list[dict[str, Any]]:
 
     from retrompi.base.errors import RetrompiError
     from retrompi.reference import NotCovered
-    from retrompi.reference.compare import by_engine, compared
-    from retrompi.reference.programs import MOST, drawn
+    from retrompi.reference.compare import by_engine, compare_question
+    from retrompi.reference.programs import MOST, draw_program
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.simulate import engine_rows
     from retrompi.spec import registry
@@ -217,10 +217,10 @@ def questions(programs: int, runs: int, first: int) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     seed = first
     while len(found) < programs:
-        program = drawn(seed)
+        program = draw_program(seed)
         seed += 1
         try:
-            _, rule, what = compared(program.question(), MOST)
+            _, rule, what = compare_question(program.question(), MOST)
             asked = Resolved.of(program.question())
         except (RetrompiError, NotCovered):
             continue

@@ -129,7 +129,7 @@ def _texts(tree: ast.AST) -> Iterator[ast.Constant]:
 def papers(root: Path) -> list[Place]:
     """What is said in the code of one paper, one of its experiments or one runtime; and the modules that belong to one paper's code."""
     own = {name for key in keys() for name in own_code.names(papers_dir() / key, "experiments")} - _OTHER_THINGS
-    names = dict.fromkeys(own, "experiment") | dict.fromkeys(registry.shipped(), "runtime") | dict.fromkeys(keys(), "paper")
+    names = dict.fromkeys(own, "experiment") | dict.fromkeys(registry.shipped_models(), "runtime") | dict.fromkeys(keys(), "paper")
     names |= dict.fromkeys((c.id for c in load()), "claim")
     found = []
     for file, text in stated(root, ".py"):

@@ -23,7 +23,7 @@ from retrompi.labs import lab as _lab
 from retrompi.labs.alike import Facts
 from retrompi.labs.answers import Given
 from retrompi.labs.bench import Bench
-from retrompi.labs.facts import gathered
+from retrompi.labs.facts import gather_facts
 
 OPENINGS = (
     "(between|across) (two|the two|my two) machines (every|each) (message|transfer) (pays for|costs|also needs|has to wait for) the (daemon|daemons|routing) (as well|too|on top)",
@@ -136,14 +136,14 @@ def renamed(source: str, rng: random.Random) -> str:
 
 def honest(lab: Any, who: str, rng: random.Random, bench: Bench, template: str) -> Facts:
     p = student.draw(lab, who)
-    values, wrongs = grade.computed(lab, p, bench), grade.usual(lab, p, bench)
+    values, wrongs = grade.right_values(lab, p, bench), grade.usual(lab, p, bench)
     forgot = rng.random() < 0.06
     if forgot:  # every run without the options: the machine as it is, the sizes the student's own
         plain = student.Parameters(dict(p), p.texts)
         for name, written in DEFAULTS.items():
             if name in plain:
                 plain[name], plain.texts[name] = lab.parameters[[q.name for q in lab.parameters].index(name)].base(written), written
-        values = {**values, **grade.computed(lab, plain, bench)}
+        values = {**values, **grade.right_values(lab, plain, bench)}
         values |= {t: w["plain-machine"] for t, w in wrongs.items() if "plain-machine" in w}
     sheet: dict[str, Given] = {}
     sealed = {}
@@ -168,8 +168,8 @@ def honest(lab: Any, who: str, rng: random.Random, bench: Bench, template: str) 
             sheet[task.id] = Given(told, told)
         else:
             sheet[task.id] = Given("", "")
-    state = replace(student.begun(lab, who), sealed=sealed, token=f"{rng.getrandbits(64):016x}")
-    found = gathered(lab, state, sheet, {"exchange.c": program(rng, template)}, bench)
+    state = replace(student.new_state(lab, who), sealed=sealed, token=f"{rng.getrandbits(64):016x}")
+    found = gather_facts(lab, state, sheet, {"exchange.c": program(rng, template)}, bench)
     return replace(found, templates={"exchange.c": template})
 
 
@@ -226,7 +226,7 @@ def klass(students: int, seed: int, bench: Bench, name: str = "1", each: int = 4
     return made, planted
 
 
-def measured(made: list[Facts], planted: dict[tuple[int, int], str]) -> tuple[list[alike.Pair], dict[str, list[int]]]:
+def measured(made: list[Facts], planted: dict[tuple[int, int], str]) -> tuple[list[alike.SimilarPair], dict[str, list[int]]]:
     """(pairs reported of two who did not copy, kind of copy -> [found, planted])."""
     found = {frozenset((p.one, p.other)): p for p in alike.pairs(made)}
     told: dict[str, list[int]] = {}

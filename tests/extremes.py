@@ -30,7 +30,7 @@ from retrompi.sim.resolved import Resolved
 from retrompi.sim.worker import ForkServer
 from retrompi.spec import registry
 from retrompi.spec.bounds import Bounds
-from retrompi.spec.fields import declared
+from retrompi.spec.fields import fields_of
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
 from retrompi.spec.question import Message, Question, pingpong
@@ -80,7 +80,7 @@ def unit_of(model: str, name: str) -> str:
     """The base unit of a parameter in the form of ``--set``; "" for a choice."""
     if name.startswith("platform."):
         owner, _, key = name.removeprefix("platform.").rpartition(".")
-        f = declared(Link if owner == "link" else Host).get(key)
+        f = fields_of(Link if owner == "link" else Host).get(key)
         return units.canonical(f.unit) if f is not None and f.is_quantity else ""
     param = registry.model(model).params().get(name.rpartition(".")[2])
     return "" if param is None or param.choices else units.canonical(param.unit)

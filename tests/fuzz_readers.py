@@ -203,7 +203,7 @@ def _otf2() -> list[Files]:
     from retrompi.convert import timelines
     from retrompi.sim import simulate
     from retrompi.sim.observe import Observe
-    from retrompi.sim.timeline import Request
+    from retrompi.sim.timeline import TimelineRequest
     from retrompi.spec.question import Question, Replay
 
     found = []
@@ -211,7 +211,7 @@ def _otf2() -> list[Files]:
         lines = ["0 init\n0 isend 1 0 8 6 req=1\n0 wait req=1\n0 barrier\n0 finalize\n", "1 init\n1 recv 0 0 8 6\n1 barrier\n1 finalize\n"]
         trace = traces.parse(lines)
         asked = Question("winmpich", "nt-cluster", Replay(trace), "distributed", fidelity="curve")
-        timeline = simulate.run(asked, Observe(timeline=Request())).timeline
+        timeline = simulate.run(asked, Observe(timeline=TimelineRequest())).timeline
         timelines.write(timeline, Path(place) / "a.otf2")
         timeline.program = None
         timelines.write(timeline, Path(place) / "b.otf2")

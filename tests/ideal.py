@@ -17,7 +17,7 @@ from retrompi.spec.channels import Library, Path, Row
 from retrompi.spec.fields import to_engine
 from retrompi.spec.hosts import rows_of
 from retrompi.spec.layout import Layout
-from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
+from retrompi.spec.media import BLOCK, NO_LIMIT, SampledCurve
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.platform import Platform
 from retrompi.spec.values import Values
@@ -42,7 +42,7 @@ def _platform() -> Platform:
 class _Ideal(RuntimeModel):
     """Costs nothing but what its curve says."""
 
-    def __init__(self, hop: Curve) -> None:
+    def __init__(self, hop: SampledCurve) -> None:
         self.hop = hop
 
     def calls(self, p: Values, layout: Layout) -> Library:
@@ -74,7 +74,7 @@ def compiled(
     busy, flight = (0, 1) if open_network else (1, 0)
     points = [(size, t * busy, t * flight, 0, 0, 0, 0, 0) for size, t in ends]
     tables = {"classes": [0] * ranks, "of": [[0]], "ports": "rank", "tables": [(points, None, "")]}
-    hop = Curve(("rank", "rank"), packet=NO_LIMIT, header=0, curve=tables)
+    hop = SampledCurve(("rank", "rank"), packet=NO_LIMIT, header=0, curve=tables)
     made = _Ideal(hop).compile(Values("ideal", {}, {}), Layout(_platform(), [0] * ranks), {"calls", "within_host", "between_hosts"})
     chosen = [(op, name, 0.0, None, 1, None, "any", "both", False) for op, name in (algorithms or {}).items()]
     return made | {

@@ -54,7 +54,7 @@ def right_answers(lab: _lab.Lab, whos: Sequence[str], store: Any) -> Seen:
     """The students' right answers."""
     seen = Seen()
     for who in whos:
-        found = grade.computed(lab, student.draw(lab, who), Bench(store))
+        found = grade.right_values(lab, student.draw(lab, who), Bench(store))
         for task in lab.tasks:
             if task.kind == "number":
                 seen.values.setdefault(task.id, []).append(float(found[task.id]))
@@ -115,7 +115,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parts = [_HEAD.format(count=given.students)]
     with tempfile.TemporaryDirectory() as place:
         store = open_store(Path(place) / "answers.db")
-        with store.held():
+        with store.hold_connection():
             for name in _lab.lab_names():
                 lab = _lab.lab(name)
                 parts.append(section(lab, right_answers(lab, numbers(given.students), store)))

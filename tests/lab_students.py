@@ -110,7 +110,7 @@ class Found:
 def examine(lab: _lab.Lab, who: str, bench: Bench, found: Found) -> None:
     """Everything that a lab claims, for one student."""
     p = student.draw(lab, who)
-    values, wrongs = grade.computed(lab, p, bench), grade.usual(lab, p, bench)
+    values, wrongs = grade.right_values(lab, p, bench), grade.usual(lab, p, bench)
     known = text.names(lab, p, who)
     for task in lab.tasks:
         if task.kind not in ("number", "choice", "order"):
@@ -151,14 +151,14 @@ def _mistakes(task: _lab.Task, right: Any, wrongs: Mapping[str, Any], told: Mapp
 
 def _graded(lab: _lab.Lab, p: student.Parameters, who: str, bench: Bench, found: Found) -> None:
     """The reference's answers get their points by the grader, and no wrong one does: each common mistake, and a random value."""
-    values, wrongs = grade.computed(lab, p, bench), grade.usual(lab, p, bench)
+    values, wrongs = grade.right_values(lab, p, bench), grade.usual(lab, p, bench)
     known = text.names(lab, p, who)
     asked = [t for t in lab.tasks if t.kind in ("number", "choice", "order")]
     good = {t.id: written(t, values[t.id]) for t in asked}
     good |= {t.id: written(t, text.fill(t.model, known, strict=False)) for t in lab.tasks if t.kind == "text"}
     guesses = {t.id: written(t, values[t.of] if t.of else (t.choices or (1.0,))[0]) for t in lab.predictions}
     empty = {t.id: answers.Given("", "") for t in lab.tasks}
-    state = grade.seal(lab, student.begun(lab, who), empty | guesses)
+    state = grade.seal(lab, student.new_state(lab, who), empty | guesses)
     nowhere = Path("no folder")
 
     def status(sheet: Mapping[str, answers.Given]) -> dict[str, str]:
@@ -184,7 +184,7 @@ def _graded(lab: _lab.Lab, p: student.Parameters, who: str, bench: Bench, found:
 def written(task: _lab.Task, value: Any) -> answers.Given:
     """An answer as a student writes it on the sheet: five digits and a unit."""
     raw = value if task.kind == "text" else tomllib.loads(f"x = {start.value_text(task, value)}")["x"]
-    return answers.Given(raw, answers.shown(raw))
+    return answers.Given(raw, answers.as_text(raw))
 
 
 def wrong_value(task: _lab.Task, right: Any, rng: random.Random) -> Any:
@@ -229,7 +229,7 @@ def _part(name: str, whos: Sequence[str], store_label: str, with_files: bool) ->
     """The findings for some students of a lab."""
     lab, found = _lab.lab(name), Found()
     store = open_store(Path(store_label))
-    with store.held():
+    with store.hold_connection():
         for who in whos:
             examine(lab, who, Bench(store), found)
             if with_files:

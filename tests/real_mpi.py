@@ -31,8 +31,8 @@ from pathlib import Path
 from retrompi.base.errors import RetrompiError
 from retrompi.reference.compare import by_engine
 from retrompi.reference.drawing import Drawing
-from retrompi.reference.programs import Program, shrunk
-from retrompi.reference.standard import MAKERS, Decision, Match, Operation, Undecided, decided, operations
+from retrompi.reference.programs import DrawnProgram, shrink
+from retrompi.reference.standard import MAKERS, Decision, Match, Operation, Undecided, decide, operations
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import engine_rows
 from retrompi.spec import registry
@@ -120,11 +120,11 @@ class Case:
     """A program with what is decided of it."""
 
     seed: int
-    program: Program
+    program: DrawnProgram
     decision: Decision
 
 
-def drawn(seed: int) -> Program:
+def drawn(seed: int) -> DrawnProgram:
     """The program of a seed, whose result may be open."""
     rng = random.Random(f"standard {seed}")
     ranks = rng.choice((2, 2, 3, 3, 4, 5))
@@ -133,7 +133,7 @@ def drawn(seed: int) -> Program:
     platform = registry.own_platform(model) if rng.random() < 0.5 else rng.choice(registry.platform_names())
     hosts = len(registry.platform(platform).hosts)
     placement = tuple(rng.randrange(hosts) if rng.random() < 0.5 else r % hosts for r in range(ranks))
-    return Program(model, platform, placement, lines, wildcards="free")
+    return DrawnProgram(model, platform, placement, lines, wildcards="free")
 
 
 def cases(seeds: Iterable[int], hangs: float = 0.1) -> Iterator[Case]:
@@ -143,7 +143,7 @@ def cases(seeds: Iterable[int], hangs: float = 0.1) -> Iterator[Case]:
         program = drawn(seed)
         try:
             program.question()
-            case = Case(seed, program, decided(program.lines))
+            case = Case(seed, program, decide(program.lines))
         except (RetrompiError, Undecided):
             continue
         bad = case.decision.outcome != "completed"
@@ -228,7 +228,7 @@ def _arguments(op: Operation, neighbours: tuple[Sequence[int], Sequence[int]], r
     return numbers
 
 
-def written(number: int, program: Program) -> str:
+def written(number: int, program: DrawnProgram) -> str:
     """A program as calls.c reads it."""
     trace = program.question().workload.trace  # type: ignore[union-attr]
     rows = [f"program {number} {len(program.lines)}"]
@@ -277,7 +277,7 @@ def known_fault(family: str, case: Case) -> bool:
     return of_unequal_degrees(case.program) and has_fault(family, DEGREES, 2)
 
 
-def of_unequal_degrees(program: Program) -> bool:
+def of_unequal_degrees(program: DrawnProgram) -> bool:
     """Whether it calls neighbor_alltoallw on a graph in which some rank hears of more or fewer ranks than it tells."""
     trace = program.question().workload.trace  # type: ignore[union-attr]
     numbers = {op.comm for lines in program.lines for op in operations(lines) if op.word.endswith("neighbor_alltoallw")}
@@ -386,13 +386,13 @@ def compared(family: str, all_cases: Sequence[Case]) -> Iterator[tuple[Case, str
         yield from zip(alone, jobs.map(ended, alone), strict=True)
 
 
-def small(case: Case, family: str = "") -> Program:
+def small(case: Case, family: str = "") -> DrawnProgram:
     """The program made small, by the library, or by the engine."""
 
-    def differs(program: Program) -> bool:
+    def differs(program: DrawnProgram) -> bool:
         try:
             program.question()
-            less = Case(case.seed, program, decided(program.lines))
+            less = Case(case.seed, program, decide(program.lines))
             if family:
                 return any(what for _, what in compared(family, [less]))
             told = engine_differs(less)
@@ -400,7 +400,7 @@ def small(case: Case, family: str = "") -> Program:
         except (RetrompiError, Undecided, KeyError, ValueError):
             return False
 
-    return shrunk(case.program, differs)
+    return shrink(case.program, differs)
 
 
 @dataclass

@@ -26,7 +26,7 @@ from retrompi.convert import timelines
 from retrompi.convert.goal.writer import COLLECTIVE_TAGS
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
-from retrompi.sim.timeline import Request as Recorded
+from retrompi.sim.timeline import TimelineRequest as Recorded
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace
 from retrompi.traces.lines import COLLECTIVES, FAMILIES, split

@@ -17,7 +17,7 @@ from study_runs import POINTS, check_store, descendants, done, ended, lives, sma
 from retrompi.store import open_store
 from retrompi.studies.merge import merge
 from retrompi.studies.run import run_study
-from retrompi.studies.worker_pool import Pool
+from retrompi.studies.worker_pool import WorkerPool
 
 SHARDS = 3
 
@@ -25,7 +25,7 @@ SHARDS = 3
 def undisturbed(folder: Path) -> list[dict[str, Any]]:
     """The rows of the study when nothing happens to it, not sharded."""
     store = open_store(folder / "undisturbed.db")
-    run_study(store, small(), executor=Pool(2))
+    run_study(store, small(), executor=WorkerPool(2))
     return check_store(store, small())
 
 

@@ -29,7 +29,7 @@ POINTS = 30
 
 def small(name: str = "small") -> Study:
     """The study that is interrupted in the tests, as of the command line."""
-    return from_command("bf-wmpi-distributed", VARY, [], list(QUICK)).called(name)
+    return from_command("bf-wmpi-distributed", VARY, [], list(QUICK)).with_name(name)
 
 
 def words(store: str | Path, *more: str, name: str = "small") -> list[str]:

@@ -30,13 +30,13 @@ def test_one_line_is_a_metric_everywhere(changed: Path) -> None:
     """The declaration alone: the engine's struct, the result, the metric and what is held for it of a large study's runs."""
     told = python(changed, """
 import json
-from retrompi.sim.result import Result, counted
+from retrompi.sim.result import Result, counters_of
 from retrompi.spec import cpp
 from retrompi.spec.result import Counters, outputs
 from retrompi.studies import metrics
 run = {"outcome": "completed", "facts": {"unexpected": 7}}
 print(json.dumps({
-    "header": cpp.header(), "result": Result().unexpected, "answer": counted(dict.fromkeys(outputs(Counters), 3))["unexpected"],
+    "header": cpp.header(), "result": Result().unexpected, "answer": counters_of(dict.fromkeys(outputs(Counters), 3))["unexpected"],
     "metric": metrics.NAMES["unexpected"], "value": metrics.parse("unexpected").of(run), "facts": "unexpected" in metrics.facts(),
     "older": metrics.parse("unexpected").of({**run, "facts": {}}),
 }))

@@ -13,11 +13,11 @@ from cases import for_each
 from refusals import agrees
 
 from retrompi.papers import agreement, coverage, markdown
-from retrompi.papers.agreement import FEW, Reading, agreement_of, judged, readings, stated, word_of
+from retrompi.papers.agreement import FEW, CheckReading, agreement_of, judge_draws, readings, stated_range, word_of
 from retrompi.papers.claims import Claim, checks, find, load
-from retrompi.papers.draw import Draw, drawn, overrides
+from retrompi.papers.draw import Draw, apply_draw, overrides
 from retrompi.papers.findings import Data
-from retrompi.papers.metrics import Curve
+from retrompi.papers.metrics import TimeCurve
 from retrompi.papers.paper import all_papers, find_paper
 from retrompi.papers.reproduction import Reproduction, run_paper
 from retrompi.papers.verdicts import judge, summary
@@ -48,11 +48,11 @@ def test_the_share_of_draws_is_the_verdict(share: float, word: str) -> None:
                                   ("none of these", 2.5, 0.05), ("5 to 5.0", 5.0, 0.5)]
 )  # fmt: skip
 def test_a_printed_number_states_its_digits(value: str, number: float, half: float) -> None:
-    assert stated(_claim(value=value), number) == pytest.approx((number - half, number + half))
+    assert stated_range(_claim(value=value), number) == pytest.approx((number - half, number + half))
 
 
-def _reading(value: float | None) -> Reading:
-    return Reading("", value, 2.0, 3.0)
+def _reading(value: float | None) -> CheckReading:
+    return CheckReading("", value, 2.0, 3.0)
 
 
 def test_a_claim_is_inside_if_what_is_stated_overlaps_the_interval_of_each_number() -> None:
@@ -91,11 +91,11 @@ def test_a_statement_without_a_number_has_a_share_alone() -> None:
 
 
 def test_readings_of_the_kinds_of_check() -> None:
-    curve = Curve((0, 1024, 2048), (1e-4, 2e-4, 3e-4))
+    curve = TimeCurve((0, 1024, 2048), (1e-4, 2e-4, 3e-4))
     data = Data({("wmpi", "shared"): curve, ("hpvm", "shared"): curve}, {"nas": {"t": 10.5}, "loop": {"min": 2e6, "max": 5e6}})
     startup = {"kind": "range", "metric": "startup", "models": ["wmpi", "hpvm"], "mode": "shared"}
     each = readings(_claim(unit="us", low=90.0, high=110.0), startup, data)
-    assert each == [Reading("wmpi", pytest.approx(100), 90.0, 110.0), Reading("hpvm", pytest.approx(100), 90.0, 110.0)]
+    assert each == [CheckReading("wmpi", pytest.approx(100), 90.0, 110.0), CheckReading("hpvm", pytest.approx(100), 90.0, 110.0)]
     (near,) = readings(_claim(unit="s", low=10.0, high=10.0, value="10.0"), {"kind": "near", "path": "nas.t"}, data)
     assert (near.value, near.low, near.high) == (10.5, 9.95, 10.05)
     ends = readings(_claim(unit="MByte/s", low=2.0, high=4.0, value="2 to 4"), {"kind": "extremes", "path": "loop"}, data)
@@ -113,12 +113,12 @@ def test_every_check_of_a_judged_number_has_readings() -> None:
 
 def test_a_draw_changes_what_a_question_does_not_set() -> None:
     question = Question("wmpi", "nt-pair", Starts(2), overrides={"wmpi.poll_cost": "3us"})
-    assert drawn(None, question) is question
-    one, two = (drawn(Draw(n, SPEC), question) for n in (0, 1))
+    assert apply_draw(None, question) is question
+    one, two = (apply_draw(Draw(n, SPEC), question) for n in (0, 1))
     assert one.sets["wmpi.poll_cost"] == two.sets["wmpi.poll_cost"] == "3us"
     assert one.sets != two.sets
     assert overrides(Draw(0, SPEC), question) == [f"{k}={v}" for k, v in one.sets.items()]
-    assert drawn(Draw(0, SPEC), question) == one
+    assert apply_draw(Draw(0, SPEC), question) == one
 
 
 @pytest.fixture(scope="module")
@@ -173,8 +173,8 @@ def test_slow_experiments_have_few_draws(monkeypatch: pytest.MonkeyPatch) -> Non
     suite = {"suite": dict.fromkeys(("wmpi", "winmpich", "hpvm"), settings)}
     full = data[0], {**data[1], **suite}
     study = Reproduction(paper, tuple(claims), facts=full[1], verdicts=judge(claims, *full))
-    draws = [agreement.Drawn(*(full if n < FEW else data), slow=n < FEW) for n in range(FEW + 5)]
-    quick, slow = judged(study, draws, Spec(0.9, FEW + 5))
+    draws = [agreement.StudyDraw(*(full if n < FEW else data), slow=n < FEW) for n in range(FEW + 5)]
+    quick, slow = judge_draws(study, draws, Spec(0.9, FEW + 5))
     assert quick.agreement is not None
     assert quick.agreement.draws == FEW + 5
     assert slow.agreement is not None
@@ -193,7 +193,7 @@ def test_a_run_that_does_not_complete_is_no_error_of_the_sample(monkeypatch: pyt
 
 @pytest.mark.skipif(not coverage.file_of().is_file(), reason="not made yet")
 def test_the_shipped_rows_are_of_the_claims_and_their_verdicts() -> None:
-    rows = coverage.shipped()
+    rows = coverage.shipped_rows()
     known = {c.id: c for c in load()}
     mine = [r for r in rows if ":" not in r["id"]]
     assert {r["paper"] for r in rows} <= set(all_papers())
@@ -210,7 +210,7 @@ def test_the_tables_of_the_page_are_what_the_file_says() -> None:
     page = Path(__file__).parents[1] / "docs" / "uncertainty" / "statements.md"
     text = page.read_text(encoding="utf-8")
     for name, made in (("coverage", coverage.coverage_table), ("outside", coverage.outside_table)):
-        assert made(coverage.shipped(), markdown.table) in text, f"python -m retrompi.papers.markdown {page}: {name}"
+        assert made(coverage.shipped_rows(), markdown.table) in text, f"python -m retrompi.papers.markdown {page}: {name}"
 
 
 # --- the command ---------------------------------------------------------------------------------------------------------------------

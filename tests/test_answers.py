@@ -294,13 +294,13 @@ def test_a_wrong_tolerance_is_one_line(retrompi: Run, engine: Watched, small: st
 
 
 def test_without_keys_a_tornado_takes_every_sourced_range_that_is_read(small: str) -> None:
-    found = keys.sourced(load(small))
+    found = keys.sourced_factors(load(small))
     names = [f.key for f in found]
     assert {"wmpi.library", "wmpi.socket_call", "platform.link.bandwidth", "platform.host.nic_rate"} <= set(names)
     assert len(names) == len(set(names))
     assert all(f.source.startswith(("paper:", "doc:", "code:", "fit:", "assumed:")) for f in found)
     assert not any(f.ends in (("0", "1"), ("0", "1.0")) for f in found)
-    shared = [f.key for f in keys.sourced(case.apply(load(small), {"mode": "shared"}))]
+    shared = [f.key for f in keys.sourced_factors(case.apply(load(small), {"mode": "shared"}))]
     assert not any(k.startswith(("platform.link.", "platform.workstation.")) for k in shared)
     assert "platform.host.copy_l2" in shared
     checker = case.ValueChecker(load(small), ["wmpi"], ["nt-pair"])

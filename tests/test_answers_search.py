@@ -16,7 +16,7 @@ from retrompi.studies import axes, tornado
 from retrompi.studies.breakeven import BreakEven, Rules, break_even
 from retrompi.studies.reading import NoNumber, Reading
 from retrompi.studies.scale import Scale, scale_of
-from retrompi.studies.tolerance import Tolerance, Way, tolerance
+from retrompi.studies.tolerance import SearchRange, Tolerance, tolerance
 
 F = Callable[[float], float | None]
 
@@ -192,13 +192,13 @@ def test_a_wrong_search_is_one_line(options: dict[str, float], says: str) -> Non
 LATENCY = Scale("platform.link.latency", "s", "us", digits=9)
 
 
-def tolerated(f: F, way: Way, **options: object) -> Tolerance:
+def tolerated(f: F, way: SearchRange, **options: object) -> Tolerance:
     run = Counted(f)
     return tolerance(lambda xs: [run(x) for x in xs], way, run(way.base), **options)  # type: ignore[arg-type]
 
 
-def added(base: float = 10e-6, limit: float = 10e-3) -> Way:
-    return Way(LATENCY, base, base / 8, limit)
+def added(base: float = 10e-6, limit: float = 10e-3) -> SearchRange:
+    return SearchRange(LATENCY, base, base / 8, limit)
 
 
 def test_a_linear_response_is_answered_by_its_slope() -> None:
@@ -254,7 +254,7 @@ def test_a_response_that_comes_back_is_said() -> None:
 
 
 def test_a_bandwidth_goes_down_by_factors() -> None:
-    way = Way(LOG, 12.5e6, 2.0, 1024.0, by_factor=True, down=True)
+    way = SearchRange(LOG, 12.5e6, 2.0, 1024.0, by_factor=True, down=True)
     found = tolerated(lambda x: 1.0 + 1e6 / x, way, slower=(0.05, 0.5))
     start = 1.0 + 1e6 / 12.5e6
     for answer in found.answers:
@@ -271,11 +271,11 @@ def test_a_bandwidth_metric_gets_worse_by_falling() -> None:
 
 
 def test_whole_numbers_end_as_neighbours_along_a_tolerance() -> None:
-    found = tolerated(lambda n: 100.0 + n * n, Way(WHOLE, 4, 2.0, 64.0, by_factor=True), slower=(0.5, 1.0))
+    found = tolerated(lambda n: 100.0 + n * n, SearchRange(WHOLE, 4, 2.0, 64.0, by_factor=True), slower=(0.5, 1.0))
     for answer in found.answers:
         exact = math.sqrt((1 + answer.slower) * 116.0 - 100.0)
         assert (answer.low.x, answer.high.x) == (math.floor(exact), math.floor(exact) + 1)
-    more = tolerated(lambda n: 100.0 + n, Way(WHOLE, 4, 1.0, 64.0), slower=(0.5,))
+    more = tolerated(lambda n: 100.0 + n, SearchRange(WHOLE, 4, 1.0, 64.0), slower=(0.5,))
     assert (more.answers[0].low.x, more.answers[0].high.x) == (56, 57)
 
 

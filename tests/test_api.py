@@ -304,7 +304,7 @@ def test_measured_curves_and_predictions_are_those_of_the_commands(tmp_path: Pat
     kept = package.import_measured(file, label="mine", store=store)
     assert kept.rows == json.loads(retrompi("measured", "list", "--store", str(store), "--json").out)
     (told,) = json.loads(retrompi("measured", "show", "mine", "--store", str(store), "--json").out)
-    assert told["points"] == package.measured("mine", store=store).rows == package.measured(file).rows
+    assert told["points"] == package.measured_curve("mine", store=store).rows == package.measured_curve(file).rows
     assert package.predict("mpibip-lanai9").rows == json.loads(retrompi("predict", "mpibip-lanai9", "--json").out)
     with refused(package.UsageError, "unknown-name"):
         package.predict("mpibip-lanai8")

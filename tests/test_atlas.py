@@ -171,7 +171,7 @@ def test_knee_marks_stand_on_their_curve_only() -> None:
     knee = overlay._of_check(claims.find("KB-03"), check, {}, 4 << 20)
     low, high = claims.find("KB-03").low, claims.find("KB-03").high
     assert knee == [("bandwidth", "knee", low, high, None, None, None)]
-    mark = overlay.Mark("KB-03", ("nemesis",), "shared cache", *knee[0], "text", "validate", "pass")
+    mark = overlay.StatementMark("KB-03", ("nemesis",), "shared cache", *knee[0], "text", "validate", "pass")
     plan = CurveFigure("x", "X", "bandwidth", (("*", "*"),))
     mine = exhibits.curves(points("nemesis", "shared cache", 1), plan)
     other = exhibits.curves(points("nemesis", "split cache", 1), plan)
@@ -185,7 +185,7 @@ def test_a_figure_places_numbers_itself() -> None:
     plan = CurveFigure(
         "x", "X", "time", (("*", "*"),), at=(("KB-01", "nemesis", "shared cache", "0 B"), ("KB-03", "nemesis", "shared cache", "0 B"))
     )
-    (mark,) = overlay.placed(claims.by_paper("krishna-2010"), plan)  # the other one is no time
+    (mark,) = overlay.place_marks(claims.by_paper("krishna-2010"), plan)  # the other one is no time
     low = claims.find("KB-01").low
     assert low is not None
     assert (mark.x0, mark.low, mark.shape) == (0, pytest.approx(low * 1e-3), "point")
@@ -264,7 +264,7 @@ def test_a_scatter_draws_each_pair_once(rinf: Reproduction) -> None:
 
 def test_what_a_log_axis_cannot_show_is_left_out() -> None:
     plan = ScatterFigure("x", "X", ("*",))
-    zero = exhibits.Pair("A", "", 0.0, 1.0, 0.0, 0.0, "s", "validate", "fail")
+    zero = exhibits.NumberPair("A", "", 0.0, 1.0, 0.0, 0.0, "s", "validate", "fail")
     assert [t.mode for t in numbers.scatter_figure([zero], plan).data] == ["lines", "lines"]
     linear = numbers.scatter_figure([zero], replace(plan, scale="linear"))
     assert [t.name for t in linear.data] == ["within 15%", "equal", "held out", "claim fails"]
@@ -274,7 +274,7 @@ def test_what_a_log_axis_cannot_show_is_left_out() -> None:
 
 
 def test_deviations_and_failures_are_drawn() -> None:
-    pair = exhibits.Pair("A", "max", 2.0, 3.0, 2.0, 2.0, "s", "validate", "fail")
+    pair = exhibits.NumberPair("A", "max", 2.0, 3.0, 2.0, 2.0, "s", "validate", "fail")
     figure = numbers.scatter_figure(
         [pair, replace(pair, claim="B", use="calibrate", verdict="pass")], ScatterFigure("x", "X", ("*",), show="deviation")
     )
@@ -287,7 +287,7 @@ def test_deviations_and_failures_are_drawn() -> None:
 
 
 def test_several_units_meet_on_one_axis() -> None:
-    pair = exhibits.Pair("A", "", 1.5, 1.6, 1.5, 1.5, "GByte/s", "validate", "pass")
+    pair = exhibits.NumberPair("A", "", 1.5, 1.6, 1.5, 1.5, "GByte/s", "validate", "pass")
     both = numbers.one_unit([pair, replace(pair, unit="MByte/s")])
     assert [(p.unit, p.published) for p in both] == [("MByte/s", 1500), ("MByte/s", 1.5)]
     assert numbers.one_unit([pair, pair]) == [pair, pair]
@@ -411,7 +411,7 @@ def test_the_matrix_counts_every_claim_once(rinf: Reproduction) -> None:
 
 
 CARD = cards.Card("wmpi", "WMPI", "1", "1998", "", (), (), ())
-MADE = front.Made((("made", "2026-01-01"), ("machine", "a <machine>")))
+MADE = front.AtlasProvenance((("made", "2026-01-01"), ("machine", "a <machine>")))
 
 
 @pytest.fixture

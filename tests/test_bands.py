@@ -26,7 +26,7 @@ from retrompi.render.shipped import with_kept
 from retrompi.render.study_page import _incomplete
 from retrompi.render.sweep_figures import draw, plan_of
 from retrompi.studies import metrics, posteriors
-from retrompi.studies.view import SIZE, Axis, View, lines
+from retrompi.studies.view import SIZE, View, ViewAxis, lines
 from retrompi.studio import drawing, intervals
 from retrompi.studio.resources import Resources
 
@@ -72,7 +72,7 @@ def test_a_single_interval_reaches_from_its_low_to_its_high_end() -> None:
     ],
 )
 def test_the_draws_that_do_not_complete_are_said(completed: list[float], words: str) -> None:
-    assert bands.said(0.9, 100, completed) == words
+    assert bands.band_text(0.9, 100, completed) == words
 
 
 def test_a_range_as_text_has_its_unit_once() -> None:
@@ -156,7 +156,7 @@ def test_the_axis_has_space_for_the_band() -> None:
 
 
 @pytest.fixture
-def posterior(tmp_path: Path) -> posteriors.Posterior:
+def posterior(tmp_path: Path) -> posteriors.PosteriorFile:
     """A posterior of three parameters: one that the data determine, one that they narrow, one that they do not see."""
     u = np.linspace(0.0005, 0.9995, 1000)
     columns = {"discrepancy": 0.1 * u, "wmpi.library": 1e-5 * 10 ** (0.5 + 0.1 * (u - 0.5)), "a.rate": 1e6 * (4 + 4 * u), "b.count": 10 * u}
@@ -170,7 +170,7 @@ def posterior(tmp_path: Path) -> posteriors.Posterior:
     return posteriors.read(file)
 
 
-def test_the_card_of_a_posterior_says_what_is_determined(posterior: posteriors.Posterior) -> None:
+def test_the_card_of_a_posterior_says_what_is_determined(posterior: posteriors.PosteriorFile) -> None:
     told = determined.card(posterior)
     assert json.loads(json.dumps(told)) == told
     rows = {r["path"]: r for r in told["parameters"]}
@@ -186,7 +186,7 @@ def test_the_card_of_a_posterior_says_what_is_determined(posterior: posteriors.P
 
 
 def test_every_card_of_a_model_shows_its_posterior(
-    posterior: posteriors.Posterior, monkeypatch: pytest.MonkeyPatch
+    posterior: posteriors.PosteriorFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from retrompi.manual import models as manual
     from retrompi.render.cards import model_card
@@ -308,7 +308,7 @@ def test_a_page_is_written(tmp_path: Path) -> None:
 
 
 def _study(**more: Any) -> View:
-    axis = Axis("k", ("1", "2"), "1", {"1": 1.0, "2": 2.0}, ("k",))
+    axis = ViewAxis("k", ("1", "2"), "1", {"1": 1.0, "2": 2.0}, ("k",))
     rows = [
         {"position": 3 * i, "values": {"k": k}, "value": 0.1 * (i + 1), "low": 0.09 * (i + 1), "high": 0.2 * (i + 1), "completed": share,
          "outcome": "completed", "reason": "", "run_id": i + 1} for i, (k, share) in enumerate((("1", 1.0), ("2", 0.5)))
@@ -385,7 +385,7 @@ def test_stages_too_small_for_a_bar_are_one_bar_and_all_stand_in_the_table() -> 
     assert "3 stages below 1% each" in bars.y[-1]
     assert "stage 4" in message_page.page(message_page.Stages("t", rows, total, 1))
     wide = ({**rows[2], "seconds_low": 0.0, "seconds_high": 5e-6}, *rows[3:])
-    assert len(message_page.folded(message_page.Stages("t", wide, total, 1, 0.9, 20))) == 2, "a stage that may be large keeps its bar"
+    assert len(message_page.fold_stages(message_page.Stages("t", wide, total, 1, 0.9, 20))) == 2, "a stage that may be large keeps its bar"
 
 
 def test_kept_third_verdicts_are_of_the_same_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
 from retrompi.studies.bounded import Bounded
-from retrompi.studies.case import Job, evaluate
+from retrompi.studies.case import PointJob, evaluate
 from retrompi.studies.catalogue import scenario
 from retrompi.studies.run import Here
 
@@ -96,9 +96,9 @@ def test_questions_that_differ_in_bounds_are_one_question() -> None:
 
 def test_points_of_a_study_have_bounds() -> None:
     with Bounded(Here(), Bounds(events=500)) as executor:
-        ((_, done),) = executor.evaluate([Job(0, scenario("bf-wmpi-shared"))])
+        ((_, done),) = executor.evaluate([PointJob(0, scenario("bf-wmpi-shared"))])
     assert done.outcome == "limit"
-    assert evaluate(Job(0, scenario("bf-wmpi-shared"))).runs[-1].spec.identity != done.runs[-1].spec.identity
+    assert evaluate(PointJob(0, scenario("bf-wmpi-shared"))).runs[-1].spec.identity != done.runs[-1].spec.identity
 
 
 def test_below_the_mechanism_a_bound_ends_the_samples_too() -> None:

@@ -288,7 +288,7 @@ int main(int argc, char **argv) {
 def test_the_recorder_of_lab_9_writes_no_file_of_the_server(server: Server, tmp_path: Path) -> None:
     (tmp_path / "exchange.c").write_text(LEAVES)
     with pytest.raises(RetrompiError, match=REFUSED_FILE):
-        lab_programs.recorded({"ranks": "2"}, tmp_path)
+        lab_programs.record_program({"ranks": "2"}, tmp_path)
     assert server.digest() == server.before
 
 
@@ -312,7 +312,7 @@ def test_a_compiler_in_a_box_tells_nothing_and_takes_no_more_than_its_box(server
     for before, says in COMPILED.items():
         (tmp_path / "exchange.c").write_text(before + "#include <mpi.h>\nint main(int n, char **v) { return MPI_Init(&n, &v); }\n")
         try:
-            lab_programs.recorded({"ranks": "2"}, tmp_path)
+            lab_programs.record_program({"ranks": "2"}, tmp_path)
             said = ""
         except RetrompiError as error:
             said = str(error)

@@ -12,12 +12,12 @@ import pytest
 
 import retrompi as api
 from retrompi.sim import simulate
-from retrompi.sim.cautions import CODES, Caution, calibration, gathered, mark, stored
+from retrompi.sim.cautions import CODES, Caution, calibration, mark, merge_cautions, stored_cautions
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
-from retrompi.studies.interval_reasons import Reading, fewest, reasons, unresolved
+from retrompi.studies.interval_reasons import DrawnReading, fewest, reasons, unresolved_level
 from retrompi.studies.uncertainty import Spec, ensemble
 from retrompi.studio import lab_commands, lab_page, performance
 from retrompi.studio.runs import curves
@@ -146,7 +146,7 @@ def test_the_forms_of_labs_say_the_same(tmp_path: Path) -> None:
     for kind in ("pingpong", "explain"):
         told = lab_commands.run(quiet, str(tmp_path / "lab.db"), kind, fiction, {}, {})
         assert any("a what-if: GM" in line for line in told["cautions"]), kind
-        assert "a what-if: GM" in str(lab_page.shown(told))
+        assert "a what-if: GM" in str(lab_page.form_result(told))
     own = lab_commands.run(quiet, None, "why", {"model": "lam", "file": "ring.ti"}, {}, files)  # without -p the model's own machine
     assert own["cautions"]  # two hosts for four ranks
 
@@ -180,7 +180,7 @@ def test_a_generator_by_name_has_a_warm_up_and_a_scenario_says_so() -> None:
         text = file.read_text()
         asked = [part for part in text.split("generator = ")[1:] if part.partition('"')[2].partition('"')[0] in generate.REPEATING]
         assert all("warm_up" in part.partition("\n[")[0] for part in asked), file
-    one, bare = (generate.made("ring", {"ranks": 3, "size": 8, "reps": 2, **more}) for more in ({}, {"warm_up": 0}))
+    one, bare = (generate.make_trace("ring", {"ranks": 3, "size": 8, "reps": 2, **more}) for more in ({}, {"warm_up": 0}))
     assert one.actions == bare.actions + 3 * 2
     assert bare.sha256 == generate.ring(3, 8, 2).sha256
 
@@ -199,9 +199,9 @@ def test_what_is_far_outside_is_a_caution_and_the_rest_a_mark() -> None:
 
 def test_gathered_names_runs_unless_it_is_all() -> None:
     one, two = Caution("left-open", "one"), Caution("left-open", "two")
-    assert gathered([("a", [one, two]), ("b", [one])]) == [one, Caution("left-open", "two", "a")]
-    assert stored({"cautions": ["of an older version", {"code": "left-open", "text": "one"}]})[1] == one
-    assert stored(None) == []
+    assert merge_cautions([("a", [one, two]), ("b", [one])]) == [one, Caution("left-open", "two", "a")]
+    assert stored_cautions({"cautions": ["of an older version", {"code": "left-open", "text": "one"}]})[1] == one
+    assert stored_cautions(None) == []
 
 
 def test_every_code_is_documented() -> None:
@@ -226,7 +226,7 @@ def test_draws_that_do_not_resolve_a_level_are_said(retrompi: Run) -> None:
     told = retrompi("explain", "-m", "wmpi", "--size", "1KiB", "--mode", "shared", "--uncertainty", "99.9999999%", "--draws", "3")
     assert "3 draws do not resolve an interval at 99.9999999 %" in " ".join(told.err.split())
     assert "100 % interval" not in told.out + told.err
-    assert unresolved(Spec(0.9, 20)) == []
+    assert unresolved_level(Spec(0.9, 20)) == []
 
 
 def test_intervals_of_studies_and_searches_say_it_too(retrompi: Run, store_path: Path) -> None:
@@ -248,12 +248,12 @@ def test_a_far_end_says_what_its_draws_have_that_the_others_have_not(store_path:
     (drawn,) = ensemble(open_store(store_path), [asked], Spec(0.9, 20))
     values = [1.0] * 17 + [9.0, 10.0, 11.0]
     runs = [{**run, "facts": {**run["facts"], "retransmissions": 12 if v > 5 else 0}} for run, v in zip(drawn.runs, values, strict=True)]
-    (odd,) = reasons(replace(drawn, runs=runs), [Reading("time", 1.0, values)])
+    (odd,) = reasons(replace(drawn, runs=runs), [DrawnReading("time", 1.0, values)])
     assert odd.code == "far-end"
     assert "10.1 times the median, by 3 of 20 draws: 12 packets sent again on average, in the others 0" in odd.text
-    (odd,) = reasons(drawn, [Reading("time", 1.0, values)])
+    (odd,) = reasons(drawn, [DrawnReading("time", 1.0, values)])
     assert "neither a counter nor a single parameter" in odd.text or "with " in odd.text
-    assert reasons(drawn, [Reading("time", 1.0, [0.5, 1.5] * 10)]) == []
+    assert reasons(drawn, [DrawnReading("time", 1.0, [0.5, 1.5] * 10)]) == []
 
 
 def test_where_a_faster_link_is_slower_it_is_the_quantum() -> None:

@@ -16,11 +16,11 @@ from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
 from retrompi.studies import metrics
 from retrompi.studies.breakeven import BreakEven, break_even
-from retrompi.studies.certainty import Ahead, ahead, crossed, distances, together
+from retrompi.studies.certainty import Ahead, ahead, distances, merge_crossings, together
 from retrompi.studies.information import FEWEST, information
 from retrompi.studies.reading import NoNumber, Reading
 from retrompi.studies.scale import Scale
-from retrompi.studies.tolerance import Tolerance, Way, tolerance
+from retrompi.studies.tolerance import SearchRange, Tolerance, tolerance
 from retrompi.studies.uncertainty import Spec, ensemble
 from retrompi.studies.worth import deciding, worth_lines
 
@@ -88,7 +88,7 @@ def test_searches_run_together_find_what_each_finds_alone() -> None:
         alone = crossing_at(x)[0](lambda values, x=x: [crossing_at(x)[1](v) for v in values])
         assert one == alone
     assert batches[0] == len(places)  # as one batch
-    told = crossed(found, Spec(0.9, 4))
+    told = merge_crossings(found, Spec(0.9, 4))
     assert [(c.before, c.after, c.draws) for c in told.changes] == [("a", "b", 3)]
     assert (told.without, told.several) == ({"a": 1}, 0)
     assert told.changes[0].value.median == pytest.approx(11.0, rel=0.02)
@@ -101,7 +101,7 @@ def test_a_search_without_a_number_counts_and_an_error_stops_all() -> None:
         raise NoNumber("the base has no number")
 
     found = together([none, crossing_at(5.0)[0]], lambda asked: [crossing_at(5.0)[1](v) for _, v in asked])
-    told = crossed(found, Spec(0.9, 2))
+    told = merge_crossings(found, Spec(0.9, 2))
     assert ([c.draws for c in told.changes], told.without) == ([1], {"neither": 1})
 
     def wrong(ask):
@@ -122,7 +122,7 @@ def test_an_error_of_the_evaluation_ends_every_search() -> None:
 
 def test_a_tolerance_over_draws_counts_those_that_never_get_there() -> None:
     slopes = [1.0, 2.0, 4.0, 1e-9]
-    way = Way(Scale("x", "1", ""), 1.0, 1.0, 1000.0)
+    way = SearchRange(Scale("x", "1", ""), 1.0, 1.0, 1000.0)
 
     def search(slope: float):
         def one(ask) -> Tolerance:

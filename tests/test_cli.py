@@ -500,7 +500,7 @@ def test_reproduce_prints_the_verdicts_and_the_report(
     from retrompi import render
 
     study("fail")
-    written = render.Written(tmp_path / "out" / "baker-fox.html", (), (), "no PNG or SVG written: no browser")
+    written = render.WrittenPage(tmp_path / "out" / "baker-fox.html", (), (), "no PNG or SVG written: no browser")
     monkeypatch.setattr(render, "write", lambda study, folder, images: written)
     result = retrompi("reproduce", "baker-fox", "--out", str(tmp_path / "out"), "--image", "png")
     assert result.code == 0  # a failing statement is a finding, not an error
@@ -514,12 +514,12 @@ def test_calibrate(retrompi: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     asked: list[Any] = []
 
-    def fit(model: str, platform: str, *, seed: int, evaluations: int | None, progress: Any) -> calibrate.Fit:
+    def fit(model: str, platform: str, *, seed: int, evaluations: int | None, progress: Any) -> calibrate.ModelFit:
         asked.append((model, platform, seed, evaluations))
         progress(1, 1, "candidate 1")
         values = [{"parameter": "call", "value": "12.5 us", "low": "5 us", "high": "50 us", "note": "determined"}]
         residuals = [{"claim": "BF-SM-01", "observed": 176.0, "low": 165, "high": 185, "unit": "us", "residual": 0.1}]
-        return calibrate.Fit("toy", toy, seed, 1, values, residuals, "every claim lies in its range")
+        return calibrate.ModelFit("toy", toy, seed, 1, values, residuals, "every claim lies in its range")
 
     monkeypatch.setattr(calibrate, "fit", fit)
     result = retrompi("calibrate", str(toy), "--seed", "7", "--evaluations", "3", "--dry-run")
@@ -532,7 +532,7 @@ def test_calibrate(retrompi: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert json.loads(retrompi("models", "show", str(toy), "--json").out)["parameters"][1]["source"] == "fit:fit.toml [toy]"
     assert json.loads(retrompi("calibrate", str(toy), "--json").out)[0]["parameter"] == "call"
     outside = [{"claim": "BF-SM-01", "observed": 476.0, "low": 165, "high": 185, "unit": "us", "residual": 29.0}]
-    monkeypatch.setattr(calibrate, "fit", lambda *_, **__: calibrate.Fit("toy", toy, 1, 1, [], outside, "outside: BF-SM-01"))
+    monkeypatch.setattr(calibrate, "fit", lambda *_, **__: calibrate.ModelFit("toy", toy, 1, 1, [], outside, "outside: BF-SM-01"))
     assert retrompi("calibrate", str(toy)).code == 1
 
 

@@ -13,10 +13,10 @@ from retrompi._engine import Trace
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.measure.fit import Parts, fit, sample_of
-from retrompi.measure.fit.write import ModelFiles, PlatformFile, default_folder
+from retrompi.measure.fit.write import IdealPlatform, ModelFiles, default_folder
 from retrompi.measure.smpi.export import export
 from retrompi.measure.this_machine import estimate, plan, recording
-from retrompi.measure.this_machine.bench import Row
+from retrompi.measure.this_machine.bench import BenchRow
 from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.channels import work
@@ -52,7 +52,7 @@ def written(name: str, work: dict[str, dict[int, float]], alltoall: str = "pairw
         collectives=(*TABLE, Choice("alltoall", alltoall, source="assumed: x")),
         work={what: (sizes, "fit: made for a test") for what, sizes in work.items()},
     ).write(default_folder(name))  # fmt: skip
-    PlatformFile(name="work-room", title="A room", summary="for a test", years="2026",
+    IdealPlatform(name="work-room", title="A room", summary="for a test", years="2026",
                known={"cores": ("2", "assumed: for tests"), "clock": ("150 MHz", "assumed: the reference's")},
                ).write(paths.user_platforms_dir() / "work-room.toml")  # fmt: skip
     return folder
@@ -151,10 +151,10 @@ def test_the_export_says_all_of_it() -> None:
 
 
 def test_what_is_measured_alone_becomes_a_cost() -> None:
-    def said(what: str, size: int, *values: float) -> list[Row]:
-        return [Row(what, size, r, tuple(v * (1 + r / 100) for v in values)) for r in range(3)]
+    def said(what: str, size: int, *values: float) -> list[BenchRow]:
+        return [BenchRow(what, size, r, tuple(v * (1 + r / 100) for v in values)) for r in range(3)]
 
-    found = recording.Recording({}, {"same": [
+    found = recording.MachineRecording({}, {"same": [
         *said("self_gather", 8, 50, 50, 50, 50, 900), *said("combine", 8, 10), *said("plain", 8, 100), *said("two_buffers", 8, 500),
     ]})  # fmt: skip
     work = estimate.work(found)
@@ -165,7 +165,7 @@ def test_what_is_measured_alone_becomes_a_cost() -> None:
 
 
 def test_a_recording_without_it_still_gives_a_model() -> None:
-    assert estimate.work(recording.Recording({}, {"same": [Row("echo", 0, 0, (1.0,))]})) == {}
+    assert estimate.work(recording.MachineRecording({}, {"same": [BenchRow("echo", 0, 0, (1.0,))]})) == {}
 
 
 def test_nothing_of_it_is_measured_between_ranks() -> None:
@@ -181,7 +181,7 @@ def test_it_is_measured_here() -> None:
 
     bench = two_ranks("mpich")
     said = [r for what in ("alone", "temporary") for r in bench.run(what, [8, 4096], rounds=1, quick=True)]
-    found = recording.Recording({}, {"same": said})
+    found = recording.MachineRecording({}, {"same": said})
     work = estimate.work(found)
     assert {f"call {name}" for name in estimate.OPERATIONS} <= set(work)
     assert all(t > 0 for t in work["combine"].values())

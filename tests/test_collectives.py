@@ -21,7 +21,7 @@ from retrompi.cli.main import cli
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
-from retrompi.spec.collectives import COUNTS, MPICH1, OPERATIONS, VOLUMES, Choice, algorithms, described, doors
+from retrompi.spec.collectives import COUNTS, MPICH1, OPERATIONS, VOLUMES, Choice, algorithms, card_rows, doors
 from retrompi.spec.model import model_values
 from retrompi.spec.question import Question, Replay, Starts
 
@@ -150,7 +150,7 @@ def test_every_model_takes_an_algorithm_by_each_form_of_its_name(model: str, for
     setting = values.settings["coll.bcast"]
     assert (setting.value, setting.overridden) == ("chain", True)
     assert setting.source == "assumed: set by the user (was the model's table)"
-    rows = [row for row in described(registry.model(model).collectives, values) if row["operation"] == "bcast"]
+    rows = [row for row in card_rows(registry.model(model).collectives, values) if row["operation"] == "bcast"]
     assert [(row["algorithm"], row["overridden"]) for row in rows] == [("chain", True)]
 
 

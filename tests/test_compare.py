@@ -18,7 +18,7 @@ from retrompi.base.errors import UsageError
 from retrompi.measure import compare, curves, launch, stored_curves
 from retrompi.measure.compare import comparison, errors, suite
 from retrompi.measure.curves import imported
-from retrompi.measure.launch import Call, Execution, Machine, Noise, backend_native, executions
+from retrompi.measure.launch import CallProfile, Execution, NativeMachine, Noise, backend_native, executions
 from retrompi.measure.launch.stats import quantile
 from retrompi.papers import reproduction
 from retrompi.papers.paper import find_paper
@@ -30,15 +30,16 @@ TIMES = st.floats(1e-9, 1e3)
 SAMPLES = st.lists(TIMES, min_size=1, max_size=40)
 SIZES = (1, 64, 4096, 65536, 1 << 20)
 NATIVE = Execution(
-    "native", "pingpong.c", ["--max", "1MiB"], 2, mpi="MPICH 4.0.2", machine=Machine("here", "a processor", 2), samples_s=[1.0, 1.02, 1.1],
-    sections={str(n): [1e-6 + n * 1e-9, 1.01e-6 + n * 1e-9, 1.2e-6 + n * 1e-9] for n in SIZES}, parts={str(n): 200 for n in SIZES},
-    calls=[Call(c, n, str(n), 200, 0.1, 200 * n) for n in SIZES for c in ("MPI_Send", "MPI_Recv")],
+    "native", "pingpong.c", ["--max", "1MiB"], 2, mpi="MPICH 4.0.2", machine=NativeMachine("here", "a processor", 2),
+    samples_s=[1.0, 1.02, 1.1], parts={str(n): 200 for n in SIZES},
+    sections={str(n): [1e-6 + n * 1e-9, 1.01e-6 + n * 1e-9, 1.2e-6 + n * 1e-9] for n in SIZES},
+    calls=[CallProfile(c, n, str(n), 200, 0.1, 200 * n) for n in SIZES for c in ("MPI_Send", "MPI_Recv")],
     noise=Noise(0.02, 0.01, 0.0, 0.1, 3.0, loaded=False), run_id=1,
 )  # fmt: skip
 MODEL = replace(
     NATIVE, backend="model", mpi="", machine=None, model="mpich", platform="this-machine", mode="shared", fidelity="curve", samples_s=[1.2],
     sections={str(n): [1.1e-6 + n * 0.9e-9] for n in SIZES}, noise=None, run_id=3,
-    calls=[Call(c, n, str(n), 200, 0.09 if c == "MPI_Send" else 0.12, 200 * n) for n in SIZES for c in ("MPI_Send", "MPI_Recv")],
+    calls=[CallProfile(c, n, str(n), 200, 0.09 if c == "MPI_Send" else 0.12, 200 * n) for n in SIZES for c in ("MPI_Send", "MPI_Recv")],
 )  # fmt: skip
 SMPI = replace(
     MODEL, backend="smpi", mpi="SMPI 3.32", samples_s=[1.19], sections={k: [v[0] * 1.01] for k, v in MODEL.sections.items()}, run_id=2
@@ -145,7 +146,7 @@ def test_every_section_is_one_row_whoever_has_it(a: list[str], b: list[str]) -> 
 
 @given(st.lists(CALLS, max_size=20))
 def test_no_call_and_no_second_is_lost(given_calls: list[tuple[str, int, str, int, float]]) -> None:
-    calls = [Call(name, size, section, n, s, n * size) for name, size, section, n, s in given_calls]
+    calls = [CallProfile(name, size, section, n, s, n * size) for name, size, section, n, s in given_calls]
     rows = comparison.calls_of({"native": replace(NATIVE, calls=calls), "model": replace(MODEL, calls=[])})
     assert sum(r.counts.get("native", 0) for r in rows) == sum(c.count for c in calls)
     assert sum(r.seconds.get("native", 0.0) for r in rows) == pytest.approx(sum(c.seconds for c in calls))
@@ -169,7 +170,7 @@ def test_the_difference_is_split_without_a_rest() -> None:
 def test_only_single_messages_of_a_fitted_size_were_seen_by_the_fit() -> None:
     c = compare.build([NATIVE, MODEL], SEEN)
     assert {r.label: r.use for r in c.sections} == {"1": "fit", "64": "held out", "4096": "fit", "65536": "held out", "1048576": "fit"}
-    assert [r.label for r in c.judged()] == ["64", "65536"]
+    assert [r.label for r in c.judged_rows()] == ["64", "65536"]
     halo = [replace(call, call="MPI_Isend") for call in NATIVE.calls]
     other = compare.build([replace(NATIVE, calls=halo), replace(MODEL, calls=halo)], SEEN)
     assert {r.use for r in other.sections} == {"held out"}
@@ -178,16 +179,16 @@ def test_only_single_messages_of_a_fitted_size_were_seen_by_the_fit() -> None:
 def test_nothing_is_marked_for_a_model_that_no_curve_was_fitted_to() -> None:
     c = compare.build([MODEL, SMPI])
     assert {r.use for r in c.sections} == {""}
-    assert c.judged() == c.sections
+    assert c.judged_rows() == c.sections
     assert compare.seen_by("wmpi") == compare.Seen("wmpi")
 
 
 def test_a_section_is_a_size_only_where_a_call_says_so() -> None:
-    calls = [Call("MPI_Sendrecv", 3200, "50", 9, 0.1, 9), Call("MPI_Wait", 0, "0", 9, 0.1, 0)]
+    calls = [CallProfile("MPI_Sendrecv", 3200, "50", 9, 0.1, 9), CallProfile("MPI_Wait", 0, "0", 9, 0.1, 0)]
     sweeps = replace(NATIVE, sections={"0": [1.0], "50": [1.0]}, calls=calls)
     rows = comparison.sections_of({"native": sweeps, "model": replace(MODEL, sections={}, calls=[])})
     assert [(r.label, r.size_B) for r in rows] == [("0", None), ("50", None)]
-    empty = replace(sweeps, calls=[*sweeps.calls, Call("MPI_Send", 50, "50", 9, 0.1, 450)])
+    empty = replace(sweeps, calls=[*sweeps.calls, CallProfile("MPI_Send", 50, "50", 9, 0.1, 450)])
     assert [r.size_B for r in comparison.sections_of({"native": empty})] == [0, 50]
     assert [r.size_B for r in comparison.sections_of({"native": replace(sweeps, calls=[])})] == [0, 50]
 
@@ -234,7 +235,7 @@ def test_without_a_native_run_smpi_is_the_reference() -> None:
     [
         ({"notes": ["oversubscribed: 4 ranks on 2 cores"]}, SEEN, "oversubscribed: 4 ranks on 2 cores"),
         ({"samples_s": [1.0]}, SEEN, "no noise band"),
-        ({"machine": Machine("here", "another processor", 2)}, SEEN, "fitted elsewhere (cpu a processor is not another processor)"),
+        ({"machine": NativeMachine("here", "another processor", 2)}, SEEN, "fitted elsewhere (cpu a processor is not another processor)"),
         ({}, compare.Seen("wmpi"), "wmpi was not fitted to this machine"),
         ({"outcome": "killed", "detail": "signal 9"}, SEEN, "native did not complete (killed: signal 9)"),
         ({"sections": {"1": [1.0]}}, SEEN, "native has no section 64, 4096, 65536 …"),
@@ -260,7 +261,7 @@ def test_runs_that_cannot_be_compared_are_refused(given_runs: list[Execution]) -
 )
 def test_backends_that_make_no_comparison(backends: list[str], model: str | None, told: str) -> None:
     with refused(UsageError, told):
-        compare.chosen(backends, model)
+        compare.choose_backends(backends, model)
 
 
 # --- the page ---
@@ -346,8 +347,8 @@ def test_a_label_that_nobody_chose_names_the_file_in_a_legend(kept: Store) -> No
 def test_warnings_of_one_kind_are_said_once() -> None:
     built = comparison.build([NATIVE, MODEL], SEEN)
 
-    def case(name: str, *warnings: str) -> suite.Judged:
-        return suite.Judged(suite.Case(name, "a.c", (), "collective"), replace(built, warnings=warnings), None)
+    def case(name: str, *warnings: str) -> suite.CaseResult:
+        return suite.CaseResult(suite.Case(name, "a.c", (), "collective"), replace(built, warnings=warnings), None)
 
     busy = "this machine is busy ({} other processes wanted a core): times are upper limits"
     one, two, three = case("one", busy.format(1), "not pinned"), case("two", busy.format(2)), case("three", "not pinned")
@@ -375,7 +376,7 @@ def test_measured_curves_stand_beside_simulated_and_published_ones(kept: Store) 
         assert any(t.marker.symbol == "star" for t in figure.data)  # a published number of Baker and Fox
         alone = curve_page.figures(curve)[what]
         assert len(alone.data) == len(figure.data) - 1
-    assert not curve_page.published(replace(curve, platform="abe"))
+    assert not curve_page.published_marks(replace(curve, platform="abe"))
     assert "MPICH 4.0.2" in curve_page.page(curve, [found])
 
 

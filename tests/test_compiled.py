@@ -20,7 +20,7 @@ def test_a_first_build_is_announced_and_clears_what_a_killed_one_left(tmp_path: 
     folder = tmp_path / "cache"
     (folder / "making-killed").mkdir(parents=True)
     for _ in range(2):
-        made = compiled.kept(folder / "thing", lambda path: path.write_text("x") and None, what="the thing")
+        made = compiled.build_once(folder / "thing", lambda path: path.write_text("x") and None, what="the thing")
     assert made.read_text() == "x"
     assert capsys.readouterr().err == f"note: building the thing, once; it is kept in {folder}\n"
     assert [p.name for p in folder.iterdir()] == ["thing"]
@@ -42,7 +42,8 @@ def test_a_killed_build_of_the_plug_in_keeps_its_objects(tmp_path: Path, monkeyp
     reported: list[tuple[int, int]] = []
 
     def build() -> Path:
-        return compiled.kept(tmp_path / "so" / "lib.so", lambda p: plugin._make(p, c, "smpicxx", lambda i, n, _: reported.append((i, n))))
+        library = tmp_path / "so" / "lib.so"
+        return compiled.build_once(library, lambda p: plugin._make(p, c, "smpicxx", lambda i, n, _: reported.append((i, n))))
 
     with pytest.raises(RecordError, match="killed"):
         build()

@@ -39,7 +39,7 @@ def notes(err: str, word: str) -> list[str]:
 
 def recording(*, at: float = 2.5e9, source: str = "measured: on a test") -> traces.Trace:
     """A program whose rank 0 computed for 2 ms on a machine with the rate ``at``."""
-    return traces.stated(job(f"compute {2e-3 * at!r}; send 1 0 8 6; barrier", "recv 0 0 8 6; barrier"), Rate(at, source))
+    return traces.with_rate(job(f"compute {2e-3 * at!r}; send 1 0 8 6; barrier", "recv 0 0 8 6; barrier"), Rate(at, source))
 
 
 def test_the_rate_is_read_from_the_marks_of_any_file_and_changes_the_identity_only_where_it_stands() -> None:
@@ -84,10 +84,10 @@ def test_the_rate_survives_the_commands(retrompi: Run, tmp_path: Path) -> None:
 def test_traces_of_different_rates_make_one_without_a_single_rate_that_says_so() -> None:
     fast, slow, unknown = recording(), recording(at=1e9), job("compute 5; barrier", "barrier")
     both = merge.side_by_side([fast, slow])
-    assert (traces.rate_of(both), computation.mixed(both)) == (None, "2.5 Gflop/s and 1 Gflop/s")
+    assert (traces.rate_of(both), computation.mixed_rates(both)) == (None, "2.5 Gflop/s and 1 Gflop/s")
     assert both.info()["compute_flops"] == fast.info()["compute_flops"] + slow.info()["compute_flops"]
-    assert "no stated rate" in computation.mixed(merge.then([fast, unknown]))
-    assert computation.mixed(merge.side_by_side([both, fast])) == "2.5 Gflop/s and 1 Gflop/s"
+    assert "no stated rate" in computation.mixed_rates(merge.then([fast, unknown]))
+    assert computation.mixed_rates(merge.side_by_side([both, fast])) == "2.5 Gflop/s and 1 Gflop/s"
     assert merge.then([unknown, unknown]).labels == []
     with refused(traces.TraceError, "conflicting-options | 2.5 Gflop/s and 1 Gflop/s"):
         traces.at_rate(both, Rate(1e9, "given"))

@@ -22,7 +22,7 @@ from retrompi.traces import Trace, TraceError
 from retrompi.traces.cut import Piece, cut
 from retrompi.traces.lines import rank_lines, split
 from retrompi.traces.loops import find_loop
-from retrompi.traces.matching import Job
+from retrompi.traces.matching import MatchedJob
 from retrompi.traces.subset import keep_ranks
 
 DATA = Path(__file__).parent / "data" / "traces"
@@ -34,9 +34,9 @@ def lines(trace: Trace, rank: int = 0) -> list[str]:
     return [line if line.startswith("#") else line.split(" ", 1)[1] for line in trace.to_ti(rank).splitlines()]
 
 
-def matched(trace: Trace) -> Job:
+def matched(trace: Trace) -> MatchedJob:
     """The job of a trace; every send has its receive and every request is waited for."""
-    found = Job([rank_lines(trace, r)[0] for r in range(trace.ranks)])
+    found = MatchedJob([rank_lines(trace, r)[0] for r in range(trace.ranks)])
     assert found.lonely == []
     assert [t.open for t in found.trackers] == [[]] * trace.ranks
     return found

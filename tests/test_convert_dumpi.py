@@ -59,7 +59,7 @@ def test_messages_requests_and_collectives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("clock", "each"), [(None, 1000), ("cpu", 1000), ("wall", 3000)])
 def test_computation_is_the_time_between_calls_by_the_chosen_clock(tmp_path: Path, clock: convert.Clock | None, each: int) -> None:
     meta = write(tmp_path, [Rank().init().call("Comm_rank", h(WORLD) + i(0)).call("Barrier", h(WORLD)).finalize()])
-    trace = convert.load(meta, options=convert.Options(clock=clock, rate=2e9)).trace
+    trace = convert.load(meta, options=convert.FormatOptions(clock=clock, rate=2e9)).trace
     # Two pieces before the barrier, one behind it: what a call without effect takes is neither computation nor communication.
     assert trace.to_ti(0).splitlines() == ["0 init", f"0 compute {2 * 2 * each}", "0 barrier", f"0 compute {2 * each}", "0 finalize"]
 
@@ -76,7 +76,7 @@ def test_without_the_cpu_clock_the_wall_clock_counts_and_without_any_that_is_a_l
 
 def test_short_pieces_of_computation_are_dropped_when_asked(tmp_path: Path) -> None:
     meta = write(tmp_path, [Rank().init().call("Barrier", h(WORLD), gap=100).call("Barrier", h(WORLD), gap=5000).finalize()])
-    trace = convert.load(meta, options=convert.Options(shortest=1e-6)).trace
+    trace = convert.load(meta, options=convert.FormatOptions(shortest=1e-6)).trace
     assert [a[7] for a in trace.rank_actions(0) if a[1] == "compute"] == [5000.0, 1000.0]
 
 

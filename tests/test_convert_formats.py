@@ -11,7 +11,7 @@ import pytest
 from retrompi import convert, traces
 from retrompi.base.errors import UsageError
 from retrompi.convert import formats, timelines
-from retrompi.convert.formats import Format, Options
+from retrompi.convert.formats import Format, FormatOptions
 from retrompi.convert.losses import Losses
 from retrompi.sim.timeline import Timeline
 
@@ -20,13 +20,13 @@ def _is_counted(path: Path, head: bytes) -> bool:
     return head.startswith(b"counted ")
 
 
-def _read(path: Path, losses: Losses, options: Options) -> traces.Trace:
+def _read(path: Path, losses: Losses, options: FormatOptions) -> traces.Trace:
     losses.add("everything", "but the number of barriers", str(path))
     n = int(path.read_text(encoding="utf-8").split()[1])
     return traces.parse([f"{rank} init\n" + f"{rank} barrier\n" * n + f"{rank} finalize\n" for rank in (0, 1)])
 
 
-def _write(trace: traces.Trace, out: Path, losses: Losses, options: Options) -> None:
+def _write(trace: traces.Trace, out: Path, losses: Losses, options: FormatOptions) -> None:
     out.write_text(f"counted {sum(a[1] == 'barrier' for a in trace.rank_actions(0))}", encoding="utf-8")
 
 

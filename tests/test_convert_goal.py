@@ -27,7 +27,7 @@ Run = Callable[..., Outcome]
 def read(folder: Path, text: str, **options: float) -> convert.Converted:
     path = folder / "s.goal"
     path.write_text(text)
-    return convert.load(path, options=convert.Options(**options))  # type: ignore[arg-type]
+    return convert.load(path, options=convert.FormatOptions(**options))  # type: ignore[arg-type]
 
 
 def lines(made: convert.Converted, rank: int = 0) -> list[str]:

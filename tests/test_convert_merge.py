@@ -18,7 +18,7 @@ from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace, TraceError
 from retrompi.traces.cut import cut
 from retrompi.traces.lines import join, parse_group, rank_lines, show_group, split
-from retrompi.traces.matching import Job
+from retrompi.traces.matching import MatchedJob
 from retrompi.traces.merge import rank_files, side_by_side, then
 from retrompi.traces.subset import keep_ranks
 
@@ -30,8 +30,8 @@ def lines(trace: Trace, rank: int = 0) -> list[str]:
     return [line.split(" ", 1)[1] for line in trace.to_ti(rank).splitlines()]
 
 
-def matched(trace: Trace) -> Job:
-    found = Job([rank_lines(trace, r)[0] for r in range(trace.ranks)])
+def matched(trace: Trace) -> MatchedJob:
+    found = MatchedJob([rank_lines(trace, r)[0] for r in range(trace.ranks)])
     assert found.lonely == []
     return found
 

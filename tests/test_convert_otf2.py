@@ -24,7 +24,7 @@ Run = Callable[..., Outcome]
 
 
 def load(w: Writer, **options: Any) -> convert.Converted:
-    return convert.load(w.close(), options=convert.Options(**options))
+    return convert.load(w.close(), options=convert.FormatOptions(**options))
 
 
 def lines(made: convert.Converted, rank: int = 0) -> list[str]:

@@ -28,8 +28,8 @@ from retrompi.base.errors import RetrompiError
 from retrompi.convert import timelines
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
-from retrompi.sim.timeline import Request as Recorded
 from retrompi.sim.timeline import Timeline
+from retrompi.sim.timeline import TimelineRequest as Recorded
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace
 from retrompi.traces.cut import cut

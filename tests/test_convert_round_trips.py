@@ -23,7 +23,7 @@ from retrompi.base.paths import reference_dir
 from retrompi.convert import timelines
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
-from retrompi.sim.timeline import Request
+from retrompi.sim.timeline import TimelineRequest
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
 
@@ -59,7 +59,8 @@ def test_every_call_of_the_format_to_smpi() -> None:
 
 def test_every_call_of_the_format_in_otf2(tmp_path: Path) -> None:
     whole = traces.parse(everything())
-    timeline = simulate.run(Question(*MODELS[0], Replay(generate.pingpong([8], 1)), "distributed"), Observe(timeline=Request())).timeline
+    question = Question(*MODELS[0], Replay(generate.pingpong([8], 1)), "distributed")
+    timeline = simulate.run(question, Observe(timeline=TimelineRequest())).timeline
     timeline.program, timeline.processes = whole, [replace(timeline.processes[0], name=f"rank {r}") for r in range(whole.ranks)]
     timeline.files = whole.files
     timelines.write(timeline, tmp_path / "x.otf2")

@@ -16,7 +16,7 @@ from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace, TraceError
 from retrompi.traces.cut import cut
 from retrompi.traces.lines import parse_group, rank_lines
-from retrompi.traces.matching import Job
+from retrompi.traces.matching import MatchedJob
 from retrompi.traces.merge import side_by_side, then
 from retrompi.traces.subset import keep_ranks
 
@@ -168,6 +168,6 @@ def test_what_a_wildcard_took_is_possible() -> None:
     """The second wildcard cannot take what is sent behind the barrier."""
     trace = job("recv -555 -444 -1 6; recv -555 -444 -1 6; barrier; recv 2 -444 8 6; recv 1 4 0 6",
                 "send 0 4 8 6; send 0 1 8 6; barrier; send 0 4 0 6", "barrier; send 0 4 8 6")  # fmt: skip
-    found = Job([rank_lines(trace, r)[0] for r in range(trace.ranks)])
+    found = MatchedJob([rank_lines(trace, r)[0] for r in range(trace.ranks)])
     assert [(m.recv.post, m.send.rank) for m in found.messages if m.recv.rank == 0] == [(1, 1), (2, 1), (4, 2), (5, 1)]
     assert found.lonely == []

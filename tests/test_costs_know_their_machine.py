@@ -21,7 +21,7 @@ from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
-from retrompi.spec.fields import declared
+from retrompi.spec.fields import fields_of
 from retrompi.spec.host import REFERENCE_CALL, REFERENCE_CLOCK
 from retrompi.spec.media import MEDIA, OneSided, WaitPolicy
 from retrompi.spec.model import Param, model_values
@@ -122,7 +122,7 @@ def test_exactly_its_stages_change(model: str, platform: str, mode: str) -> None
     asked = Resolved.of(Question(model, platform, _pings(SHORT), mode))
     rows = simulate.compile_question(asked).rows
     if not any(hop["medium"] in ("stream", "datagram") for hop in (*rows["same"], *rows["remote"])):
-        asked = asked.changed(workload=_pings(LONG))
+        asked = asked.with_fields(workload=_pings(LONG))
     assert _wrong(asked) == []
 
 
@@ -176,7 +176,7 @@ def test_a_null_call_and_a_step_of_work_give_back_what_was_stated() -> None:
 
 def test_every_time_and_rate_of_a_medium_says_what_it_is() -> None:
     for cls in (WaitPolicy, OneSided, *MEDIA.values()):
-        for name, field in declared(cls).items():
+        for name, field in fields_of(cls).items():
             assert (field.scale in COSTS) == (field.unit in ("s", "s/B", "B/s")), (cls.__name__, name)
 
 

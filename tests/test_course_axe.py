@@ -14,7 +14,7 @@ from test_course_browser import CourseServer
 from retrompi.classroom import course, marks, members
 from retrompi.classroom.shelf import DatabaseShelf
 from retrompi.labs.bench import Bench
-from retrompi.labs.grade import computed
+from retrompi.labs.grade import right_values
 from retrompi.labs.lab import lab
 from retrompi.labs.student import draw
 from retrompi.labs.work import answer, change, check, seal
@@ -44,12 +44,12 @@ def _work(server: CourseServer) -> None:
     change(mine, one, lambda w: seal(answer(w, one, {t.id: t.choices[0] if t.choices else usual.get(t.unit, "4 KiB")
                                                      for t in one.predictions}), one))  # fmt: skip
     units = {t.id: {"s": "s", "B/s": "B/s", "B": "B"}.get(t.unit, "") for t in one.tasks}
-    right = computed(one, draw(one, "ann"), bench)
+    right = right_values(one, draw(one, "ann"), bench)
     given = {k: v if isinstance(v, str) else f"{v:.9g} {units[k]}".strip() for k, v in right.items()}
     given |= {t.id: WORDS for t in one.tasks if t.kind == "text"}
     work = change(mine, one, lambda w: answer(w, one, given | {"startup": "1 s"}))
     after, grading = check(work, one, bench)
-    mine.checked(mine.ask(mine.save(after)), grading)
+    mine.keep_check(mine.ask(mine.save(after)), grading)
     marks.release(db, "1", True)
     course.reveal(db, "1", "p-startup", True)
 

@@ -27,7 +27,7 @@ from retrompi.classroom.schema import Base, Usage
 from retrompi.classroom.shelf import DatabaseShelf
 from retrompi.labs.lab import lab
 from retrompi.labs.work import answer, put
-from retrompi.studio.resources import Member
+from retrompi.studio.resources import SessionMember
 
 
 def made(where: str, people: int = 3) -> Database:
@@ -37,7 +37,7 @@ def made(where: str, people: int = 3) -> Database:
     course.new(db, "MPI", ["1", "9"], entries)
     one = lab("1")
     for row in members.members(db, "student"):
-        shelf = DatabaseShelf(db, Member(row["id"], row["name"], row["student"], "student"))
+        shelf = DatabaseShelf(db, SessionMember(row["id"], row["name"], row["student"], "student"))
         work = shelf.save(answer(shelf.open(one), one, {"p-startup": "1 ms"}))
         shelf.save(put(work, "notes.txt", bytes(range(256)) * 40))
         members.enter(db, row["id"], "link")
@@ -79,7 +79,7 @@ def test_what_is_restored_is_what_was_backed_up(before: str, after: str, server:
 def test_a_backup_while_students_work_is_of_one_moment(tmp_path: Path) -> None:
     db = made(str(tmp_path / "a.db"))
     one, person = lab("1"), members.members(db, "student")[0]
-    shelf = DatabaseShelf(db, Member(person["id"], person["name"], person["student"], "student"))
+    shelf = DatabaseShelf(db, SessionMember(person["id"], person["name"], person["student"], "student"))
     ending = threading.Event()
 
     def write() -> None:

@@ -25,9 +25,9 @@ from retrompi.classroom.roll import Entry
 from retrompi.classroom.schema import AskedCheck, Base, Check
 from retrompi.classroom.serve import ClassServer
 from retrompi.classroom.shelf import DatabaseShelf
-from retrompi.labs.grade import Grading, Result
+from retrompi.labs.grade import Grading, TaskResult
 from retrompi.labs.lab import lab
-from retrompi.labs.work import Asked, answer, change, put, seal
+from retrompi.labs.work import CheckRequest, answer, change, put, seal
 from retrompi.studio import lab_jobs, lab_page
 
 ONE = lab("1")
@@ -46,7 +46,7 @@ def shelf(db: Database, student: str = "ann") -> DatabaseShelf:
     return DatabaseShelf(db, members.person(members.find(db, student)))
 
 
-def ask(db: Database, student: str = "ann", **answers: str) -> Asked:
+def ask(db: Database, student: str = "ann", **answers: str) -> CheckRequest:
     """A check is asked for, as the page does it."""
     mine = shelf(db, student)
     return mine.ask(change(mine, ONE, lambda w: seal(answer(w, ONE, answers), ONE)))
@@ -54,8 +54,8 @@ def ask(db: Database, student: str = "ann", **answers: str) -> Asked:
 
 def said(number: int, points: float = 3.0, student: str = "ann") -> Grading:
     """What a check said, made up."""
-    results = (Result("startup", "number", "right", points, 4.0, given="190 us"), Result("p-half", "prediction", "sealed", 1.0, 1.0,
-               compared="4 KiB predicted, 8 KiB found"), Result("explain", "text", "open", 0.0, 2.0, open=2.0))  # fmt: skip
+    results = (TaskResult("startup", "number", "right", points, 4.0, given="190 us"), TaskResult("p-half", "prediction", "sealed", 1.0, 1.0,
+               compared="4 KiB predicted, 8 KiB found"), TaskResult("explain", "text", "open", 0.0, 2.0, open=2.0))  # fmt: skip
     return Grading(ONE.name, student, results, checks=number)
 
 
@@ -89,8 +89,8 @@ def test_the_record_is_of_the_time_of_asking(db: Database) -> None:
     course.dates(db, "1", closes=datetime.now(UTC) - timedelta(hours=1))
     after = ask(db, advice="another")
     course.dates(db, "1", closes=None)
-    shelf(db).checked(before, said(before.number, 2.0))
-    shelf(db).checked(after, said(after.number, 4.0))
+    shelf(db).keep_check(before, said(before.number, 2.0))
+    shelf(db).keep_check(after, said(after.number, 4.0))
     assert [(c.number, c.late, c.at) for c in checks(db)] == [(before.number, False, before.at), (after.number, True, after.at)]
     one = records.standings(db)[ann, ONE.name]
     assert (one.points, one.late_points, one.late) == (3.0, 5.0, False)
@@ -98,8 +98,8 @@ def test_the_record_is_of_the_time_of_asking(db: Database) -> None:
 
 def test_of_two_checks_the_one_asked_for_last_counts_whichever_is_graded_first(db: Database) -> None:
     first, second = ask(db), ask(db, advice="another")
-    shelf(db).checked(second, said(second.number, 4.0))
-    shelf(db).checked(first, said(first.number, 1.0))
+    shelf(db).keep_check(second, said(second.number, 4.0))
+    shelf(db).keep_check(first, said(first.number, 1.0))
     one = records.standings(db)[members.find(db, "ann")["id"], ONE.name]
     assert (one.points, one.checked) == (5.0, second.at)
     assert shelf(db).last(ONE.name).row["checks"] == second.number
@@ -128,15 +128,15 @@ def test_who_is_removed_while_a_check_is_graded_is_gone_for_good(db: Database) -
 
 def test_a_check_taken_back_leaves_nothing_and_one_that_failed_says_why_until_the_next(db: Database) -> None:
     mine = shelf(db)
-    mine.failed(ask(db), "")
+    mine.keep_failure(ask(db), "")
     assert notes(db) == []
     done, failed = ask(db), ask(db)
-    mine.checked(done, said(done.number))
-    mine.failed(failed, "it took too much memory")
-    mine.failed(done, "too late to fail")
+    mine.keep_check(done, said(done.number))
+    mine.keep_failure(failed, "it took too much memory")
+    mine.keep_failure(done, "too late to fail")
     assert (mine.last(ONE.name).row["checks"], mine.last(ONE.name).error) == (done.number, "it took too much memory")
     following = ask(db)
-    mine.checked(following, said(following.number))
+    mine.keep_check(following, said(following.number))
     assert mine.last(ONE.name).error == ""
     assert [n.status for n in notes(db)] == ["done"]
     assert shelf(db, "bo").last(ONE.name).row == {}
@@ -231,7 +231,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Checks that are graded (made up) once the returned function is called."""
     gate, true = tmp_path / "gate", lab_jobs.check
 
-    def check(one: Asked, mine: Any, work: Any, *more: Any) -> Any:
+    def check(one: CheckRequest, mine: Any, work: Any, *more: Any) -> Any:
         title, _function, _args, then = true(one, mine, work, *more)
         row = said(one.number, student=work.state.student).row()
         return title, studio_work.wait_for, (str(gate), {"grading": row, "known": {"expected": {}, "mistakes": {}}}), then
@@ -391,11 +391,11 @@ def test_files_that_a_run_makes_are_kept_though_its_page_is_closed(class_: Class
 def test_a_mark_stands_at_the_work_once_it_is_shown(db: Database) -> None:
     """In the points, at the task and after another check; not before the teacher shows the marks, and to nobody else."""
     mine, ann = shelf(db), members.find(db, "ann")["id"]
-    mine.checked(ask(db), said(1))
-    shelf(db, "bo").checked(ask(db, "bo"), said(1, student="bo"))
+    mine.keep_check(ask(db), said(1))
+    shelf(db, "bo").keep_check(ask(db, "bo"), said(1, student="bo"))
     explain = ONE.task("explain")
-    given = {c.name: marks.Given(c.points / 2, f"about {c.name}") for c in marks.criteria(explain)}
-    given[marks.WHOLE] = marks.Given(None, "good")
+    given = {c.name: marks.GivenMark(c.points / 2, f"about {c.name}") for c in marks.criteria(explain)}
+    given[marks.WHOLE] = marks.GivenMark(None, "good")
     marks.give(db, ONE, explain, ann, given, None)
     assert (mine.last(ONE.name).row["points"], mine.last(ONE.name).row["open"]) == (4.0, 2.0)
     marks.release(db, ONE.name, True)
@@ -406,7 +406,7 @@ def test_a_mark_stands_at_the_work_once_it_is_shown(db: Database) -> None:
         assert all(g.comment in task["says"] for g in given.values())
         assert (row["points"], row["open"], row["checks"]) == (4.0 + explain.points / 2, 0.0, number)
         if number == 1:
-            mine.checked(ask(db), said(2))
+            mine.keep_check(ask(db), said(2))
     assert shelf(db, "bo").last(ONE.name).row["open"] == 2.0
     shown = str(lab_page.result_parts(task))
     assert "marked by your teacher" in shown

@@ -14,7 +14,7 @@ from postgres import database_place, server  # noqa: F401  (fixtures)
 from retrompi.base.errors import StoreError, UsageError
 from retrompi.classroom import members
 from retrompi.classroom.database import Database
-from retrompi.classroom.schema import VERSION_TABLE, Course, Device, Link
+from retrompi.classroom.schema import VERSION_TABLE, Course, Device, EntryLink
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_a_link_lets_one_browser_in_once(db: Database) -> None:
     def use(_: int) -> str | None:
         try:
             return members.join(db, secret)
-        except members.Refused:
+        except members.EntryRefused:
             return None
 
     with ThreadPoolExecutor(6) as pool:
@@ -44,10 +44,10 @@ def test_a_link_lets_one_browser_in_once(db: Database) -> None:
     found = members.by_session(db, sessions[0])
     assert found is not None
     assert (found.id, found.student, found.role, found.teaches) == (ann, "ann", "student", False)
-    with pytest.raises(members.Refused, match="used already"):
+    with pytest.raises(members.EntryRefused, match="used already"):
         members.of_link(db, secret)
     with db.reading() as connection:  # what the database holds lets nobody in
-        held = str(connection.execute(sa.select(Link.__table__)).all()) + str(connection.execute(sa.select(Device.__table__)).all())
+        held = str(connection.execute(sa.select(EntryLink.__table__)).all()) + str(connection.execute(sa.select(Device.__table__)).all())
     assert secret not in held
     assert sessions[0] not in held
 
@@ -56,11 +56,11 @@ def test_a_new_link_replaces_the_unused_one_and_an_old_one_ends(db: Database) ->
     ann = members.add(db, "ann")
     first = members.link_for(db, ann)
     second = members.link_for(db, ann)
-    with pytest.raises(members.Refused, match="not known"):
+    with pytest.raises(members.EntryRefused, match="not known"):
         members.join(db, first)
     assert members.join(db, second)
     ended = members.link_for(db, ann, days=-1)
-    with pytest.raises(members.Refused, match="too old"):
+    with pytest.raises(members.EntryRefused, match="too old"):
         members.join(db, ended)
 
 
@@ -69,14 +69,14 @@ def test_a_further_device_comes_in_by_a_code_of_ten_minutes(db: Database) -> Non
     code = members.code_for(db, ann)
     session = members.join(db, f" {code.upper()} ", kind="device")
     assert members.by_session(db, session) is not None
-    with pytest.raises(members.Refused):
+    with pytest.raises(members.EntryRefused):
         members.join(db, code, kind="device")
     late = members.code_for(db, ann)
     with db.transaction() as connection:
-        connection.execute(sa.update(Link).where(Link.used.is_(None)).values(expires=datetime.now(UTC) - timedelta(seconds=1)))
-    with pytest.raises(members.Refused, match="too old"):
+        connection.execute(sa.update(EntryLink).where(EntryLink.used.is_(None)).values(expires=datetime.now(UTC) - timedelta(seconds=1)))
+    with pytest.raises(members.EntryRefused, match="too old"):
         members.join(db, late, kind="device")
-    with pytest.raises(members.Refused):  # a code is no link
+    with pytest.raises(members.EntryRefused):  # a code is no link
         members.join(db, members.code_for(db, ann))
 
 
@@ -86,7 +86,7 @@ def test_who_is_removed_or_signed_out_is_a_stranger(db: Database) -> None:
     link = members.link_for(db, ann)
     members.sign_out(db, ann)
     assert members.by_session(db, ours) is None
-    with pytest.raises(members.Refused):
+    with pytest.raises(members.EntryRefused):
         members.join(db, link)
     assert members.by_session(db, theirs) is not None
     members.remove(db, bo)
@@ -112,9 +112,9 @@ def test_a_class_code_enrols_new_people_only_and_not_more_than_agreed(db: Databa
     assert found.role == "student"
     with pytest.raises(UsageError, match="already"):
         members.enrol(db, "falcon-7", "ann", "", 9)
-    with pytest.raises(members.Refused, match="not the code"):
+    with pytest.raises(members.EntryRefused, match="not the code"):
         members.enrol(db, "falcon", "cy", "", 9)
-    with pytest.raises(members.Refused, match="2 members"):
+    with pytest.raises(members.EntryRefused, match="2 members"):
         members.enrol(db, "falcon-7", "cy", "", 2)
 
 

@@ -20,13 +20,13 @@ from flask.testing import FlaskClient
 from retrompi.base.errors import InputError, UsageError
 from retrompi.classroom import course, marks, members, predictions, records
 from retrompi.classroom.database import Database
-from retrompi.classroom.quota import used
+from retrompi.classroom.quota import usage_of
 from retrompi.classroom.roll import Entry, read
 from retrompi.classroom.serve import ClassServer, checked_address
 from retrompi.classroom.shelf import DatabaseShelf, bring
 from retrompi.labs import work as _work
 from retrompi.labs.bench import Bench
-from retrompi.labs.grade import computed
+from retrompi.labs.grade import right_values
 from retrompi.labs.lab import lab
 from retrompi.labs.student import draw
 from retrompi.labs.work import Conflict, answer, change, check, seal
@@ -238,7 +238,7 @@ def test_jobs_and_uploads_are_a_members_own_and_counted(served: ClassServer, bro
         for job, whose in zip(jobs, ["ann", "ann", *["lecturer"] * 3], strict=True):
             assert resources.jobs.wait(job, session[whose], 60).status == "done"
         served.quotas.flush()
-        today = used(served.db, ann, datetime.now(UTC).date())
+        today = usage_of(served.db, ann, datetime.now(UTC).date())
         assert today["runs"] == 2
         assert today["cpu_s"] >= 0.3
         served.settings(runs=1000, cpu_s=0.1)
@@ -285,13 +285,13 @@ def solve(served: ClassServer, student: str, **wrong: str) -> None:
     guesses = {k: v for k, v in guesses.items() if k not in mine.open(one).state.sealed}
     change(mine, one, lambda w: seal(answer(w, one, guesses), one))
     p, bench = draw(one, student), Bench(store)
-    right = computed(one, p, bench)
+    right = right_values(one, p, bench)
     units = {t.id: {"s": "s", "B/s": "B/s", "B": "B"}.get(t.unit, "") for t in one.tasks}
     given = {k: v if isinstance(v, str) else f"{v:.9g} {units[k]}".strip() for k, v in right.items()}
     given |= {t.id: WORDS for t in one.tasks if t.kind == "text"}
     work = change(mine, one, lambda w: answer(w, one, given | {k: v for k, v in wrong.items() if not k.startswith("p-")}))
     after, grading = check(work, one, bench)
-    mine.checked(mine.ask(mine.save(after)), grading)
+    mine.keep_check(mine.ask(mine.save(after)), grading)
 
 
 def test_a_class_is_seen_marked_and_graded(served: ClassServer, browser: Callable[[str], FlaskClient]) -> None:
@@ -309,7 +309,7 @@ def test_a_class_is_seen_marked_and_graded(served: ClassServer, browser: Callabl
     assert (rows["startup"].answered, rows["startup"].right, rows["startup"].first) == (2, 1, 1)
     assert rows["explain"].open == 2
     assert len(records.mistakes(db, one)["startup"][0].students) == 1
-    found = predictions.distribution(one.task("p-startup"), predictions.sealed(db, one))
+    found = predictions.distribution(one.task("p-startup"), predictions.sealed_predictions(db, one))
     assert found.count == 2
     assert sum(b.count for b in found.bins) == 2
     assert not found.answer
@@ -390,7 +390,7 @@ def test_a_folder_of_the_command_line_goes_on_in_the_course_but_not_back(served:
     assert sealed.state.sealed
     with pytest.raises(UsageError, match="ahead of it"):
         bring(served.db, mine.member, own)
-    assert _work.written(sealed, one)
+    assert _work.folder_files(sealed, one)
 
 
 def test_own_data_is_complete_and_deletion_leaves_nothing(served: ClassServer, browser: Callable[[str], FlaskClient]) -> None:

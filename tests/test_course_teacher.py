@@ -26,7 +26,7 @@ from retrompi.classroom.roll import Entry
 from retrompi.classroom.serve import ClassServer
 from retrompi.classroom.start import StartPage
 from retrompi.labs.bench import Bench
-from retrompi.labs.grade import computed, usual
+from retrompi.labs.grade import right_values, usual
 from retrompi.labs.lab import lab
 from retrompi.labs.student import draw
 from retrompi.store import open_store
@@ -49,14 +49,14 @@ def worked(served: ClassServer) -> ClassServer:  # noqa: F811
         solve(served, "cy", **own["cy"] | {"startup": wrong})
     for who in ("ann", "bo", "cy"):
         p, bench = draw(one, who), Bench(store)
-        served.preparer._known.put(key_of(one, who), {"expected": computed(one, p, bench), "mistakes": usual(one, p, bench)})
+        served.preparer._known.put(key_of(one, who), {"expected": right_values(one, p, bench), "mistakes": usual(one, p, bench)})
     return served
 
 
 def test_a_students_answers_stand_beside_the_right_ones_for_their_numbers(worked: ClassServer, browser: Browser) -> None:  # noqa: F811
     one, member = lab("1"), members.find(worked.db, "cy")["id"]
     rows = {r.task.id: r for r in answers.answers(worked.db, one, member, worked.preparer.right(one.name, "cy"))}
-    own = computed(one, draw(one, "cy"), Bench(open_store(str(worked.resources.folder / "test-runs.db"))))
+    own = right_values(one, draw(one, "cy"), Bench(open_store(str(worked.resources.folder / "test-runs.db"))))
     assert [r.task.id for r in rows.values()] == [t.id for t in one.tasks]
     startup = rows["startup"]
     assert startup.answer == "2 s"
@@ -97,14 +97,14 @@ def test_mistakes_are_grouped_by_kind_not_by_the_number_written(worked: ClassSer
 def test_alike_works_are_told_with_reasons_and_those_unknown_are_named(worked: ClassServer) -> None:
     one = lab("1")
     works = similar.works(worked.db, one)
-    known = worked.preparer.known(one.name, [student for _id, student, _work in works])
+    known = worked.preparer.known_values(one.name, [student for _id, student, _work in works])
     place = str(worked.resources.folder / "test-runs.db")
-    told = similar.compared(lambda *_: None, one.name, works, known, place)
+    told = similar.compare_works(lambda *_: None, one.name, works, known, place)
     ids = {who: members.find(worked.db, who)["id"] for who in ("ann", "bo", "cy")}
     assert [{p["one"], p["other"]} for p in told["pairs"]] == [{ids["ann"], ids["bo"]}]
     assert told["pairs"][0]["why"]
     del known[key_of(one, "bo")]
-    told = similar.compared(lambda *_: None, one.name, works, known, place)
+    told = similar.compare_works(lambda *_: None, one.name, works, known, place)
     assert (told["pairs"], told["left_out"], told["compared"]) == ([], [ids["bo"]], 2)
 
 

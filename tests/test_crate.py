@@ -56,7 +56,7 @@ SPEC = Spec(draws=3)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Files, record.Made]]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Files, record.CrateRecord]]:
     """The crates of a paper and of a study, with the records that they were made of."""
     folder = tmp_path_factory.mktemp("crates")
     store = open_store(folder / "store.db")
@@ -110,7 +110,7 @@ def test_a_crate_is_made_again_from_itself(made: Any, kind: str, tmp_path: Path)
     assert told.runs == len(json.loads(files[derive.RECORD])["runs"]) > 0
     assert told.numbers > 100
     assert verify(tmp_path / "crate").digest == told.digest
-    assert (tmp_path / "crate.zip").read_bytes() == container.zipped(files)
+    assert (tmp_path / "crate.zip").read_bytes() == container.zip_files(files)
 
 
 def test_from_sentence_to_verdict(made: Any) -> None:
@@ -258,7 +258,7 @@ def test_a_changed_byte_in_a_folder_or_a_zip(made: Any, tmp_path_factory: pytest
 def test_every_byte_of_what_the_zip_says_of_its_files(made: Any, tmp_path: Path) -> None:
     """The headers and the directory of a zip hold times, modes and sizes, which no hash of a file covers."""
     files = {n: made["study"][0][n] for n in (METADATA, MANIFEST, "README.md")}
-    whole = container.zipped(files)
+    whole = container.zip_files(files)
     with zipfile.ZipFile(io.BytesIO(whole)) as opened:
         start = opened.start_dir
         heads = {i.header_offset + k for i in opened.infolist() for k in range(30 + len(i.filename))}

@@ -36,7 +36,7 @@ def above(size: int) -> float:
 def found(given: Claim, **check: Any) -> Finding:
     check = {"kind": "curve", "curve": "above", **check}
     layers = {"above": "below", "below": ""}
-    asked = curve_checks.asked([given], {given.id: (check,)}, layers)
+    asked = curve_checks.sizes_asked([given], {given.id: (check,)}, layers)
     laws = {"above": above, "below": below}
     told = {name: curve_checks.facts_of(GRID, {s: law(s) for s in {*GRID, *asked[name]}}) for name, law in laws.items()}
     return evaluate(given, check, Data({}, {"curves": told, "layers_below": layers}))

@@ -21,14 +21,14 @@ from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
 from retrompi.papers import curve_fits, curve_verdicts, curves, free_values, markdown
 from retrompi.papers.curves import FitPlan
-from retrompi.papers.optimise import Search
+from retrompi.papers.optimise import OptimiserSettings
 from retrompi.papers.paper import find_paper, working_with
 from retrompi.spec import machines, registry
 from retrompi.store import open_store
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = ("turner-chen-2002", "gropp-lusk-1994", "woodall-2004", "turner-2003")
-QUICK = Search(starts=1, steps=16, step=0.02, scale=0.3, linear=0.5, finer=(0.005, 0.1))
+QUICK = OptimiserSettings(starts=1, steps=16, step=0.02, scale=0.3, linear=0.5, finer=(0.005, 0.1))
 MODEL, PLATFORM = "sockets:netpipe", "p4-1800*2@ge-ga620"
 SIZES = (1, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 FREE = ("p4-1800.tcp_segment", "ge-ga620.card.nic_latency")
@@ -40,7 +40,7 @@ FREE = ("p4-1800.tcp_segment", "ge-ga620.card.nic_latency")
 @pytest.mark.parametrize("key", LAYERS)
 def test_every_shipped_fit_has_owners_ranges_and_files_and_sees_the_layers_below_alone(key: str) -> None:
     paper = find_paper(key)
-    assert curves.inspected(paper) == []
+    assert curves.inspect_curves(paper) == []
     assert curves.fits_of(paper)
     for plan in curves.fits_of(paper):
         for path in plan.free:
@@ -91,7 +91,7 @@ def test_a_fit_keeps_a_card_within_the_bus_of_its_host() -> None:
     owners = {path: free_values.owner(path) for path in ("ip-gm-pci64a.card.nic_rate", "ip-gm-pci64a.card.nic_rate_in")}
     bus = machines.host("p4-1800").quantities["bus_rate"]
     given = {"ip-gm-pci64a.card.nic_rate": "60 MB/s", "ip-gm-pci64a.card.nic_rate_in": "132 MB/s"}
-    found = free_values.limited(owners, given, ["p4-1800*2@ip-gm-pci64a"])
+    found = free_values.limit_cards(owners, given, ["p4-1800*2@ip-gm-pci64a"])
     assert found == given | {"ip-gm-pci64a.card.nic_rate_in": bus.text}
 
 
@@ -117,17 +117,17 @@ def made(folder: Path, times: Mapping[int, float], *, more: str = "", fit: str =
 def of_nature(**values: str) -> dict[int, float]:
     """Size -> one-way time (us) of a machine with these values of `FREE` instead of its own."""
     sets = [o for key, text in zip(FREE, values.values(), strict=True) for o in free_values.options(free_values.owner(key), PLATFORM, text)]
-    plain = curves.Curve("c", "c", MODEL, PLATFORM)
-    return {s: t * 1e6 for s, t in curves.simulated(plain, SIZES, sets).items()}
+    plain = curves.PaperCurve("c", "c", MODEL, PLATFORM)
+    return {s: t * 1e6 for s, t in curves.simulate_times(plain, SIZES, sets).items()}
 
 
-def fitted(folder: Path, **options: Any) -> curve_fits.Fit:
+def fitted(folder: Path, **options: Any) -> curve_fits.CurveFit:
     with working_with(str(folder)) as (paper,):
         (plan,) = curves.fits_of(paper)
         return curve_fits.fit(plan, curve_fits.evidence_of(paper), folder=folder, search=options.pop("search", QUICK), **options)
 
 
-def values_of(found: curve_fits.Fit) -> dict[str, float]:
+def values_of(found: curve_fits.CurveFit) -> dict[str, float]:
     return {v["parameter"]: units.parse(v["value"], free_values.span(v["parameter"], free_values.owner(v["parameter"])).unit)
             for v in found.values}  # fmt: skip
 
@@ -244,7 +244,7 @@ def test_what_cannot_be_free_is_named_with_its_line(tmp_path: Path, free: str, w
     with refused(InputError, wanted):
         fitted(folder)
     with working_with(str(folder)) as (paper,):
-        (problem,) = curve_fits.inspected(paper)
+        (problem,) = curve_fits.inspect_fits(paper)
         agrees(problem, wanted)
 
 
@@ -285,7 +285,7 @@ def test_what_the_command_refuses(retrompi: Callable[..., Any], tmp_path: Path) 
 
 def test_the_errors_of_a_curve_are_those_of_its_points() -> None:
     (euih, *_) = curves.of(find_paper("gropp-lusk-1994"))
-    got = curves.simulated(euih, euih.grid)
+    got = curves.simulate_times(euih, euih.grid)
     found = curve_verdicts.errors(euih, euih.points, got)
     assert found is not None
     away = [abs(got[p.size] / p.time - 1) for p in euih.points if p.error <= 0.05]
@@ -294,7 +294,7 @@ def test_the_errors_of_a_curve_are_those_of_its_points() -> None:
 
 def test_a_plan_without_its_curves_is_refused() -> None:
     (euih, *_) = curves.of(find_paper("gropp-lusk-1994"))
-    empty = curve_fits.Evidence("k", {euih.name: euih})
+    empty = curve_fits.PaperEvidence("k", {euih.name: euih})
     with refused(InputError, "held-out | GL94-002"):
         curve_fits.fit(FitPlan("f", "f", ("euih.rate",), (), ("GL94-002",)), empty)
     with refused(UsageError, "unknown-name | 'eui'"):

@@ -18,7 +18,7 @@ import pytest
 from test_study_files import CURVES, ran
 
 from retrompi.sim.observe import Observe
-from retrompi.sim.timeline import Request
+from retrompi.sim.timeline import TimelineRequest
 from retrompi.spec.question import Message, Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
@@ -46,7 +46,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     ran(CURVES, folder, store)
     answer(store, Question("wmpi", "nt-pair", Message(0), "shared"))
     replay = Question("wmpi", "nt-pair", Replay(generate.pingpong([0], 1), "x"), "shared")
-    found = answer(store, replay, observe=Observe(timeline=Request()))
+    found = answer(store, replay, observe=Observe(timeline=TimelineRequest()))
     store.add_verdicts("baker-fox", [{"id": "BF-SM-01", "system": "WMPI", "use": "validate", "verdict": "pass", "observed": 1.5}], [1])
     return folder / "whole.db", found.run_id
 

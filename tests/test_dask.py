@@ -24,11 +24,11 @@ from study_runs import POINTS, Sweep, check_store, children, descendants, done, 
 from retrompi.base.errors import UsageError
 from retrompi.store import open_store
 from retrompi.studies import dask_executor
-from retrompi.studies.case import Done, Job
+from retrompi.studies.case import PointJob, PointResult
 from retrompi.studies.dask_executor import DaskExecutor
 from retrompi.studies.design import points
 from retrompi.studies.run import run_study
-from retrompi.studies.worker_pool import Pool
+from retrompi.studies.worker_pool import WorkerPool
 
 distributed = pytest.importorskip("distributed", reason="distributed not installed")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -94,7 +94,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """The rows of the study on the pool."""
     store = open_store(tmp_path_factory.mktemp("undisturbed") / "runs.db")
-    run_study(store, small(), executor=Pool(2))
+    run_study(store, small(), executor=WorkerPool(2))
     return check_store(store, small())
 
 
@@ -227,11 +227,11 @@ def test_lost_workers(cluster: Cluster, tmp_path: Path, undisturbed: list[dict[s
     assert check_store(open_store(location), small()) == undisturbed
 
 
-def _ends_its_worker(job: Job) -> Done:
+def _ends_its_worker(job: PointJob) -> PointResult:
     """A job that no worker survives, and others."""
     if job.position == 2:
         os.kill(os.getpid(), signal.SIGKILL)
-    return Done("completed", wall_s=0.001)
+    return PointResult("completed", wall_s=0.001)
 
 
 def test_a_job_that_ends_every_worker_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,14 +240,14 @@ def test_a_job_that_ends_every_worker_is_a_row(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(dask_executor, "_work", _without_a_simulation)
     monkeypatch.setattr(dask_executor, "ATTEMPTS", 1)
     with DaskExecutor(workers=2) as executor:
-        answers = dict(executor.evaluate([Job(i, scenario) for i in range(12)], 8))
+        answers = dict(executor.evaluate([PointJob(i, scenario) for i in range(12)], 8))
     assert sorted(answers) == list(range(12))
     assert {i for i, done in answers.items() if done.outcome != "completed"} == {2}
     assert answers[2].outcome == "error"
     assert answers[2].reason == "its worker was lost (2 times)"
 
 
-def _without_a_simulation(_study: str, _version: str, jobs: list[Job]) -> list[Done]:
+def _without_a_simulation(_study: str, _version: str, jobs: list[PointJob]) -> list[PointResult]:
     return [_ends_its_worker(job) for job in jobs]
 
 
@@ -311,7 +311,7 @@ def test_a_study_that_is_given_up_leaves_no_simulation() -> None:
 
         thread = threading.Thread(target=interrupt)
         thread.start()
-        list(executor.evaluate([Job(0, long)]))
+        list(executor.evaluate([PointJob(0, long)]))
     thread.join()
     assert left
     ended(left)

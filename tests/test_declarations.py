@@ -14,14 +14,14 @@ from refusals import refused
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import cpp, registry
-from retrompi.spec.fields import Use, declared, quantities, used_by
+from retrompi.spec.fields import Use, fields_of, quantities, used_by
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
 from retrompi.spec.media import MEDIA, Broadcast, Medium, OneSided, Ring, Stream, WaitPolicy
 from retrompi.spec.platform_file import load
 
 DECLARATIONS = (Host, Link, WaitPolicy, OneSided, Broadcast, *MEDIA.values())
-FIELDS = [(cls, f) for cls in DECLARATIONS for f in declared(cls).values()]
+FIELDS = [(cls, f) for cls in DECLARATIONS for f in fields_of(cls).values()]
 QUANTITIES = [(cls, f) for cls, f in FIELDS if f.is_quantity]
 
 
@@ -76,11 +76,11 @@ def test_bounds_hold(cls: type, f: Any) -> None:
 def test_a_key_of_another_medium_is_an_error(name: str) -> None:
     cls = MEDIA[name]
     needed: dict[str, Any] = {n: 1.0 for n, f in quantities(cls).items() if not f.optional}
-    needed |= {n: () for n, f in declared(cls).items() if f.kind == "other" and not f.optional and n != "between"}
+    needed |= {n: () for n, f in fields_of(cls).items() if f.kind == "other" and not f.optional and n != "between"}
     medium = cls(("rank", "rank"), **needed)
     assert medium.to_engine()["medium"] == name
     for other in MEDIA.values():
-        for foreign in declared(other).keys() - declared(cls).keys():
+        for foreign in fields_of(other).keys() - fields_of(cls).keys():
             with pytest.raises(TypeError, match=foreign):
                 cls(("rank", "rank"), **needed, **{foreign: 1})
     with pytest.raises(TypeError):
@@ -128,14 +128,14 @@ def test_used_by() -> None:
     assert "loopback_mss" in used_by(Host, {Use.TCP_LOCAL})
     assert "loopback_mss" not in used_by(Host, {Use.TCP_REMOTE})
     assert {"quantum", "tick", "cores"} <= set(used_by(Host, ()))
-    named = {use for cls in (Host, Link) for f in declared(cls).values() for use in f.used_by}
+    named = {use for cls in (Host, Link) for f in fields_of(cls).values() for use in f.used_by}
     assert named == set(Use), "every kind of work is what some number is for"
 
 
 def test_the_engine_has_every_field() -> None:
     text = cpp.header()
     for cls in DECLARATIONS:
-        for f in declared(cls).values():
+        for f in fields_of(cls).values():
             if f.cpp:
                 assert re.search(rf"^  \S.*\b{f.name}\b.*;  // {re.escape(f.help)}", text, re.MULTILINE), f"{cls.__name__}.{f.name}"
     assert set(MEDIA) == {cls.name for cls in MEDIA.values()}

@@ -157,8 +157,8 @@ def test_a_computation_that_a_limit_cuts_counts_as_computing() -> None:
 
 
 def test_far_more_ranks_than_the_timeline_has_room_for() -> None:
-    from retrompi.sim.timeline import Request
+    from retrompi.sim.timeline import TimelineRequest
 
     trace = job(*["barrier; compute 1000; barrier"] * 100)
-    timeline = run(trace, "wmpi", "shared", timeline=Request(10)).timeline
+    timeline = run(trace, "wmpi", "shared", timeline=TimelineRequest(10)).timeline
     assert set(timeline.calls.rank) == set(range(100))

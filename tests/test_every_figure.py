@@ -42,11 +42,11 @@ from retrompi.render import (
 )
 from retrompi.sim import simulate, stages
 from retrompi.sim.observe import Observe
-from retrompi.sim.timeline import Request
+from retrompi.sim.timeline import TimelineRequest
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
-from retrompi.studies.compare_runtimes import Row
+from retrompi.studies.compare_runtimes import RuntimeRow
 from retrompi.studio import drawing, early, lab_commands, memory_levels, message, scene
 from retrompi.studio.pages import anatomy, start
 from retrompi.traces import generate
@@ -117,12 +117,12 @@ def of_runs(folder: Path) -> None:
     path = simulate.run(question, Observe(critical_path=True)).critical_path
     assert path is not None
     path_page.figures([("one", path), ("two", path)])
-    seen = simulate.run(question, Observe(timeline=Request())).timeline
+    seen = simulate.run(question, Observe(timeline=TimelineRequest())).timeline
     assert seen is not None
     for what in ("messages", "bytes"):
         timeline_page.matrix_figure(seen, what)
     times = [("wmpi", "nt-pair", 0.001), ("hpvm", "nt-pair", 0.1), ("wmpi", "nt-cluster", 0.01)]
-    runtimes_page.figures([Row(m, p, "completed", "", t, False) for m, p, t in times], "times")
+    runtimes_page.figures([RuntimeRow(m, p, "completed", "", t, False) for m, p, t in times], "times")
 
 
 def of_studies(folder: Path) -> None:
@@ -134,18 +134,18 @@ def of_studies(folder: Path) -> None:
         for plan in sweep_figures.choose(view):
             sweep_figures.draw(view, plan)
         for kind in ("lines", "speedup", "heat", "bars", "scatter", "parallel"):
-            sweep_figures.draw(view, sweep_figures.Plan(kind, "wmpi.packet", ("platform.host.quantum",)))
+            sweep_figures.draw(view, sweep_figures.FigurePlan(kind, "wmpi.packet", ("platform.host.quantum",)))
     retrompi.optimise("bf-wmpi-shared", {"wmpi.event": "1us..100us"}, metric="time@4KiB", set=few, trials=2).plot()
 
 
 def of_papers(folder: Path) -> None:
-    pair = exhibits.Pair("A", "", 2.0, 3.0, 2.0, 2.0, "s", "validate", "fail")
+    pair = exhibits.NumberPair("A", "", 2.0, 3.0, 2.0, 2.0, "s", "validate", "fail")
     pairs = [pair, replace(pair, claim="B", published=40.0, simulated=41.0, verdict="pass")]
     for show in ("simulated", "deviation"):
         numbers.scatter_figure(pairs, ScatterFigure("x", "X", ("*",), show=show))
-    curve = exhibits.Curve("", "", "chain", (10.0, 100.0, 1000.0), (1.0, 1.2, 9.0))
+    curve = exhibits.FigureCurve("", "", "chain", (10.0, 100.0, 1000.0), (1.0, 1.2, 9.0))
     numbers.fact_figure([curve], FactFigure("x", "X", "", "", (), "ranks", "time, s"))
-    papers = dict.fromkeys(told["paper"] for told in predictions.shipped().values())
+    papers = dict.fromkeys(told["paper"] for told in predictions.shipped_predictions().values())
     predicted.blind_figures(next(iter(papers)))
     for score in [s for s in scores.scores() if s.opened][:2]:
         blind_page.figure(score)
@@ -161,7 +161,7 @@ def of_programs(folder: Path) -> None:
     compare_page.figures(c)
     few = compare.build([replace(e, sections={k: e.sections[k] for k in ("1", "64")}) for e in (NATIVE, MODEL)], SEEN)
     compare_page.figures(few)
-    judged = suite.Judged(suite.Case("a", "a.c", (), "collective"), c, None)
+    judged = suite.CaseResult(suite.Case("a", "a.c", (), "collective"), c, None)
     suite_page.figure([judged], 0.1, "model", "native")
 
 
@@ -170,7 +170,7 @@ def of_the_studio(folder: Path) -> None:
     memory_levels.figure(registry.platform("cray-t3e"))
     story = early.answer("/")
     assert story is not None
-    start._begun(story)  # its axes; the page draws it
+    start._partial_figure(story)  # its axes; the page draws it
     for page in ("/curves", "/whatif"):
         told = early.answer(page)
         for series in ("time", "bandwidth"):
@@ -223,7 +223,7 @@ def faults(figure: go.Figure) -> list[str]:
 
 
 def test_every_function_that_makes_a_figure_is_here(gallery: Gallery) -> None:
-    again = {"retrompi.studio.lab_page.shown"}  # what a job has made
+    again = {"retrompi.studio.lab_page.form_result"}  # what a job has made
     assert made_in_source() - again - set(gallery.of) == set()
 
 

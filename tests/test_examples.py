@@ -116,7 +116,7 @@ def test_mpich_and_smpi_are_asked_the_same(
         done = recorded(family, example(name, family), ranks, family, *SMALL[name])
         assert (done.exit_code, done.partial, done.notes) == (0, False, [])
         assert ": correct" in capfd.readouterr().out
-        assert traces.unsupported(done.trace) == []
+        assert traces.unsupported_lines(done.trace) == []
     mine = communication(tmp_path / "mpich")
     assert mine == communication(tmp_path / "smpi")
     assert any("finalize" in row for row in mine)
@@ -217,7 +217,7 @@ def test_recorded_traces_are_replayed(archive: str) -> None:
     name, _, ranks = archive.removesuffix(".tar.zst").rpartition("-")
     assert trace.ranks == int(ranks)
     assert any((EXAMPLES / f"{name}{suffix}").exists() for suffix in (".c", ".f90", ".py"))
-    assert traces.unsupported(trace) == []
+    assert traces.unsupported_lines(trace) == []
     assert any(action.startswith("mark pcontrol ") for _, action, *_ in trace.rank_actions(0))
     for model in ("wmpi", "nemesis"):
         result = simulate.run(Question(model, ROOMS.get(model, "nt-cluster"), Replay(trace), fidelity="curve"))

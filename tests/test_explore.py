@@ -14,29 +14,29 @@ from refusals import refused
 
 from retrompi import traces
 from retrompi.base.errors import InputError
-from retrompi.explore import Limits, explore
+from retrompi.explore import SearchLimits, explore
+from retrompi.explore.buffers import BufferPath as MessagePath
 from retrompi.explore.buffers import Buffers, PoolSize, Space
-from retrompi.explore.buffers import Path as MessagePath
-from retrompi.explore.machine import Machine
-from retrompi.explore.program import CHOICE, Program
-from retrompi.explore.run import forced
+from retrompi.explore.machine import ProgramMachine
+from retrompi.explore.program import CHOICE, ExploredProgram
+from retrompi.explore.run import force_execution
 from retrompi.explore.search import _Found, count_orders, explore_program
 from retrompi.sim import simulate
 from retrompi.spec.question import Question, Replay
 from retrompi.traces.outcomes import Outcomes, read_outcomes
 
 ROOT = Path(__file__).resolve().parents[1]
-QUICK = Limits(orders=3000, descents=0)
+QUICK = SearchLimits(orders=3000, descents=0)
 
 
 def read(lines: str, ranks: int | None = None) -> traces.Trace:
     return traces.parse(lines, ranks)
 
 
-def found(lines: str, buffers: Buffers | None = None, limits: Limits = QUICK) -> Any:
+def found(lines: str, buffers: Buffers | None = None, limits: SearchLimits = QUICK) -> Any:
     trace = read(lines, None if buffers is None else len(buffers.hosts))
-    limit = buffers or Buffers.unlimited(trace.ranks)
-    return explore_program(Program.of(trace, limit, [[] for _ in range(trace.ranks)]), limit, limits)
+    limit = buffers or Buffers.without_limit(trace.ranks)
+    return explore_program(ExploredProgram.of(trace, limit, [[] for _ in range(trace.ranks)]), limit, limits)
 
 
 # ---- brute force
@@ -90,7 +90,7 @@ def test_the_search_agrees_with_brute_force(first: int, monkeypatch: pytest.Monk
         ranks = program(seed)
         brute = Brute(ranks)
         classes.kept.clear()
-        result = found(text(ranks), Buffers.unlimited(len(ranks), EAGER), Limits(descents=0))
+        result = found(text(ranks), Buffers.without_limit(len(ranks), EAGER), SearchLimits(descents=0))
         assert set(classes.kept) == brute.classes, (seed, text(ranks))
         assert result.classes == len(classes.kept) == len(brute.classes), seed
         if brute.orders > 10_000:
@@ -118,7 +118,7 @@ def test_the_engine_ends_as_it_is_told(model: str, mode: str, size: int) -> None
         trace = read(large(seed, size))
         question = Question(model, "nt-cluster", Replay(trace), mode)
         for end in explore(question, QUICK, confirm=False).ends:
-            run = simulate.run(forced(question, end))
+            run = simulate.run(force_execution(question, end))
             outcomes.add(end.outcome)
             assert run.outcome == end.outcome, (seed, end, run.detail)
             if end.outcome == "deadlock":
@@ -154,7 +154,7 @@ def test_calls_that_nobody_else_sees_need_no_order(model: str, mode: str, size: 
             with monkeypatch.context() as m:
                 if whole:
                     m.setattr("retrompi.explore.search._unseen", lambda *_: False)
-                result = explore(question, Limits(orders=20_000, descents=0), confirm=False)
+                result = explore(question, SearchLimits(orders=20_000, descents=0), confirm=False)
             followed[whole] += result.orders + result.abandoned
             ends.append(sorted((e.outcome, e.detail, e.classes) for e in result.ends))
         assert ends[0] == ends[1], seed
@@ -234,8 +234,8 @@ def test_a_message_longer_than_its_buffer_aborts() -> None:
 
 def test_eager_or_not_decides_head_to_head() -> None:
     lines = "0 send 1 1 100 6\n0 recv 1 1 100 6\n1 send 0 1 100 6\n1 recv 0 1 100 6\n"
-    assert found(lines, Buffers.unlimited(2, 100)).verdict == "completes"
-    assert found(lines, Buffers.unlimited(2, 99)).verdict == "always deadlocks"
+    assert found(lines, Buffers.without_limit(2, 100)).verdict == "completes"
+    assert found(lines, Buffers.without_limit(2, 99)).verdict == "always deadlocks"
 
 
 def _pool(total: int, *, aborts: bool = True) -> Buffers:
@@ -296,24 +296,24 @@ def test_a_nonblocking_collective_goes_on_beside_its_rank() -> None:
 def test_orders_are_counted_or_estimated() -> None:
     """Two ranks of two calls each and a finalize, which do not meet: 6 over 3 orders."""
     lines = "0 send 0 1 8 6\n0 recv 0 1 8 6\n1 send 1 1 8 6\n1 recv 1 1 8 6\n"
-    trace, buffers = read(lines), Buffers.unlimited(2)
-    made = Program.of(trace, buffers, [[], []])
+    trace, buffers = read(lines), Buffers.without_limit(2)
+    made = ExploredProgram.of(trace, buffers, [[], []])
     exact = count_orders(made, buffers)
     assert (exact.value, exact.exact, exact.text) == (20.0, True, "20")
-    guess = count_orders(made, buffers, Limits(counted=0, descents=2000))
+    guess = count_orders(made, buffers, SearchLimits(counted=0, descents=2000))
     assert not guess.exact
     assert guess.value == pytest.approx(20, rel=0.1)
 
 
 def test_a_limit_ends_the_search_and_is_told() -> None:
     many = "".join(f"0 recv -555 1 8 6\n{r} send 0 1 8 6\n" for r in range(1, 8))
-    result = found(many, limits=Limits(orders=50, descents=0))
+    result = found(many, limits=SearchLimits(orders=50, descents=0))
     assert (result.limited, result.verdict, result.classes) == ("after 50 orders", "no failure found", 50)
 
 
 def test_the_machine_says_what_a_slot_is() -> None:
-    buffers = Buffers.unlimited(3)
-    machine = Machine(Program.of(read(RACE), buffers, [[], [], []]), buffers)
+    buffers = Buffers.without_limit(3)
+    machine = ProgramMachine(ExploredProgram.of(read(RACE), buffers, [[], [], []]), buffers)
     assert machine.about(1) == ("receive", -555, 1)
 
 
@@ -325,7 +325,7 @@ def test_a_matching_is_written_and_read(tmp_path: Path) -> None:
     given = Outcomes(trace.sha256, [(0, 2, 1, 1)], [], [(1, 6), (0, 2)], ["about it"])
     given.write(tmp_path / "one")
     assert read_outcomes(tmp_path / "one") == given
-    assert "recv -555 1 10 6 from=1" in given.applied(trace, "one").to_ti(0)
+    assert "recv -555 1 10 6 from=1" in given.apply_to(trace, "one").to_ti(0)
 
 
 @for_each("lines, code, words", [
@@ -344,7 +344,7 @@ def test_a_wrong_matching_is_refused(lines: str, code: str, words: str, tmp_path
     file = tmp_path / "one"
     file.write_text(lines.format(trace.sha256), encoding="utf-8")
     with refused(InputError, f"{code} | {words}"):
-        read_outcomes(file).applied(trace, str(file))
+        read_outcomes(file).apply_to(trace, str(file))
 
 
 def test_the_counterexample_replays(tmp_path: Path, retrompi: Any) -> None:
@@ -379,7 +379,7 @@ def test_a_runtime_that_does_not_join_the_hosts_cannot_run_it(retrompi: Any) -> 
 def test_a_limited_search_finds_what_happens_by_itself() -> None:
     """A recorded program of 1,000 calls, whose messages exhaust WMPI's pool at once."""
     trace = traces.read(ROOT / "examples" / "traces" / "broadcast-4.tar.zst")
-    result = explore(Question("wmpi", "nt-cluster", Replay(trace), "shared"), Limits(orders=2000, descents=0))
+    result = explore(Question("wmpi", "nt-cluster", Replay(trace), "shared"), SearchLimits(orders=2000, descents=0))
     assert result.verdict == "can abort"
     assert result.failing[0].replayed == "aborted"
 

@@ -9,7 +9,7 @@ from cases import for_each
 from retrompi.papers import claims, metrics, verdicts
 from retrompi.papers.claims import Claim
 from retrompi.papers.experiments import merge
-from retrompi.papers.findings import scaled, unit_of
+from retrompi.papers.findings import to_unit, unit_of
 
 MADE_UP = ("near", "digits", "extremes", "compare", "faster")
 MINE = [
@@ -26,7 +26,7 @@ def facts_for(claim: Claim, entries: Any, *, good: bool) -> tuple[list[dict[str,
     relations: list[tuple[str, str, str]] = []
     for check in entries:
         kind = check["kind"]
-        unit = scaled(1.0, unit_of(claim, check)) if kind in ("near", "digits", "extremes") else 1.0
+        unit = to_unit(1.0, unit_of(claim, check)) if kind in ("near", "digits", "extremes") else 1.0
         if kind in ("near", "digits"):
             assert claim.low is not None
             merge(facts, check["path"], claim.low * (1 if good else 1.6) / unit)
@@ -79,5 +79,5 @@ def test_a_fitted_number_is_judged_more_strictly() -> None:
         for factor, word in ((1 + 0.9 * slack, "pass"), (1 + 1.1 * slack, "fail"), (1 - 0.9 * slack, "pass"), (1 - 1.1 * slack, "fail")):
             facts: dict[str, Any] = {}
             assert claim.low is not None
-            merge(facts, check["path"], claim.low * factor / scaled(1.0, claim.unit))
+            merge(facts, check["path"], claim.low * factor / to_unit(1.0, claim.unit))
             assert verdicts.judge([claim], [], facts)[0].verdict == word

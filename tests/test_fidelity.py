@@ -18,7 +18,7 @@ from refusals import refused
 from retrompi.base.errors import UsageError
 from retrompi.sim import fidelity, samples, sampling, simulate
 from retrompi.sim.resolved import MODES, Resolved
-from retrompi.sim.sampling import Point
+from retrompi.sim.sampling import SamplePoint
 from retrompi.spec import registry
 from retrompi.spec.calibrated_range import Range
 from retrompi.spec.media import NO_LIMIT
@@ -99,7 +99,7 @@ def test_a_curve_is_straight_between_its_points_and_goes_on_beyond(name: str, pl
     assert beyond > last
 
 
-def _points(name: str, platform: str, mode: str) -> list[tuple[Point, ...]]:
+def _points(name: str, platform: str, mode: str) -> list[tuple[SamplePoint, ...]]:
     """The points both ways, as sampled for the first two ranks."""
     asked = Resolved.of(Question(name, platform, pingpong(), mode))
     pair = fidelity.pairs_of(fidelity.classes_of(asked.placement, asked.platform), asked.placement, asked.platform)[0]
@@ -211,7 +211,7 @@ whole = st.integers(1, 10**9)
 @settings(max_examples=60, deadline=None)
 def test_loggp_finds_the_parameters_of_a_loggp_curve(L: int, o: int, per_byte: int, g: int, asks: float) -> None:
     g = min(g, L + 2 * o)
-    points = [Point(s, o, L + s * per_byte, o, g + s * per_byte, g + s * per_byte, 0) for s in (0, *(1 << k for k in range(23)))]
+    points = [SamplePoint(s, o, L + s * per_byte, o, g + s * per_byte, g + s * per_byte, 0) for s in (0, *(1 << k for k in range(23)))]
     for part in fidelity.fit(points, asks):
         assert part.o == pytest.approx(o * 1e-12, rel=1e-6)
         assert pytest.approx(per_byte * 1e-12, rel=1e-4) == part.G
@@ -223,7 +223,7 @@ def test_loggp_finds_the_parameters_of_a_loggp_curve(L: int, o: int, per_byte: i
 @settings(max_examples=60, deadline=None)
 def test_loggp_of_any_curve_is_physical(times: list[int]) -> None:
     points = [
-        Point(s, t // 4, t - t // 4 - t // 8, t // 8, t // 2, t // 3, t // 4)
+        SamplePoint(s, t // 4, t - t // 4 - t // 8, t // 8, t // 2, t // 3, t // 4)
         for s, t in zip((0, *(1 << k for k in range(23))), times, strict=False)
     ]
     for part in fidelity.fit(points):

@@ -24,9 +24,9 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.measure.curves import read
 from retrompi.measure.fit import (
     FittedModel,
+    IdealPlatform,
     ModelFiles,
     Parts,
-    PlatformFile,
     check_name,
     default_folder,
     fit,
@@ -34,9 +34,9 @@ from retrompi.measure.fit import (
     sizes_seen,
 )  # fmt: skip
 from retrompi.measure.fit.make import fitted_curve, held_out, make, name_from
-from retrompi.measure.fit.segments import Fit
+from retrompi.measure.fit.segments import SegmentFit
 from retrompi.sim import simulate
-from retrompi.sim.sampling import Point, Sample
+from retrompi.sim.sampling import Sample, SamplePoint
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
@@ -58,7 +58,7 @@ def written(name: str = "mine", kinds: Sequence[str] = ("same", "remote"), folde
         platform=f"{name}-room", source="fit: made for a test", fits=fits, seen=dict.fromkeys(kinds, BRACKETED),
         eager=dict.fromkeys(kinds, (65537.0, "fit: known", 65537.0, 65537.0)), **more,  # type: ignore[arg-type]
     ).write(folder or default_folder(name))  # fmt: skip
-    PlatformFile(name=f"{name}-room", title="A room", summary="for a test", years="2026",
+    IdealPlatform(name=f"{name}-room", title="A room", summary="for a test", years="2026",
                known={"cores": ("2", "assumed: for tests")}).write(paths.user_platforms_dir() / f"{name}-room.toml")  # fmt: skip
     return place
 
@@ -133,7 +133,7 @@ def test_an_override_of_the_eager_limit_changes_when_a_message_waits() -> None:
 
 
 def test_curves_of_pinned_ranks_are_chosen_by_what_they_share() -> None:
-    point = Point(0, 1, 1, 1, 0, 0, 0)
+    point = SamplePoint(0, 1, 1, 1, 0, 0, 0)
     samples: dict[str, Sample] = {}
     for n, kind in enumerate(("same", "same-cache", "same-bus", "same-apart"), 2):
         both = (replace(point, transit=n), replace(point, size=10, transit=n))
@@ -157,7 +157,7 @@ def test_measured_parts_are_taken_and_the_rest_is_declared() -> None:
         assert (p.port, p.both) == (0, 0)
     assert sample.there[0].send == 10**6
     assert sample.there[0].recv == pytest.approx(0.1 * found.time(0) * 1e12, abs=1)
-    told = parts.described()
+    told = parts.column_sources()
     assert told["send"] == "fit: column send"
     assert all(told[k].startswith("assumed:") for k in ("recv", "port", "both"))
     with refused(UsageError, "unknown-name"):
@@ -197,7 +197,7 @@ def test_a_broken_model_of_the_users_breaks_no_other(retrompi: Callable[..., Out
     (paths.user_platforms_dir() / "badroom.toml").write_text("name = 3")
     assert {"mine", "wmpi"} <= set(registry.models())
     assert "mine-room" in registry.platforms()
-    assert set(registry.broken()) == {"bad", "badroom"}
+    assert set(registry.load_errors()) == {"bad", "badroom"}
     told = retrompi("models", "list")
     assert told.code == 0
     assert "'bad' is ignored" in told.err
@@ -217,7 +217,7 @@ def test_the_packages_names_win(retrompi: Callable[..., Outcome]) -> None:
     place.mkdir(parents=True)
     (place / "__init__.py").write_text("raise RuntimeError('never imported')")
     assert registry.origin(registry.model("wmpi").folder()) == "retrompi"
-    assert "wmpi" not in registry.broken()
+    assert "wmpi" not in registry.load_errors()
     with refused(UsageError, "bad-name"):
         check_name("wmpi")
     with refused(UsageError, "bad-name"):
@@ -424,5 +424,5 @@ def test_small_things() -> None:
     assert held_out([1, 2, 3, 4, 5, 6]) == ([1, 3, 5, 6], [2, 4])
     assert name_from("/x/OSU latency (2).txt") == "osu-latency-2"
     assert name_from("12.csv") == "curve-12"
-    found: Fit = fit(POWERS, times(KNOWN[:1], POWERS))
+    found: SegmentFit = fit(POWERS, times(KNOWN[:1], POWERS))
     assert found.segment(-1) is found.segments[0]

@@ -123,7 +123,7 @@ def test_a_measurement_that_is_a_bomb(tmp_path: Path) -> None:
 READERS: dict[str, Callable[[Path], object]] = {
     "TI": traces.read,
     "TI, untrusted": lambda p: files.read_alone(p, "x", most=MIB),
-    **{name: (lambda p, name=name: convert.find(name).read(p, convert.Losses(), convert.Options()))  # type: ignore[misc]
+    **{name: (lambda p, name=name: convert.find(name).read(p, convert.Losses(), convert.FormatOptions()))  # type: ignore[misc]
        for name in convert.names() if convert.find(name).read is not None},
     "detection": convert.load,
     "measured": curves.read,

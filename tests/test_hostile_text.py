@@ -73,7 +73,7 @@ def test_no_way_of_printing_lets_a_control_character_through(tty: bool) -> None:
         lambda: click.echo(HOSTILE), lambda: click.echo(HOSTILE, err=True, color=True), lambda: note(HOSTILE), lambda: print(HOSTILE),
         lambda: sys.stdout.write(HOSTILE), lambda: sys.stderr.writelines([HOSTILE]), lambda: print_csv(rows, ["a", "b", "c", HOSTILE]),
         lambda: print_table(rows, [Column("a", HOSTILE), Column("b", "b"), Column(HOSTILE, "c")]), lambda: print_json(rows),
-        lambda: click.echo(terminal.painted(HOSTILE, fg="red"), color=True),
+        lambda: click.echo(terminal.paint(HOSTILE, fg="red"), color=True),
     ]  # fmt: skip
     for work in ways:
         said = _printed(work, tty=tty)
@@ -191,7 +191,7 @@ def test_a_study_s_export_holds_no_formula(tmp_path: Path) -> None:
     found = ran(text, tmp_path, open_store(tmp_path / "x.db"))
     rows = [dict(r) for r in found.rows]
     rows[0] |= {"outcome": "error", "reason": FORMULAS[0], "model": FORMULAS[1]}
-    hostile = stored_study.Stored({**found.study, "name": FORMULAS[0]}, rows, found.runs, found.curves, found.ranks)
+    hostile = stored_study.StoredStudy({**found.study, "name": FORMULAS[0]}, rows, found.runs, found.curves, found.ranks)
     written = io.StringIO()
     export.print_to(written, hostile, "csv")
     for cell in (c for row in csv.reader(io.StringIO(written.getvalue())) for c in row):

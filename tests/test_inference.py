@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from retrompi.base.errors import UsageError
 from retrompi.inference import emulator, likelihood, ranks, sampling
-from retrompi.inference.likelihood import Array, Data, Likelihood, MeasuredCurve, Statement
+from retrompi.inference.likelihood import Array, CurveData, Likelihood, Observations, StatedInterval
 from retrompi.studies import uncertainty
 
 pytest.importorskip("emcee")
@@ -27,7 +27,7 @@ def runs(n: int, dims: int = 6, seed: int = 1) -> tuple[Array, Array]:
     return u, np.log(latency[:, None] + np.array(SIZES) * (1 / copy + 1 / wire)[:, None])
 
 
-CURVE = Data(curves=[MeasuredCurve(range(6), [0.0] * 6, [0.05] * 6, DECADES)])
+CURVE = Observations(curves=[CurveData(range(6), [0.0] * 6, [0.05] * 6, DECADES)])
 
 
 # --- sampler -----------------------------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def test_r_hat_sees_chains_at_other_places_and_of_other_widths() -> None:
 
 
 def test_a_statement_is_the_probability_of_its_interval() -> None:
-    said = Data([Statement(0, 3.35, 3.45)])
+    said = Observations([StatedInterval(0, 3.35, 3.45)])
     y = np.log([[3.4], [3.0], [30.0]])
     told = likelihood.log_likelihood(y, np.zeros(1), np.full(3, 0.1), said)
     spread = np.hypot(0.1, likelihood.LEAST)
@@ -101,19 +101,19 @@ def test_a_statement_is_the_probability_of_its_interval() -> None:
 
 
 def test_a_limit_judges_one_side() -> None:
-    least = Data([Statement(0, 10.0, np.inf)])
+    least = Observations([StatedInterval(0, 10.0, np.inf)])
     told = np.exp(likelihood.log_likelihood(np.log([[20.0], [10.0], [5.0]]), np.zeros(1), np.full(3, 0.1), least))
     assert told == pytest.approx([1.0, 0.5, 0.0], abs=1e-6)
 
 
 def test_readings_of_one_number_are_alternatives() -> None:
-    both = Data([Statement(0, 80.0, 100.0), Statement(0, 850.0, 950.0)])
+    both = Observations([StatedInterval(0, 80.0, 100.0), StatedInterval(0, 850.0, 950.0)])
     told = np.exp(likelihood.log_likelihood(np.log([[90.0], [900.0], [280.0]]), np.zeros(1), np.full(3, 0.01), both))
     assert told == pytest.approx([0.5, 0.5, 0.0], abs=1e-3)
 
 
 def test_a_difference_has_a_discrepancy_in_proportion() -> None:
-    said = Data([Statement(0, -2.0, 2.0, log=False)])
+    said = Observations([StatedInterval(0, -2.0, 2.0, log=False)])
     told = np.exp(likelihood.log_likelihood(np.array([[0.0], [-4.0]]), np.zeros(1), np.full(2, 0.5), said))
     assert told[0] == pytest.approx(1.0)
     assert told[1] == pytest.approx(ndtr(3.0) - ndtr(1.0), rel=1e-3)
@@ -124,7 +124,7 @@ def test_points_of_a_curve_have_the_density_of_their_covariance() -> None:
 
     rng = np.random.default_rng(1)
     times, y, emulated = rng.normal(size=6), rng.normal(size=(1, 6)), np.diag(rng.uniform(0.01, 0.1, size=6))
-    data = Data(curves=[replace(CURVE.curves[0], log_time=times)])
+    data = Observations(curves=[replace(CURVE.curves[0], log_time=times)])
     whole = emulated + 0.05**2 * np.eye(6) + 0.2**2 * likelihood.correlation(DECADES)
     wanted = multivariate_normal(y[0], whole).logpdf(times)
     assert likelihood.log_likelihood(y, emulated, np.array([0.2]), data)[0] == pytest.approx(wanted)
@@ -136,7 +136,7 @@ def test_a_whole_curve_has_a_part_without_correlation_too() -> None:
     n = likelihood.ROUGH_POINTS
     rng = np.random.default_rng(2)
     sizes, times, emulated = np.linspace(0, 7, n), rng.normal(size=n), np.diag(rng.uniform(0.01, 0.1, size=n))
-    data = Data(curves=[MeasuredCurve(range(n), list(times), [0.03] * n, list(sizes)), replace(CURVE.curves[0], group=1)], groups=2)
+    data = Observations(curves=[CurveData(range(n), list(times), [0.03] * n, list(sizes)), replace(CURVE.curves[0], group=1)], groups=2)
     assert (data.rough, data.deviations) == ((0,), 3)
     sigma = np.array([[0.2, 0.1, 0.05], [0.01, 0.1, 0.3], [0.1, 0.1, 0.0]])
     y = rng.normal(size=(3, n))
@@ -179,7 +179,7 @@ def test_the_emulator_sees_what_matters_and_nothing_else() -> None:
     made = emulator.fit(u, y)
     assert made.active[0] == (0,)
     assert set(made.active[-1]) == {1, 2}
-    assert made.seen([0, 5]) == [0, 1, 2]
+    assert made.parameters_of([0, 5]) == [0, 1, 2]
     moved = u.copy()
     moved[:, 3:] = 0.5
     assert np.array_equal(made.predict(u), made.predict(moved))
@@ -214,10 +214,10 @@ def known() -> ranks.Ranks:
 
 def test_ranks_are_uniform_on_a_known_problem(known: ranks.Ranks) -> None:
     assert known.seen == (0, 1, 2)
-    every = known.judged(known.seen)
+    every = known.judge_columns(known.seen)
     assert 0.85 <= every.coverage <= 0.95
     assert every.p > 0.005
-    assert 0.8 <= known.judged([known.dims]).coverage <= 0.98  # of the discrepancy, of 100 truths
+    assert 0.8 <= known.judge_columns([known.dims]).coverage <= 0.98  # of the discrepancy, of 100 truths
 
 
 def test_the_same_seed_gives_the_same_ranks() -> None:
@@ -230,7 +230,7 @@ def test_a_parameter_that_the_data_cannot_see_returns_its_prior(known: ranks.Ran
     unseen = [3, 4, 5]
     assert known.left[unseen] == pytest.approx(1.0, abs=0.05)
     assert known.left[0] < 0.1
-    assert 0.85 <= known.judged(unseen).coverage <= 0.95
+    assert 0.85 <= known.judge_columns(unseen).coverage <= 0.95
 
 
 @pytest.mark.parametrize(("share", "add"), [(0.1, 0.0), (1.0, 0.4)], ids=["too narrow", "too wide"])
@@ -241,7 +241,7 @@ def test_ranks_show_a_wrong_likelihood(monkeypatch: pytest.MonkeyPatch, share: f
             return super().terms(y, share * sigma + add, which)
 
     monkeypatch.setattr(ranks, "Likelihood", Wrong)
-    found = ranks.check(*runs(220), CURVE, truths=60).judged((0, 1, 2))
+    found = ranks.check(*runs(220), CURVE, truths=60).judge_columns((0, 1, 2))
     assert found.p < 0.05
     assert found.coverage < 0.85 if share < 1 else found.coverage > 0.95
 
@@ -250,7 +250,10 @@ def test_censored_data_have_the_width_of_what_was_published() -> None:
     """Numbers rounded to the published digits, one limit, a difference: ranks are as uniform as with curves."""
     u, y = runs(260)
     y = np.column_stack([y, np.exp(y[:, 5]) - 0.1])
-    said = Data([Statement(0, 95e-6, 105e-6), Statement(5, 0.0, 0.12), Statement(2, 150e-6, 160e-6), Statement(6, -0.05, 0.05, log=False)])
+    said = Observations([
+        StatedInterval(0, 95e-6, 105e-6), StatedInterval(5, 0.0, 0.12), StatedInterval(2, 150e-6, 160e-6),
+        StatedInterval(6, -0.05, 0.05, log=False),
+    ])  # fmt: skip
     data, replicas = ranks.published_like(y[:5], np.full((5, 1), 0.1), said, np.random.default_rng(1))
     assert len(data.statements) == 4
     width = replicas.limits[:, :, 1] - replicas.limits[:, :, 0]
@@ -258,7 +261,7 @@ def test_censored_data_have_the_width_of_what_was_published() -> None:
     assert np.isinf(width[:, 1]).all()
     assert width[:, 3] == pytest.approx(0.1)
     found = ranks.check(u[:220], y[:220], said, truths=60)
-    assert 0.85 <= found.judged(found.seen).coverage <= 0.95
+    assert 0.85 <= found.judge_columns(found.seen).coverage <= 0.95
 
 
 def test_a_truth_without_numbers_is_counted() -> None:

@@ -76,11 +76,11 @@ def test_a_statement_that_says_something_else_has_no_verdict(monkeypatch: pytest
     claims = load()
     other = [replace(c, high=1e6) if c.id == "BF-SM-01" else replace(c, line=c.line + 1) for c in claims]
     monkeypatch.setattr(judged, "load", lambda: other)
-    judged._stated.cache_clear()
+    judged._claim_hashes.cache_clear()
     try:
         assert {c.id for c in claims} - set(judged.in_advance()) == {"BF-SM-01"}
     finally:
-        judged._stated.cache_clear()
+        judged._claim_hashes.cache_clear()
 
 
 def _first_data(page: str) -> str:
@@ -108,14 +108,15 @@ class TestFirstFigures:
         from retrompi.studio.page import modules
         from retrompi.studio.state import Query
 
-        now = dict(early.made(resources))
+        now = dict(early.simulate_answers(resources))
         assert set(now) == {"/", "/curves", "/whatif", "/anatomy", "/anatomy?view=two"} == set(early._read()), AGAIN
         for address, answers in now.items():
             path, _, search = address.partition("?")
             _job, show, _shared = modules()[path].first(Query(search), resources)
             for language, answer in answers.items():
                 with translate.speaking(language):
-                    assert first._written(show(early.answer(address))) == first._written(show(answer)), f"{address} {language}: {AGAIN}"
+                    shipped, fresh = first._figure_json(show(early.answer(address))), first._figure_json(show(answer))
+                    assert shipped == fresh, f"{address} {language}: {AGAIN}"
 
     @pytest.fixture
     def fresh(self, resources: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -174,9 +175,9 @@ class TestScorecard:
         for found in (read(fresh), read()):
             by = {s.claim.id: s for s in found}
             assert [s.claim.id for s in found] == [c.id for c in load()]
-            assert by["BF-SM-01"].verdict.verdict == judged.shipped().verdicts["BF-SM-01"]["verdict"]
+            assert by["BF-SM-01"].verdict.verdict == judged.shipped_verdicts().verdicts["BF-SM-01"]["verdict"]
             assert by["BF-SM-01"].verdict.residual is not None
-            assert (by["BF-SM-01"].in_advance, by["BF-SM-01"].code) == (True, judged.shipped().code)
+            assert (by["BF-SM-01"].in_advance, by["BF-SM-01"].code) == (True, judged.shipped_verdicts().code)
             told = {c.use: c.judged for c in counts(found)}
             assert told["calibrate"] > 50
             assert told["validate"] > 150
@@ -184,7 +185,8 @@ class TestScorecard:
     def test_a_verdict_of_ones_own_comes_first(self, fresh: Any) -> None:
         from retrompi.studio.statements import read
 
-        mine = dict(judged.shipped().verdicts["BF-SM-01"]) | {"verdict": "fail", "observed": 999.0, "system": "WMPI", "use": "calibrate"}
+        mine = dict(judged.shipped_verdicts().verdicts["BF-SM-01"])
+        mine |= {"verdict": "fail", "observed": 999.0, "system": "WMPI", "use": "calibrate"}
         fresh.add_verdicts("baker-fox", [mine])
         by = {s.claim.id: s for s in read(fresh)}
         assert (by["BF-SM-01"].verdict.verdict, by["BF-SM-01"].verdict.observed, by["BF-SM-01"].in_advance) == ("fail", 999.0, False)
@@ -202,7 +204,7 @@ class TestScorecard:
         resources = Resources(Jobs(), str(tmp_path / "store.db"))
         try:
             said = words(scorecard.layout(Query(), resources))
-            assert f"are judged in advance ({judged.shipped().judged}, with code {judged.shipped().code})" in said
+            assert f"are judged in advance ({judged.shipped_verdicts().judged}, with code {judged.shipped_verdicts().code})" in said
             assert "changed since" not in said
             monkeypatch.setattr(registry.model("wmpi"), "hash", classmethod(lambda cls: "0" * 64))
             said = words(scorecard.layout(Query(), resources))

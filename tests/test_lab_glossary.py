@@ -18,7 +18,7 @@ TRANSLATED = ("01", "02", "03")
 
 
 def _used(lab: _lab.Lab) -> list[glossary.Term]:
-    return glossary.linked(lab.text, glossary.terms(lab.language), set())[1]
+    return glossary.link_terms(lab.text, glossary.terms(lab.language), set())[1]
 
 
 def test_every_term_is_used_and_every_lab_uses_some() -> None:
@@ -42,10 +42,10 @@ def test_only_the_first_use_is_linked_and_none_in_code_or_headings() -> None:
     given = "## A PingPong\n\n    retrompi pingpong\n\n`PingPong` and [PingPong](x.md): PingPongs and a PingPong.\n"
     (term,) = [t for t in glossary.terms() if t.name == "pingpong"]
     seen: set[str] = set()
-    text, used = glossary.linked(given, [term], seen)
+    text, used = glossary.link_terms(given, [term], seen)
     assert used == [term]
     assert text == given.replace("PingPongs", "[PingPongs](#term-pingpong)")
-    assert glossary.linked(given, [term], seen) == (given, [])
+    assert glossary.link_terms(given, [term], seen) == (given, [])
 
 
 @for_each("name", _lab.lab_names())
@@ -64,7 +64,7 @@ def test_a_step_has_an_entry_for_every_link_of_its_text(name: str) -> None:
 
 def test_a_students_folder_has_the_terms_of_its_lab() -> None:
     lab = _lab.lab("03")
-    readme = _text.rendered(lab, draw(lab, "ann"), "ann")
+    readme = _text.render_readme(lab, draw(lab, "ann"), "ann")
     assert "## Terms" in readme
     assert "- **proxy process**: " in readme.split("## Terms")[1]
 

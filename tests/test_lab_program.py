@@ -26,7 +26,7 @@ needs_smpi = pytest.mark.skipif(shutil.which("smpicc") is None, reason="smpicc i
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     opened = open_store(tmp_path_factory.mktemp("program") / "labs.db")
-    with opened.held():
+    with opened.hold_connection():
         yield opened
 
 

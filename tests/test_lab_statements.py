@@ -26,7 +26,7 @@ NAMES = _lab.lab_names()
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One store for all, as in a class."""
     opened = open_store(tmp_path_factory.mktemp("statements") / "labs.db")
-    with opened.held():
+    with opened.hold_connection():
         yield opened
 
 
@@ -116,9 +116,9 @@ def test_a_mistake_that_leads_below_zero_is_named(store: Any, monkeypatch: pytes
     monkeypatch.setattr(lab.reference, "mistakes", lambda p, bench: {"startup": {"last": -43.5e-6}})
     sheet = {t.id: answers.Given("", "") for t in lab.tasks}
 
-    def graded(told: str) -> grade.Result:
+    def graded(told: str) -> grade.TaskResult:
         given = sheet | {"startup": answers.Given(told, told)}
-        state = student.begun(lab, who)
+        state = student.new_state(lab, who)
         state = replace(state, sealed={name: student.Sealed("1", 1) for name in task.after})
         return next(r for r in grade.grade(lab, Path("no folder"), state, bench, given).results if r.task == "startup")
 

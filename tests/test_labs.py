@@ -24,7 +24,7 @@ STUDENTS = [f"student {i}" for i in range(10)]
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One store for all, as in a class: what one student ran is not run again for another with the same numbers."""
     opened = open_store(tmp_path_factory.mktemp("labs") / "labs.db")
-    with opened.held():
+    with opened.hold_connection():
         yield opened
 
 
@@ -78,7 +78,7 @@ def test_the_reference_passes_a_wrong_one_fails_and_mistakes_are_recognised(name
     assert not bad.passed
     assert [r.task for r in bad.results if r.kind in ("number", "choice", "order", "file") and r.status == "right"] == []
 
-    values, wrongs = grade.computed(lab, p, bench), grade.usual(lab, p, bench)
+    values, wrongs = grade.right_values(lab, p, bench), grade.usual(lab, p, bench)
     known = text.names(lab, p, who)
     for task in lab.tasks:
         named = {m.name: m.says for m in task.mistakes}
@@ -115,7 +115,7 @@ def test_a_mistake_can_be_told_from_the_answer_for_most_students(name: str, stor
     hidden: dict[str, int] = {}
     for who in STUDENTS:
         p, bench = student.draw(lab, who), Bench(store)
-        values, wrongs = grade.computed(lab, p, bench), grade.usual(lab, p, bench)
+        values, wrongs = grade.right_values(lab, p, bench), grade.usual(lab, p, bench)
         for task in lab.tasks:
             if task.kind in ("number", "order"):
                 for mistake, wrong in wrongs.get(task.id, {}).items():

@@ -15,7 +15,7 @@ from cases import for_each
 
 from retrompi.base.bidi import plain_direction
 from retrompi.labs import alike, answers, chance, collect, student, tokens
-from retrompi.labs.alike import Facts, Pair, Reason
+from retrompi.labs.alike import Facts, Reason, SimilarPair
 from retrompi.labs.bench import Bench
 from retrompi.store import open_store
 
@@ -153,7 +153,7 @@ def test_the_table_names_who_and_why_and_no_text_changes_the_direction_of_writin
             collect.Graded("b", None, None, "x", "Bob"),
             collect.Graded("c", None, None, "x", "Cyd"),
         ],
-        [Pair(0, 1, (Reason("the same file x", 12), Reason("the same predictions: p", 1))), Pair(0, 2, (Reason("y", 12),))],
+        [SimilarPair(0, 1, (Reason("the same file x", 12), Reason("the same predictions: p", 1))), SimilarPair(0, 2, (Reason("y", 12),))],
     )
     assert [r["alike"] for r in rows] == [
         "Bob: the same file x; the same predictions: p | Cyd: y",

@@ -125,8 +125,8 @@ def test_a_hint_costs_of_a_file_too(tmp_path: Path, where: str, monkeypatch: pyt
     task = next(t for t in lab.tasks if t.kind == "file" and t.hints)
     monkeypatch.setattr(lab.reference, "inspect", lambda *_: "")
     (tmp_path / task.file).write_text("a file that is right")
-    state = replace(student.begun(lab, "Ann"), hints={task.id: 1})
-    found = grade._graded(task, lab, tmp_path, state, {}, student.draw(lab, "Ann"), Bench(open_store(where), tmp_path), {})
+    state = replace(student.new_state(lab, "Ann"), hints={task.id: 1})
+    found = grade._grade_task(task, lab, tmp_path, state, {}, student.draw(lab, "Ann"), Bench(open_store(where), tmp_path), {})
     assert (found.status, found.points) == ("right", task.points - lab.hint_cost)
 
 
@@ -179,7 +179,7 @@ def test_an_answer_that_is_none_says_why(given: str, says: str) -> None:
     task = _lab.lab(LAB).task("startup")
     if not says:
         return
-    with pytest.raises(answers.Problem, match=says):
+    with pytest.raises(answers.UnreadableAnswer, match=says):
         answers.value(task, answers.Given(given, given))
 
 
@@ -487,7 +487,7 @@ def test_names_in_a_zip_change_no_direction_of_writing(tmp_path: Path) -> None:
 
 
 def test_a_grading_that_hangs_or_dies_is_a_row(handed_in: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = collect._graded
+    real = collect._grade
 
     def graded(submission: submissions.Submission, store: str | None, may_run: bool) -> Any:
         if submission.source == "hangs":
@@ -498,7 +498,7 @@ def test_a_grading_that_hangs_or_dies_is_a_row(handed_in: Path, where: str, monk
             os._exit(7)
         return real(submission, store, may_run)
 
-    monkeypatch.setattr(collect, "_graded", graded)
+    monkeypatch.setattr(collect, "_grade", graded)
     given = [submissions.Submission(s, handed_in / "ann") for s in ("dies", "works")]
     out, _ = collect.collect(given, where, jobs=2)
     assert "without a word" in out[0].broken
@@ -559,7 +559,7 @@ def test_too_many_files_are_refused(tmp_path: Path) -> None:
 def test_a_wrong_value_is_told_by_its_factor(task: str, factor: float, says: str, where: str) -> None:
     lab = _lab.lab(LAB)
     p, bench = student.draw(lab, "Gil"), Bench(open_store(where))
-    right, asked = grade.computed(lab, p, bench)[task], lab.task(task)
+    right, asked = grade.right_values(lab, p, bench)[task], lab.task(task)
     assert grade.is_right(asked, right, right)
     assert says in grade.diagnose(asked, right * factor, right, grade.usual(lab, p, bench).get(task, {}))
 
@@ -588,7 +588,7 @@ def test_a_mixed_up_unit_is_told_only_of_the_unit_that_was_written(
 
     lab = _lab.lab(LAB)
     p, bench = student.draw(lab, "Gil"), Bench(open_store(where))
-    right, asked = grade.computed(lab, p, bench)[task], lab.task(task)
+    right, asked = grade.right_values(lab, p, bench)[task], lab.task(task)
     factors = units.UNITS[asked.unit]
     text = f"{right * factor / factors[right_unit]:.4g} {unit}"
     value = answers.value(asked, answers.Given(text, text))
@@ -606,7 +606,7 @@ def test_three_digits_of_a_careful_student_pass(where: str) -> None:
     lab = _lab.lab(LAB)
     for who in ("Ann", "Bob", "Gil", "you"):
         p, bench = student.draw(lab, who), Bench(open_store(where))
-        right = grade.computed(lab, p, bench)
+        right = grade.right_values(lab, p, bench)
         shared = lab.reference._machine(p, bench)
         network = lab.reference._network(p, bench, **{"wmpi.daemon": p.text("daemon")})
         for task, curve in (("half", shared), ("net-half", network)):
@@ -617,7 +617,7 @@ def test_three_digits_of_a_careful_student_pass(where: str) -> None:
 
 @pytest.mark.parametrize("text", ["37.46 MB", "37.46MB", "300 KiB", "3e7 B"])
 def test_a_rate_without_its_time_says_what_is_missing(text: str) -> None:
-    with pytest.raises(answers.Problem, match="a rate needs one such as MB/s"):
+    with pytest.raises(answers.UnreadableAnswer, match="a rate needs one such as MB/s"):
         answers.value(_lab.lab(LAB).task("rate"), answers.Given(text, text))
 
 

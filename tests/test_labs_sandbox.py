@@ -68,7 +68,7 @@ def test_lab_9_is_right_in_a_box_and_open_without_one(tmp_path: Path) -> None:
     done = begun
     for file in (tmp_path / "mine").iterdir():
         done = work.put(done, file.name, file.read_bytes())
-    boxed = {r.task: r for r in work.graded(done, lab, Bench(store, may_run=True, boxed=True)).results}
+    boxed = {r.task: r for r in work.grade_work(done, lab, Bench(store, may_run=True, boxed=True)).results}
     assert (boxed["program"].status, boxed["trace"].status) == ("right", "right"), boxed["program"].says
-    without = {r.task: r for r in work.graded(done, lab, Bench(store)).results}
+    without = {r.task: r for r in work.grade_work(done, lab, Bench(store)).results}
     assert (without["program"].status, without["program"].open) == ("open", boxed["program"].of)

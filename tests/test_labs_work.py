@@ -163,12 +163,12 @@ def test_a_form_s_last_result_is_kept_beside_the_work(tmp_path: Path) -> None:
     assert (kept.key, kept.values, kept.told) == ("3", {"reps": "2"}, {k: v for k, v in told.items() if k != "files"})
     assert shelf.open(one) == before, "it is no part of the work, nor of what is handed in"
     large = work.Ran("4", "x", {}, {**told, "chart": os.urandom(2 << 20).hex()})
-    assert "chart" not in work.Ran.unpacked(large.packed()).told, "a timeline that is too large is left out"
+    assert "chart" not in work.Ran.unpack(large.pack()).told, "a timeline that is too large is left out"
     (next(shelf.place(one).glob(".result-3"))).write_bytes(b"damaged")
     assert shelf.ran(one) == {}
 
 
 def test_a_sentence_for_the_browser_is_another_in_a_terminal() -> None:
     said = "[[Run `it`.|Press *Run*.]] Then[[ check|]], and go on."
-    assert text.placed(said, browser=False) == "Run `it`. Then check, and go on."
-    assert text.placed(said, browser=True) == "Press *Run*. Then, and go on."
+    assert text.text_for(said, browser=False) == "Run `it`. Then check, and go on."
+    assert text.text_for(said, browser=True) == "Press *Run*. Then, and go on."

@@ -19,7 +19,7 @@ from retrompi.base import translate
 from retrompi.base.errors import InputError, UsageError
 from retrompi.labs import answers, lab, translated
 from retrompi.spec import registry
-from retrompi.spec.fields import declared
+from retrompi.spec.fields import fields_of
 from retrompi.studies import catalogue, design
 from retrompi.studio.app import page_content
 from retrompi.studio.page import pages
@@ -197,7 +197,7 @@ def test_what_stays_english_says_so(app: Any, resources: Any, path: str) -> None
     marked = set(_english(content))
     server = registry.platform("nt-pair").host("server")
     helps = [p.help for p in registry.model("wmpi").params().values()] if path != "/platforms" else [
-        f.help for f in declared(type(server)).values()
+        f.help for f in fields_of(type(server)).values()
     ]  # fmt: skip
     shown = {h for h in helps if any(h in text for _kind, text in _heads(content))}
     assert shown
@@ -228,7 +228,7 @@ def test_the_first_three_labs_are_translated() -> None:
 @for_each("folder, language", TRANSLATED)
 def test_a_labs_translation_is_whole_and_follows_the_english(folder: Path, language: str) -> None:
     assert messages.stale(folder, language) == [], "translate these, then: make messages-labs"
-    english, said = translated.english(folder), translated.given(folder, language)
+    english, said = translated.english(folder), translated.translated_texts(folder, language)
     for name, text in english.items():
         fields = re.compile(r"\{[a-z][a-z0-9_]*(?::arg)?\}|BF-[A-Z]+-\d+[a-z]?|`[^`]*`|\[task [^]]*\]")
         assert set(fields.findall(said[name])) == set(fields.findall(text)), name
@@ -243,7 +243,7 @@ def test_a_choice_is_shown_in_the_language_and_answered_in_either() -> None:
     made = lab.load(LABS[0], "de")
     task = made.task("better")
     assert made.language == "de"
-    assert [task.shown(c) for c in task.choices] == ["halbe Bibliotheksarbeit", "doppelte Kopierrate"]
+    assert [task.choice_text(c) for c in task.choices] == ["halbe Bibliotheksarbeit", "doppelte Kopierrate"]
     for written in ("Doppelte Kopierrate", "twice the copy rate"):
         assert answers.value(task, answers.Given(written, written)) == "twice the copy rate"
     assert lab.load(LABS[0], "it").title == lab.load(LABS[0], "en").title
@@ -252,7 +252,8 @@ def test_a_choice_is_shown_in_the_language_and_answered_in_either() -> None:
 
 def test_a_decimal_comma_is_explained_in_the_language() -> None:
     task = lab.load(LABS[0], "de").task("startup")
-    with translate.speaking("de"), pytest.raises(answers.Problem, match="„3,5 ms“ hat ein Dezimalkomma; schreiben Sie einen Punkt"):
+    says = "„3,5 ms“ hat ein Dezimalkomma; schreiben Sie einen Punkt"
+    with translate.speaking("de"), pytest.raises(answers.UnreadableAnswer, match=says):
         answers.value(task, answers.Given("3,5 ms", "3,5 ms"))
 
 

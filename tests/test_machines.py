@@ -164,7 +164,7 @@ def test_a_wrong_composition_is_one_line(text: str, says: str) -> None:
     ("a*2+b*3@hub-10", "a*2+b*3@hub-10*4"), ("a*2+b*3@hub-10*9", "a*2+b*3@hub-10*4"), ("./x@y.toml", "./x@y.toml*4"),
 ])  # fmt: skip
 def test_another_number_of_hosts(platform: str, made: str) -> None:
-    assert composition.resized(platform, 4) == made
+    assert composition.with_size(platform, 4) == made
 
 
 def test_a_study_varies_hosts_and_compositions() -> None:
@@ -220,7 +220,7 @@ def test_hosts_in_the_users_folder_are_found_by_name(retrompi: Callable[..., Any
     assert "own" in machines.host_names()
     assert " user " in next(line for line in retrompi("platforms", "hosts").out.splitlines() if line.startswith("own"))
     _write(paths.user_platforms_dir(), host="title = 3\n")
-    assert "own" in registry.broken(models=False)
+    assert "own" in registry.load_errors(models=False)
     assert "own" not in machines.hosts()
     assert "'own' is ignored" in retrompi("platforms", "networks").err
 

@@ -8,7 +8,7 @@ from retrompi.sim.resolved import Resolved
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.question import Benchmark, Question
 from retrompi.traces import generate
-from retrompi.traces.making import MakingStopped, bounded
+from retrompi.traces.making import MakingStopped, within_bounds
 
 ENDLESS = 10**12
 
@@ -29,11 +29,11 @@ def test_an_endless_program_ends_at_the_bound_of_its_simulation() -> None:
 
 def test_memory_bounds_it_too_and_the_tighter_of_two_holds() -> None:
     stopped = pytest.raises(MakingStopped, match="--memory-limit at 1 MiB")
-    with bounded(Bounds(memory_B=1 << 20)), bounded(Bounds(memory_B=1 << 40)), stopped:
+    with within_bounds(Bounds(memory_B=1 << 20)), within_bounds(Bounds(memory_B=1 << 40)), stopped:
         generate.pingpong([8], ENDLESS)
 
 
 def test_a_bound_changes_no_program() -> None:
     plain = generate.pingpong([8, 16], 5000)
-    with bounded(Bounds(wall_s=60.0)):
+    with within_bounds(Bounds(wall_s=60.0)):
         assert generate.pingpong([8, 16], 5000).sha256 == plain.sha256

@@ -12,13 +12,13 @@ from refusals import refused
 from retrompi.base.errors import InputError
 from retrompi.papers import curves, interventions, matrix, predictions, transfer
 from retrompi.papers.curve_verdicts import curve_id
-from retrompi.papers.matrix import Cell, Tally
+from retrompi.papers.matrix import MatrixCell, Tally
 from retrompi.papers.paper import all_papers
 from retrompi.papers.verdicts import Verdict
 from retrompi.render.matrix import matrix_html
 from retrompi.render.predicted import blind_figures, blind_html, blind_rows
 
-ROWS = transfer.shipped()
+ROWS = transfer.shipped_rows()
 CURVES = [(p, c) for p in all_papers().values() for c in curves.of(p)]
 
 
@@ -29,7 +29,7 @@ def test_no_cell_of_a_paper_is_judged_without_a_verdict() -> None:
 
 
 @pytest.mark.parametrize(("paper", "curve"), [pytest.param(p, c, id=curve_id(p.key, c)) for p, c in CURVES if not c.blind])
-def test_a_verdict_judges_the_cell_of_its_curve(paper: object, curve: curves.Curve) -> None:
+def test_a_verdict_judges_the_cell_of_its_curve(paper: object, curve: curves.PaperCurve) -> None:
     key = (curve.model, *matrix.place_of(curve.platform))
     name = curve_id(paper.key, curve)  # type: ignore[attr-defined]
     (cell,) = (c for c in matrix.cells([], {name: "fail"}) if (c.model, c.machine, c.network) == key)
@@ -61,7 +61,7 @@ def test_the_table_of_transfer_is_counted_once() -> None:
 
 
 def test_blind_curves_are_counted() -> None:
-    blind = sum(told["use"] == "blind" for told in predictions.shipped().values())
+    blind = sum(told["use"] == "blind" for told in predictions.shipped_predictions().values())
     assert sum(c.blind for c in matrix.cells(ROWS, {})) == blind
 
 
@@ -86,8 +86,8 @@ class Grid(HTMLParser):
 
 def test_the_matrix_is_a_table_that_can_be_read_aloud() -> None:
     found = [
-        Cell("a", "PC", "hub", judged=Tally(1, 2), paper="p", anchor="x"), Cell("a:b", "PC", "hub", blind=2, paper="p"),
-        Cell("c", "<Cray>", "", fitted=Tally(1, 1), paper="gone", anchor="y"), Cell("c", "PC", "hub"),
+        MatrixCell("a", "PC", "hub", judged=Tally(1, 2), paper="p", anchor="x"), MatrixCell("a:b", "PC", "hub", blind=2, paper="p"),
+        MatrixCell("c", "<Cray>", "", fitted=Tally(1, 1), paper="gone", anchor="y"), MatrixCell("c", "PC", "hub"),
     ]  # fmt: skip
     html = matrix_html(found, ["p"])
     grid = Grid()

@@ -13,7 +13,7 @@ from refusals import refused
 from retrompi.base.errors import UsageError
 from retrompi.render import runtimes_page
 from retrompi.spec import registry
-from retrompi.studies.compare_runtimes import Row, platforms_of, runtimes
+from retrompi.studies.compare_runtimes import RuntimeRow, platforms_of, runtimes
 
 PROGRAM = ("compare", "ring", "-n", "2", "size=1KiB", "reps=2")
 THREE = ("--models", "wmpi,pvm,craympt", "--platforms", "nt-pair,linux-p6-200,cray-t3e", "--networks", "switch-100,switch-10")
@@ -71,10 +71,10 @@ def test_a_figure_and_numbers_are_written_by_their_endings(retrompi: Callable[..
 
 
 def test_a_matrix_without_any_time_is_a_page_too() -> None:
-    page = runtimes_page.page([Row("wmpi", "nt-pair", "error", "a <reason>", None, False)], "nothing", [], [], "")
+    page = runtimes_page.page([RuntimeRow("wmpi", "nt-pair", "error", "a <reason>", None, False)], "nothing", [], [], "")
     assert "No pair completed." in page
     assert "a &lt;reason&gt;" in page
-    assert runtimes_page.grid([Row("wmpi", "nt-pair", "error", "", None, False)]) == (["wmpi"], ["nt-pair"], [[None]])
+    assert runtimes_page.grid([RuntimeRow("wmpi", "nt-pair", "error", "", None, False)]) == (["wmpi"], ["nt-pair"], [[None]])
 
 
 def test_networks_and_platforms_need_models(retrompi: Callable[..., Outcome]) -> None:

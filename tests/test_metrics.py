@@ -158,7 +158,7 @@ _LOOP = "0 init\n0 compute 1000000\n0 send 1 0 65536\n0 finalize\n1 init\n1 recv
 _HEAD = 'name = "small"\ntitle = "t"\nsummary = "s"\nreproduces = "what-if: a test"\nmodel = "wmpi"\nplatform = "nt-pair"\n'
 
 
-def _numbers(found: stored_study.Stored, ids: Iterable[int]) -> dict[tuple[int, str], float | None]:
+def _numbers(found: stored_study.StoredStudy, ids: Iterable[int]) -> dict[tuple[int, str], float | None]:
     """(run, metric) -> its value, of every metric there is; the runs are points of the study or of its draws."""
     names = [written.replace("[@SIZE]", "").replace("@SIZE", "@1KiB") for written in metrics.NAMES] + ["events"]
     out = {}
@@ -237,7 +237,7 @@ def test_the_sizes_left_out_do_not_change_the_number(name: str, tmp_path: Path) 
     whole = case.apply(catalogue.scenario(name), {"trace.sizes": "1,1KiB,20KiB,70KiB,300KiB", "trace.reps": "2"})
     for text, sizes in (("time@1KiB", (1, 1024, 20480)), ("bandwidth@20KiB", (1, 1024, 20480, 71680)), ("latency", (1, 1024))):
         metric = metrics.parse(text)
-        short = metric.shortened(whole)
+        short = metric.shorten(whole)
         assert short.args["sizes"] == sizes
         full, part = (answer(store, s.question()).run_id for s in (whole, short))
         assert metric.of(store.run(part), store.points(part)) == metric.of(store.run(full), store.points(full))
@@ -246,7 +246,7 @@ def test_the_sizes_left_out_do_not_change_the_number(name: str, tmp_path: Path) 
 @for_each("text", ["time", "peak", "n_half", "mpi", "messages", "outcome", "time@70KiB", "time@20KiB"])
 def test_a_number_of_the_whole_curve_leaves_no_size_out(text: str) -> None:
     whole = case.apply(catalogue.scenario("bf-wmpi-shared"), {"trace.sizes": "1,1KiB,20KiB,70KiB"})
-    assert metrics.parse(text).shortened(whole) is whole
+    assert metrics.parse(text).shorten(whole) is whole
 
 
 SEARCHES = {

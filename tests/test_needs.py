@@ -106,7 +106,7 @@ def test_a_fiction_is_asked_for_and_called_one(retrompi: Run) -> None:
         assert done.code == 0, done.err
         title = " ".join(done.out.split())
         assert f"[{said}]" in title, (line, title)
-    assert not needs.asked(), "it ends with the command"
+    assert not needs.allows_fiction(), "it ends with the command"
     for line in (["startup"], ["explore", str(HEAT)]):
         told = json.loads(retrompi(*line, *pair, "--json").out)
         assert [w["code"] for w in told["warnings"]] == ["never-ran-there"]
@@ -162,7 +162,7 @@ def test_python_asks_for_a_fiction_wherever_it_simulates(tmp_path: Path) -> None
         told = ask_for(what_if_hardware=True, store=store)
         assert "never-ran-there" in [w.code for w in told.warnings], told
         assert "a what-if" in told._repr_html_()
-    assert not needs.asked()
+    assert not needs.allows_fiction()
     plain = retrompi.compare_runtimes(HEAT, ["lam", "mpichgm"], platforms=["linux-piii-933*4@gigabit"], store=store, jobs=1)
     assert {r["model"]: r["outcome"] for r in plain.rows} == {"lam": "completed", "mpichgm": "error"}
 

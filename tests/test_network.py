@@ -73,7 +73,7 @@ def test_sites_are_read(text: str, sites: tuple[int, ...]) -> None:
 @given(hosts=st.integers(1, 3000), kind=st.sampled_from(["torus", "fat-tree"]))
 def test_what_a_kind_has_by_default_has_room_and_what_grows_is_the_next_that_fits(hosts: int, kind: str) -> None:
     assert topology.places(kind, topology.default(kind, hosts)) >= hosts
-    grown = topology.grown("fat-tree", TREE, hosts)
+    grown = topology.grow_shape("fat-tree", TREE, hosts)
     assert grown[0], grown[2:] == (4, TREE[2:])
     assert hosts <= topology.places("fat-tree", grown) < hosts + 4
 

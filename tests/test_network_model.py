@@ -43,9 +43,9 @@ def test_a_command_decides_once_for_all_its_questions() -> None:
         assert Question("wmpi", "nt-pair", pingpong([0])).network == "simgrid:LV08"
         assert asked.network == "native"
         with network_model.using("fluid"):
-            assert network_model.chosen("simgrid") == "fluid"
+            assert network_model.network_in_use("simgrid") == "fluid"
     assert Question("wmpi", "nt-pair", pingpong([0])) == asked
-    assert network_model.chosen("simgrid") == "simgrid"
+    assert network_model.network_in_use("simgrid") == "simgrid"
 
 
 def test_a_job_on_one_host_has_no_network() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from retrompi import traces
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.base.units import parse_factor, scaled
+from retrompi.base.units import parse_factor, scale_text
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
@@ -42,7 +42,7 @@ def test_a_quantity_is_scaled_in_its_own_unit() -> None:
     ):  # fmt: skip
         made = parse_factor(factor, unit)
         assert made is not None
-        assert scaled(text, made, unit) == wanted
+        assert scale_text(text, made, unit) == wanted
 
 
 def test_later_overrides_are_relative_to_earlier_ones() -> None:

@@ -22,7 +22,7 @@ from retrompi.spec import registry
 TRIPS = '''"""How often a message goes and comes back in a second."""
 
 from retrompi.papers.experiments import Done, Job, Look
-from retrompi.papers.kernel_rates import Judged
+from retrompi.papers.kernel_rates import KernelComparison
 from retrompi.spec.question import Question, pingpong
 from retrompi.store.lookup import answer
 
@@ -52,7 +52,7 @@ def looks(model, platform):
 
 
 def kernels():
-    yield Judged("EX-9", "mine", "host", "loop", 8, 2.0, 1.0, "memory")
+    yield KernelComparison("EX-9", "mine", "host", "loop", 8, 2.0, 1.0, "memory")
 '''
 COMMAND = '''"""The number of the experiment alone."""
 import click
@@ -143,9 +143,9 @@ def test_a_model_is_measured_by_an_experiment_of_a_paper_at_hand(mine: Path) -> 
 def test_draws_kernels_and_coverage_hear_of_it(mine: Path) -> None:
     with working_with(str(mine)) as (plan,):
         assert [_kinds(plan, number) for number in (0, 99)] == [["pingpong", "trips", "curves"], ["pingpong", "curves"]]
-        assert "EX-9" in [row.id for row in kernel_rates.judged()]
+        assert "EX-9" in [row.id for row in kernel_rates.judge_kernels()]
         assert coverage._what("EX-3", coverage._subjects()) == "round trips"
-    assert "EX-9" not in [row.id for row in kernel_rates.judged()]
+    assert "EX-9" not in [row.id for row in kernel_rates.judge_kernels()]
 
 
 @for_each("key", papers())

@@ -12,13 +12,13 @@ from refusals import refused
 
 from retrompi.base.errors import InputError
 from retrompi.papers import curves, inspection, scaffold
-from retrompi.papers.curves import Curve
+from retrompi.papers.curves import PaperCurve
 
 HEAD = 'name = "one"\ntitle = "One"\nmodel = "sockets"\nplatform = "p4-1800*2@ge-ga620"\n'
 TABLE = "card,bytes,time_us,plus_minus\na,0,100,5\na,1024,150,15\na,65536,1500,15\nb,8,90,1\n"
 
 
-def paper(folder: Path, text: str, **files: str) -> tuple[tuple[Curve, ...], tuple[curves.FitPlan, ...]]:
+def paper(folder: Path, text: str, **files: str) -> tuple[tuple[PaperCurve, ...], tuple[curves.FitPlan, ...]]:
     """What is read of a ``paper.toml`` of ``text``, with ``files`` (dots for slashes are not needed) beside it."""
     for name, content in files.items():
         (folder / f"{name}.csv").write_text(content)
@@ -30,7 +30,7 @@ def paper(folder: Path, text: str, **files: str) -> tuple[tuple[Curve, ...], tup
     return found, fits
 
 
-def one(folder: Path, text: str, table: str = TABLE) -> Curve:
+def one(folder: Path, text: str, table: str = TABLE) -> PaperCurve:
     """The only curve of a paper whose ``[[curve]]`` has `HEAD` and ``text``."""
     return paper(folder, f'[[curve]]\n{HEAD}file = "points.csv"\n{text}\n', points=table)[0][0]
 
@@ -132,7 +132,7 @@ def test_a_blind_curve_has_a_question_and_no_points(tmp_path: Path) -> None:
     blind: Any = paper(tmp_path, f"[[curve]]\n{HEAD}blind = true")[0][0]
     assert blind.points == ()
     assert (blind.use, blind.blind) == ("context", True)
-    got = curves.simulated(blind, [8, 1024])
+    got = curves.simulate_times(blind, [8, 1024])
     assert 0 < got[8] < got[1024]
 
 

@@ -18,17 +18,18 @@ from hypothesis import strategies as st
 
 from retrompi.convert.perfetto import LOSS, varint
 from retrompi.convert.timelines import write
-from retrompi.sim.timeline import Request, Timeline
+from retrompi.sim.timeline import Timeline, TimelineRequest
 from retrompi.traces import generate
 
 pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2", reason="no perfetto (pip install 'retrompi[perfetto]')")
 
 CASES = {
-    "halo": lambda: run(generate.halo2d(3, 3, 8192, 3, flops=1e5), "wmpi", "distributed", timeline=Request()),
-    "rendezvous": lambda: run(generate.pingpong([1024, 600_000], 2), "winmpich", "distributed", timeline=Request()),
-    "deadlock": lambda: run(job("recv 1 4 10 6", "send 0 1 2 6; recv 0 5 10 6"), "wmpi", "distributed", timeline=Request()),
-    "part": lambda: run(generate.halo2d(2, 2, 8192, 3, flops=1e5), "wmpi", "distributed", timeline=Request(from_s=0.01, until_s=0.05)),
-    "sampled": lambda: run(generate.halo2d(3, 3, 8192, 3, flops=1e5), "hpvm", "distributed", timeline=Request(limit=60)),
+    "halo": lambda: run(generate.halo2d(3, 3, 8192, 3, flops=1e5), "wmpi", "distributed", timeline=TimelineRequest()),
+    "rendezvous": lambda: run(generate.pingpong([1024, 600_000], 2), "winmpich", "distributed", timeline=TimelineRequest()),
+    "deadlock": lambda: run(job("recv 1 4 10 6", "send 0 1 2 6; recv 0 5 10 6"), "wmpi", "distributed", timeline=TimelineRequest()),
+    "part": lambda: run(generate.halo2d(2, 2, 8192, 3, flops=1e5), "wmpi", "distributed",
+                        timeline=TimelineRequest(from_s=0.01, until_s=0.05)),
+    "sampled": lambda: run(generate.halo2d(3, 3, 8192, 3, flops=1e5), "hpvm", "distributed", timeline=TimelineRequest(limit=60)),
 }
 every_case = pytest.mark.parametrize("case", CASES)
 

@@ -23,7 +23,7 @@ OWN, SLOW, FAST = "myrinet-piii", "linux-p54-150*8@myrinet-lanai9", "p4-1800*8@m
 
 def _factor(scenario: Scenario) -> float:
     """What the amounts of the trace are multiplied by."""
-    return simulate._timed(Resolved.of(scenario.question()))[1]
+    return simulate._timed_trace(Resolved.of(scenario.question()))[1]
 
 
 def _rate(platform: str) -> float:

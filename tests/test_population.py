@@ -10,7 +10,7 @@ from retrompi.papers import predictions
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
 from retrompi.studies import posteriors
-from retrompi.studies.population import Population, measured, population
+from retrompi.studies.population import Population, measured_moments, population
 from retrompi.studies.uncertainty import Spec, drawn_of
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -50,7 +50,7 @@ def test_machines_that_agree_narrow_it_and_one_that_says_little_does_not() -> No
 
 def test_only_hosts_and_cards_are_a_population() -> None:
     files = posteriors.files(registry.model("lam"))
-    told = measured([posteriors.read(f) for f in files], "nic_latency")
+    told = measured_moments([posteriors.read(f) for f in files], "nic_latency")
     assert "ge-ga620.card.nic_latency" in told
     assert population("lam.library", files) is None
     mine = population("ge-ga620.card.nic_latency", files)

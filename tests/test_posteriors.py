@@ -19,7 +19,7 @@ from retrompi.base import paths
 from retrompi.base.errors import InputError
 from retrompi.inference import design, posterior, problem
 from retrompi.inference.design import Training, sobol
-from retrompi.inference.problem import Number, Part, Problem
+from retrompi.inference.problem import Problem, ProblemPart, StatedNumber
 from retrompi.papers import claims, curves
 from retrompi.papers.paper import find_paper
 from retrompi.spec import registry
@@ -55,7 +55,7 @@ def reading(*limits: tuple[float, float]) -> Problem:
     """Nemesis where its latency at 0 B is published as these, ns."""
     (part,) = nemesis().parts
     (number,) = part.observables
-    assert isinstance(number, Number)
+    assert isinstance(number, StatedNumber)
     return replace(nemesis(), parts=(replace(part, observables=(replace(number, readings=limits),)),))
 
 
@@ -89,26 +89,26 @@ def test_the_fits_of_a_paper_that_share_a_host_are_one_problem() -> None:
     (sp1,) = problem.of_paper(find_paper("gropp-lusk-1994"))
     assert [m.fitted for m in sp1.members if m.name == "library"] == [("_mpich1.library",)]
     held = {p.size for c in curves.of(find_paper("turner-chen-2002")) for p in c.held_out}
-    assert not held & {o.size for p in found for o in p.observables if not isinstance(o, Number) and o.curve in ("ga620", "gm")}
+    assert not held & {o.size for p in found for o in p.observables if not isinstance(o, StatedNumber) and o.curve in ("ga620", "gm")}
 
 
 def test_a_number_stands_for_its_printed_digits() -> None:
     claim = claims.find("KB-01")
-    assert problem.printed(claim) == (239.5, 240.5)
-    assert problem.printed(replace(claim, value="0.91 MB/s", low=0.91, high=0.91)) == pytest.approx((0.905, 0.915))
-    assert problem.printed(claims.find("BF-SM-01")) == (165, 185)
+    assert problem.printed_range(claim) == (239.5, 240.5)
+    assert problem.printed_range(replace(claim, value="0.91 MB/s", low=0.91, high=0.91)) == pytest.approx((0.905, 0.915))
+    assert problem.printed_range(claims.find("BF-SM-01")) == (165, 185)
     with pytest.raises(ValueError, match="no low"):
-        problem.printed(replace(claim, low=None))
+        problem.printed_range(replace(claim, low=None))
 
 
 def test_what_is_said_of_one_number_are_readings_of_it() -> None:
     joint = problem.of_model("wmpi", "nt-pair")
-    by_name = {o.name: o for o in joint.observables if isinstance(o, Number)}
+    by_name = {o.name: o for o in joint.observables if isinstance(o, StatedNumber)}
     assert "BF-SM-09" not in by_name
     assert by_name["BF-SM-12a"].stated_by == ("BF-SM-12a", "BF-SM-09")
     assert by_name["BF-SM-12a"].readings == ((2.5, 4.5),)
     contradicted = by_name["BF-DM-10"]
-    assert [c for c, _ in claims.excluded("BF-DM-10")] == [claims.find("BF-DM-09")]
+    assert [c for c, _ in claims.excluded_readings("BF-DM-10")] == [claims.find("BF-DM-09")]
     assert np.allclose(contradicted.readings, ((80, 100), (850, 950)))
     said = joint.data.statements
     at = joint.observables.index(contradicted)
@@ -165,7 +165,7 @@ def test_training_runs_are_kept_and_a_damaged_file_is_made_again(monkeypatch: py
     points = sobol(len(part.paths), 5, 7)
     first = Training(part).at(points)
     with monkeypatch.context() as patched:
-        patched.setattr(Part, "simulate", lambda *_: pytest.fail("it is known"))
+        patched.setattr(ProblemPart, "simulate", lambda *_: pytest.fail("it is known"))
         assert np.array_equal(Training(part).at(points), first)
     Training(part).file.write_bytes(b"PK\x03\x04 damaged")
     assert np.array_equal(Training(part).at(points), first)
@@ -173,7 +173,7 @@ def test_training_runs_are_kept_and_a_damaged_file_is_made_again(monkeypatch: py
 
 def test_a_run_that_does_not_complete_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     (part,) = nemesis().parts
-    monkeypatch.setattr(problem, "_seen", lambda *_: None)
+    monkeypatch.setattr(problem, "_try_look", lambda *_: None)
     assert np.isnan(part.simulate(part.nominal)).all()
 
 
@@ -251,7 +251,7 @@ def test_every_shipped_posterior(file: Path) -> None:
         known = {c.name: c for c in curves.of(find_paper(about["of"]))}
         assert {known[name].use for name in about["curves"]} == {"calibrate"}
     assert set(member.fitted) == set(about["fitted"])
-    assert posterior.converged(about["diagnostics"]) == about["converged"]
+    assert posterior.has_converged(about["diagnostics"]) == about["converged"]
     assert about["diagnostics"]["incomplete_draws"] <= 0.05
     assert about["model_hash"] == {name: registry.model(name).code_hash() for name in about["model_hash"]}, "make it again"
 

@@ -54,8 +54,8 @@ def test_what_is_drawn_is_uncertain_and_not_set(name: str) -> None:
 @pytest.mark.parametrize("name", [*NAMES, *SAMPLE[:1]])
 @pytest.mark.usefixtures("few")
 def test_a_prediction_is_made_again_as_it_was(name: str) -> None:
-    found = [predictions.made(name) for _ in range(2)]
-    one, two = map(predictions.written, found)
+    found = [predictions.simulate_prediction(name) for _ in range(2)]
+    one, two = map(predictions.file_text, found)
     assert predictions.same(one, two)
     assert [line.partition(" = ")[0] for line in one.splitlines() if line.partition(" = ")[0] in predictions.STAMPS] == list(
         predictions.STAMPS
@@ -67,7 +67,7 @@ def test_a_prediction_is_made_again_as_it_was(name: str) -> None:
 
 @for_each("name", [*NAMES, *CURVES])
 def test_a_shipped_prediction_says_how_it_was_made(name: str) -> None:
-    told = predictions.shipped()[name]
+    told = predictions.shipped_predictions()[name]
     plan = predictions.plan(name)
     assert (told["model"], told["platform"], told["placement"]) == (plan.model, plan.platform, plan.placement)
     assert (told["draws"], told["seed"]) == (plan.draws, plan.seed)
@@ -98,7 +98,7 @@ def test_a_later_prediction_stands_beside_the_first() -> None:
         assert names
         for name in names:
             told = toml.read(predictions.file_of(name, predictions.folder() / later), "prediction")[1]
-            first = predictions.shipped()[name]
+            first = predictions.shipped_predictions()[name]
             stamps.setdefault(name, [(first["date"], first["commit"])]).append((told["date"], told["commit"]))
     for name, found in stamps.items():
         assert [date for date, _ in found] == sorted({date for date, _ in found})
@@ -110,7 +110,7 @@ def test_there_is_a_file_for_every_curve_and_no_other() -> None:
     files = {f"{f.parent.name}/{f.stem}" for f in predictions.folder().glob("*/*.toml")}
     assert files == set(CURVES)
     for name in CURVES:
-        told = predictions.shipped()[name]
+        told = predictions.shipped_predictions()[name]
         assert tuple(told.get("set", ())) == predictions.plan(name).sets
         for v in told["value"]:
             assert 0 < v["low_s"] <= v["median_s"] <= v["high_s"]

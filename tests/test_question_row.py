@@ -23,7 +23,19 @@ from retrompi.spec import network_model
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.cojobs import JobSpec
 from retrompi.spec.network_model import NAMES
-from retrompi.spec.question import FIDELITIES, FIELDS, WILDCARDS, Asked, Benchmark, Beside, Experiment, Message, Question, Replay, Starts
+from retrompi.spec.question import (
+    FIDELITIES,
+    FIELDS,
+    WILDCARDS,
+    Benchmark,
+    Beside,
+    Experiment,
+    Message,
+    Question,
+    Replay,
+    ScenarioRef,
+    Starts,
+)
 from retrompi.spec.timed_section import Program
 from retrompi.store import Store, open_store
 from retrompi.store.identity import specification
@@ -63,7 +75,7 @@ QUESTIONS = st.builds(
     Question, texts, texts, workloads, modes, sets, st.integers(0, (1 << 63) - 1), st.sampled_from(FIDELITIES),
     st.builds(Beside, lists, lists, st.lists(jobs, max_size=2), lists), st.sampled_from(NAMES), st.sampled_from(WILDCARDS),
     st.lists(st.tuples(st.integers(0, 9), counts), max_size=2), st.booleans(), st.none() | seconds, st.sampled_from(["", "daxpy:10"]),
-    st.booleans(), st.lists(st.integers(-1, 3), max_size=3), st.builds(Asked, texts, texts) | st.just(Asked()),
+    st.booleans(), st.lists(st.integers(-1, 3), max_size=3), st.builds(ScenarioRef, texts, texts) | st.just(ScenarioRef()),
     st.builds(Bounds, st.none() | counts, st.none() | seconds, st.none() | counts), st.booleans(),
 )  # fmt: skip
 

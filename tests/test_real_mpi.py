@@ -12,14 +12,14 @@ import real_mpi
 from cases import for_each
 from test_run import FAMILIES, need_mpi
 
-from retrompi.reference.programs import Program
-from retrompi.reference.standard import Decision, Undecided, decided
+from retrompi.reference.programs import DrawnProgram
+from retrompi.reference.standard import Decision, Undecided, decide
 
 MANY = 2000
 
 
 def _of(*ranks: str) -> Decision:
-    return decided([[line.strip() for line in lines.split(";") if line.strip()] for lines in ranks])
+    return decide([[line.strip() for line in lines.split(";") if line.strip()] for lines in ranks])
 
 
 @for_each("ranks, outcome", [
@@ -116,7 +116,7 @@ def test_what_a_known_fault_is_about(in_: str, out: str, word: str, unequal: boo
     """MPICH's, in neighbor_alltoallw where a rank hears of more ranks than it tells."""
     first = (f"graph_create 1 0,1 in=none out={1 if in_ == '0,1' else 'none'}",)
     lines = (first, (f"graph_create 1 0,1 in={in_} out={out}", f"{word} comm=1"))
-    program = Program("lam:usysv", "p4-1800*2@ge-ga620", (0, 1), lines)
+    program = DrawnProgram("lam:usysv", "p4-1800*2@ge-ga620", (0, 1), lines)
     assert real_mpi.of_unequal_degrees(program) is unequal
 
 

@@ -98,7 +98,7 @@ def test_native_and_smpi_recordings_have_the_same_communication(name: str, ranks
         assert result.exit_code == 0
         assert not result.partial
         assert result.notes == []
-        assert traces.unsupported(result.trace) == []
+        assert traces.unsupported_lines(result.trace) == []
     mine = communication(tmp_path / "native")
     assert mine == communication(tmp_path / "simulated")
     assert len(mine) >= 3 * ranks
@@ -245,7 +245,7 @@ def test_what_cannot_be_replayed_is_refused_with_its_line(family: str, what: str
     result = recorded(built("odd", family, "-pthread"), family, 2, "t", what)
     assert result.exit_code == 0
     assert any(reason in note and "rank-" in note for note in result.notes)
-    assert any(entry[3] == reason for entry in traces.unsupported(result.trace))
+    assert any(entry[3] == reason for entry in traces.unsupported_lines(result.trace))
 
 
 def test_a_cancelled_receive_is_taken_out(built: Callable[..., Path], tmp_path: Path) -> None:

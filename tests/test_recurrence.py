@@ -20,7 +20,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim import repetitions, simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.result import Result
-from retrompi.sim.timeline import Request
+from retrompi.sim.timeline import TimelineRequest
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace, generate
@@ -132,7 +132,7 @@ def test_a_run_that_is_recorded_is_the_same_in_every_field(model: str) -> None:
     plain = simulate.run(question)
     for observe, records in (
         (Observe(profile=True), {"profile"}),
-        (Observe(timeline=Request()), {"timeline"}),
+        (Observe(timeline=TimelineRequest()), {"timeline"}),
         (Observe(critical_path=True), {"critical_path"}),
     ):
         recorded = simulate.run(question, observe)
@@ -219,9 +219,9 @@ def test_a_bound_that_only_the_run_in_full_meets_is_no_difference(monkeypatch: p
 
 
 def test_the_choice_is_one_of_three() -> None:
-    assert repetitions.chosen({}) is repetitions.Repetitions.ON
+    assert repetitions.from_environment({}) is repetitions.Repetitions.ON
     with pytest.raises(UsageError, match="did you mean 'check'"):
-        repetitions.chosen({repetitions.VARIABLE: "chek"})
+        repetitions.from_environment({repetitions.VARIABLE: "chek"})
 
 
 @pytest.mark.skipif(shutil.which("c++") is None or sys.platform != "linux", reason="no C++ compiler")

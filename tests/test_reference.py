@@ -15,11 +15,11 @@ from engine_runs import job
 
 from retrompi import _engine
 from retrompi.reference import NotCovered, __main__, host, mpi, network, shared_memory, tcp
-from retrompi.reference.algorithms import ALGORITHMS, Member
+from retrompi.reference.algorithms import ALGORITHMS, CollectiveMember
 from retrompi.reference.collectives import Choices
-from retrompi.reference.compare import compared
+from retrompi.reference.compare import compare_question
 from retrompi.reference.network import Wire
-from retrompi.reference.programs import Program, compare_programs, drawn, shrunk
+from retrompi.reference.programs import DrawnProgram, compare_programs, draw_program, shrink
 from retrompi.spec import registry
 from retrompi.spec.cojobs import JobSpec
 from retrompi.spec.question import Beside, Question, Replay, pingpong
@@ -28,7 +28,7 @@ from retrompi.traces import generate
 
 def _equal(model: str, platform: str, workload: Any, mode: Any = "distributed", **options: Any) -> str:
     """The outcome, which is the same by both."""
-    engine, rule, what = compared(Question(model, platform, workload, mode, **options))
+    engine, rule, what = compare_question(Question(model, platform, workload, mode, **options))
     assert not what, what
     assert rule["time_ps"] == engine["time_ps"]
     return str(rule["outcome"])
@@ -165,13 +165,13 @@ def test_the_steps_of_every_algorithm(operation: str) -> None:
             into = into if operation in ("alltoallv", "alltoallw", "gatherv", "allgatherv", "reducescatter") else []
             hosts = [rng.randrange(3) for _ in range(n)]
             me = rng.randrange(n)
-            member = Member(n, me, Choices(rows), root, size, size_in, out, into, hosts)
+            member = CollectiveMember(n, me, Choices(rows), root, size, size_in, out, into, hosts)
             told = _engine.collective_steps(operation, algorithm, n, me, root, size, size_in, out, into, parts, hosts)
             assert _as_told(ALGORITHMS[operation][algorithm](member)) == _as_the_engine_tells(told), f"seed {seed}: {algorithm}, {member}"
 
 
 def test_the_processor_time_of_a_call_that_a_limit_ends() -> None:
-    engine, _, what = compared(Question("winmpich", "nt-pair", Replay(job("compute 1e13", "")), "distributed", limit_s=1.0))
+    engine, _, what = compare_question(Question("winmpich", "nt-pair", Replay(job("compute 1e13", "")), "distributed", limit_s=1.0))
     assert not what, what
     assert engine["per_rank"][0]["compute_ps"] > 0.9e12
     assert engine["per_rank"][0]["cpu_ps"] > 0.9e12
@@ -180,7 +180,7 @@ def test_the_processor_time_of_a_call_that_a_limit_ends() -> None:
 def test_two_groups_exchange_the_context_that_each_has_found() -> None:
     """Of 4 B, not Nemesis' set of 256 B (code: MPICH2, src/mpi/comm/commutil.c); before it 8 B for each member of the other group."""
     calls = ("comm_split 1 0; intercomm_create 2 0 1 comm=1", "comm_split 3 1; intercomm_create 2 1 0 comm=3")
-    engine, _, what = compared(Question("nemesis", "abe", Replay(job(*calls)), "distributed"))
+    engine, _, what = compare_question(Question("nemesis", "abe", Replay(job(*calls)), "distributed"))
     assert not what, what
     assert [size for _, _, _, size, line, _, _, _ in sorted(engine["messages_of"], key=lambda m: m[6]) if line == 3] == [8, 8, 4, 4]
 
@@ -200,7 +200,7 @@ TWICE = "irecv 1 5 4096 6; test 1 0 5{}; "
 )
 def test_requests_without_a_number_that_tests_complete(receiver: str, received: int) -> None:
     """By the trace a test has succeeded: later calls of its key are about the request that has been posted since."""
-    engine, _, what = compared(Question("nemesis", "abe", Replay(job(receiver, 2 * "send 0 5 4096 6; ")), "distributed"))
+    engine, _, what = compare_question(Question("nemesis", "abe", Replay(job(receiver, 2 * "send 0 5 4096 6; ")), "distributed"))
     assert not what, what
     assert (engine["outcome"], engine["delivered"]) == ("completed", received)
 
@@ -209,8 +209,8 @@ def test_a_program_that_differed() -> None:
     """Its processor time did: a rank that ended the job gives its processor up first, and the others' copies change speed."""
     lines = (("ISsend 1 2 16384 6",), ("recv -555 -444 8192 6",), ("finalize",),
              ("send 1 1 16384 6", "sendRecv 16384 4 16384 2 6 6 stag=3 rtag=3"), ("isend 2 2147483647 16384 6 req=1",))  # fmt: skip
-    program = Program("wmpi", "myrinet-piii", (0,) * 5, lines, (("platform.host.boost", "1"),))
-    assert not compared(program.question())[2]
+    program = DrawnProgram("wmpi", "myrinet-piii", (0,) * 5, lines, (("platform.host.boost", "1"),))
+    assert not compare_question(program.question())[2]
 
 
 def test_links_that_are_as_scarce_but_for_rounding() -> None:
@@ -219,8 +219,8 @@ def test_links_that_are_as_scarce_but_for_rounding() -> None:
              ("irecv 2 0 20000 0", "irecv 3 0 20000 0", "isend 2 0 9000 0", "isend 3 0 9000 0", "isend 0 0 9000 0"),
              ("irecv 3 0 20000 0", "irecv 0 0 20000 0", "irecv 1 0 20000 0", "isend 3 0 9000 0", "isend 0 0 9000 0", "isend 1 0 9000 0"),
              ("irecv 1 0 20000 0", "irecv 2 0 20000 0", "isend 0 0 1500 0", "isend 1 0 1500 0", "isend 2 0 1500 0"))  # fmt: skip
-    program = Program("mpibip", "nt4-p6-200*4@switch-10", (0, 1, 2, 3), lines, seed=46, traffic=("any 32706B/s 200B poisson",))
-    assert not compared(program.question())[2]
+    program = DrawnProgram("mpibip", "nt4-p6-200*4@switch-10", (0, 1, 2, 3), lines, seed=46, traffic=("any 32706B/s 200B poisson",))
+    assert not compare_question(program.question())[2]
 
 
 TIES: list[Any] = [
@@ -247,31 +247,31 @@ def test_flows_that_end_together_arrive_in_the_order_of_sending(
         arrives(wire, t, frame)
 
     monkeypatch.setattr(Wire, "_arrives", watched)
-    assert not compared(Program(model, platform, placement, lines).question())[2]
+    assert not compare_question(DrawnProgram(model, platform, placement, lines).question())[2]
     assert len({t for t, _ in arrivals}) < len(arrivals), "none end together"
     assert arrivals == sorted(arrivals)
 
 
 CUT_OFF: list[Any] = [
     # What waits when a link fails keeps its order: the one that was sent first had gone first.
-    Program("nemesis", "nt4-p6-200*4@switch-100", (0, 1, 2, 3),
+    DrawnProgram("nemesis", "nt4-p6-200*4@switch-100", (0, 1, 2, 3),
             (("irecv 2 0 20000 0",), ("isend 2 0 9000 0", "isend 3 0 9000 0", "isend 0 0 9000 0"),
              ("isend 3 0 20000 0", "isend 0 0 20000 0"), ("finalize",)), failures=("link n4@0.0263665203783s..0.0343681664934s",)),
     # A frame that a switch has dropped still passes the link before: that had been free at once.
-    Program("lam", "nt4-p6-200*4@switch-10", (0, 1, 2, 3),
+    DrawnProgram("lam", "nt4-p6-200*4@switch-10", (0, 1, 2, 3),
             (("isend 1 0 4000 0", "isend 3 0 4000 0"), ("finalize",), ("isend 3 0 1500 0", "isend 0 0 1500 0", "isend 1 0 1500 0"),
              ("irecv 0 0 20000 0", "isend 1 0 20000 0")), (("platform.link.buffer", "3000B"),),
             failures=("link n3@0.0245534952781s..0.0251162911403s",)),
     # The next frame of a station whose first one is lost comes to the hub then: it had come when it was sent.
-    Program("mpich2sock", "nt4-p6-200*3@hub-10", (0, 1, 2), (("isend 1 0 4000 0",), ("finalize",), ("isend 0 0 1500 0",)),
+    DrawnProgram("mpich2sock", "nt4-p6-200*3@hub-10", (0, 1, 2), (("isend 1 0 4000 0",), ("finalize",), ("isend 0 0 1500 0",)),
             failures=("link n2@0.0091209082932s..0.0130666686574s",)),
-    Program("mpich2sock", "nt4-p6-200*6@hub-10", (0, 1, 2, 3, 4, 5),
+    DrawnProgram("mpich2sock", "nt4-p6-200*6@hub-10", (0, 1, 2, 3, 4, 5),
             (("isend 1 0 4000 0", "isend 2 0 4000 0"), ("isend 2 0 4000 0", "isend 3 0 4000 0", "isend 4 0 4000 0", "isend 5 0 4000 0"),
              ("finalize",), ("isend 2 0 1500 0",), ("isend 5 0 9000 0", "isend 0 0 9000 0", "isend 1 0 9000 0", "isend 2 0 9000 0"),
              ("isend 0 0 9000 0",)), (("platform.link.access", "csma-cd"),), seed=14,
             failures=("link n1@0.51028214574s..0.510630752897s",)),
     # A frame that has passed and not arrived is cut off, and with it the one that had begun behind it.
-    Program("ntmpich", "nt4-p6-200*6@hub-100", (0, 1, 2, 3, 4, 5),
+    DrawnProgram("ntmpich", "nt4-p6-200*6@hub-100", (0, 1, 2, 3, 4, 5),
             (("isend 1 0 20000 0", "isend 2 0 20000 0", "isend 3 0 20000 0", "isend 5 0 20000 0"),
              ("isend 2 0 9000 0", "isend 3 0 9000 0", "isend 4 0 9000 0"),
              ("isend 4 0 4000 0", "isend 5 0 4000 0", "isend 0 0 4000 0", "isend 1 0 4000 0"),
@@ -284,8 +284,8 @@ CUT_OFF: list[Any] = [
 
 
 @for_each("program", CUT_OFF)
-def test_frames_that_wait_when_a_link_fails(program: Program) -> None:
-    engine, _, what = compared(program.question())
+def test_frames_that_wait_when_a_link_fails(program: DrawnProgram) -> None:
+    engine, _, what = compare_question(program.question())
     assert not what, what
     assert engine["failed"], "nothing failed while it ran"
 
@@ -301,7 +301,7 @@ BESIDE: list[Any] = [
 @for_each("beside, counted", BESIDE)
 def test_what_happens_beside_a_program(beside: dict[str, Any], counted: str) -> None:
     program = job("send 1 0 100000 0; recv 1 0 100000 0", "recv 0 0 100000 0; send 0 0 100000 0")
-    engine, _, what = compared(Question("wmpi", "nt-cluster", Replay(program), "distributed", beside=Beside(**beside)))
+    engine, _, what = compare_question(Question("wmpi", "nt-cluster", Replay(program), "distributed", beside=Beside(**beside)))
     assert not what, what
     assert engine[counted] if counted else "killed" in engine["detail"]
 
@@ -346,7 +346,7 @@ def test_a_rule_that_is_changed_is_noticed(owner: type, name: str, change: Calla
 
     def differs(model: str, platform: str, mode: str) -> bool:
         try:
-            return bool(compared(Question(model, platform, Replay(job(text, answer)), mode, limit_s=20.0))[2])
+            return bool(compare_question(Question(model, platform, Replay(job(text, answer)), mode, limit_s=20.0))[2])
         except AssertionError:
             return True
 
@@ -355,11 +355,11 @@ def test_a_rule_that_is_changed_is_noticed(owner: type, name: str, change: Calla
 
 def test_a_difference_is_made_small() -> None:
     sender, receiver = ("init", *["compute 1"] * 20, "Ssend 1 0 8 6", "compute 2", "finalize"), ("init", "recv 0 0 8 6", "finalize")
-    program = replace(drawn(3), lines=(sender, receiver), placement=(0, 0), cores=())
-    small = shrunk(program, lambda p: any("Ssend" in line for lines in p.lines for line in lines))
+    program = replace(draw_program(3), lines=(sender, receiver), placement=(0, 0), cores=())
+    small = shrink(program, lambda p: any("Ssend" in line for lines in p.lines for line in lines))
     assert small.lines == (("Ssend 1 0 8 6",),) or small.size == 1
     assert not small.sets
-    made = eval(small.text(), {"Program": Program})
+    made = eval(small.text(), {"DrawnProgram": DrawnProgram})
     assert made == small
 
 
@@ -370,7 +370,7 @@ def test_a_difference_is_made_small() -> None:
 ])  # fmt: skip
 def test_what_has_no_rule_is_refused(options: dict[str, Any], what: str) -> None:
     with pytest.raises(NotCovered, match=what):
-        compared(Question("wmpi", "nt-pair", Replay(job("barrier", "barrier")), "distributed", **options))
+        compare_question(Question("wmpi", "nt-pair", Replay(job("barrier", "barrier")), "distributed", **options))
 
 
 def test_the_command(tmp_path: Any, capsys: Any) -> None:

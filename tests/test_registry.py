@@ -56,7 +56,7 @@ def test_every_number_a_fit_may_move_has_a_range(model: type[RuntimeModel]) -> N
 
 @for_each("model", MODELS.values)
 def test_compile_gives_plain_rows_and_reads_every_parameter(model: type[RuntimeModel]) -> None:
-    # A variant need not read what it inherits: overriding that is then an error (`compile.unused`).
+    # A variant need not read what it inherits: overriding that is then an error (`compile.unused_overrides`).
     unread = {k for k, v in model.params().items() if ":" not in model.name or vars(model).get(k) is v}
     # What only one choice of a parameter needs is read when that choice is made.
     choices = [{k: c} for k, v in model.params().items() for c in v.choices or () if c != v.default]

@@ -334,7 +334,7 @@ def test_every_model_of_the_study_has_a_card() -> None:
 
 
 def test_a_card_says_what_the_evidence_says_of_its_variants() -> None:
-    rows = {r.variant: r for r in evidence.kept()}
+    rows = {r.variant: r for r in evidence.read_rivals()}
     html = paper_page._card(cards.model_card("wmpi", PLAN.platform), paper_page._evidence())
     compared = [name for name in rows if name.startswith("wmpi:")]
     assert html.count("Evidence of the statements that calibrate") == len(compared) > 0

@@ -24,7 +24,7 @@ from study_runs import POINTS, Sweep, check_store, children, descendants, done, 
 from retrompi.base.errors import StoreError
 from retrompi.store import open_store
 from retrompi.studies.run import run_study
-from retrompi.studies.worker_pool import Pool
+from retrompi.studies.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 STORES = ["sqlite", "postgresql"]
@@ -34,7 +34,7 @@ STORES = ["sqlite", "postgresql"]
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """The rows of the study when nothing happens to it."""
     store = open_store(tmp_path_factory.mktemp("undisturbed") / "runs.db")
-    run_study(store, small(), executor=Pool(2))
+    run_study(store, small(), executor=WorkerPool(2))
     return check_store(store, small())
 
 

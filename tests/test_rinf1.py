@@ -30,7 +30,7 @@ HOSTS = ("server", "workstation")
 LOOPS = sorted(kernels.loops())
 
 
-def machine(host: str = "server") -> kernels.Machine:
+def machine(host: str = "server") -> kernels.KernelMachine:
     return kernels.machine(registry.platform("nt-pair"), host)
 
 

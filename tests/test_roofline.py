@@ -143,7 +143,7 @@ def test_a_replay_says_what_it_took_computation_for(line: str, told: str) -> Non
 
 
 def test_the_judged_rows_are_those_of_the_data_and_the_page_has_their_totals() -> None:
-    found = kernel_rates.judged()
+    found = kernel_rates.judge_kernels()
     with (reference_dir() / "kernels.csv").open(newline="") as file:
         given = {row["id"] for row in csv.DictReader(file)}
     assert given == {r.id for r in found if r.of.startswith("PETSc")}
@@ -155,8 +155,8 @@ def test_the_judged_rows_are_those_of_the_data_and_the_page_has_their_totals() -
 
 
 def test_what_the_rule_misses_is_the_discrepancy_of_draws() -> None:
-    assert kernel_rates.spread(kernel_rates.judged()) == pytest.approx(COMPUTATION_SCALE, abs=0.005)
-    row = kernel_rates.judged()[0]
+    assert kernel_rates.spread(kernel_rates.judge_kernels()) == pytest.approx(COMPUTATION_SCALE, abs=0.005)
+    row = kernel_rates.judge_kernels()[0]
     twice = [replace(row, host=host, computed=row.seconds * factor) for host, factor in (("a", 2), ("b", 0.5), ("c", 8)) for _ in range(3)]
     assert kernel_rates.spread([*twice, replace(row, host="d", computed=1e9)]) == pytest.approx(math.log(2))  # a single row says nothing
 

@@ -29,9 +29,9 @@ from retrompi import traces
 from retrompi.base.errors import UsageError
 from retrompi.measure import launch, record
 from retrompi.measure.launch import (
-    Call,
+    CallProfile,
     Execution,
-    Machine,
+    NativeMachine,
     backend_model,
     build,
     executions,
@@ -104,19 +104,19 @@ def test_quantiles_of_nothing_and_of_no_share_are_refused() -> None:
 def test_a_machine_is_loaded_exactly_when_something_was_taken_from_it(
     samples: list[float], probes: list[float], stolen: float, waiting: float
 ) -> None:
-    noise = stats.judged(samples, probes, stolen, waiting, 0.0, [45.0, 46.0])
+    noise = stats.judge_noise(samples, probes, stolen, waiting, 0.0, [45.0, 46.0])
     slow = stats.quantile(probes, 0.5) / min(probes) - 1 >= stats.BUSY_PROBE
     assert noise.loaded == (slow or stolen >= stats.BUSY_STOLEN or waiting >= stats.BUSY_WAITING)
     assert bool(noise.why) == (noise.loaded or noise.spread >= stats.NOISY_SPREAD)
 
 
 def test_processors_that_were_moved_are_told_from_a_busy_machine() -> None:
-    noise = stats.judged([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, [45.0, 200.0])
+    noise = stats.judge_noise([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, [45.0, 200.0])
     assert not noise.loaded
     assert noise.why == "a cache line between two cores took 45 ns before and 200 ns after: they were moved"
     longest = [45.0, 45.0 * stats.MOVED]
-    assert "were moved" in stats.judged([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, longest).why
-    assert not stats.judged([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, [longest[0], 0.99 * longest[1]]).why
+    assert "were moved" in stats.judge_noise([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, longest).why
+    assert not stats.judge_noise([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, [longest[0], 0.99 * longest[1]]).why
 
 
 # --- profiles ---------------------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_sections_are_those_of_the_slowest_rank_by_occurrence(tmp_path: Path) ->
     (tmp_path / "rank-7.profile").write_text("retrompi pro")  # killed while it wrote
     read = profile.read(tmp_path)
     assert [p.rank for p in read] == [0, 1]
-    assert profile.elapsed(read) == 2.0
+    assert profile.elapsed_seconds(read) == 2.0
     assert profile.sections(read) == ({"8": [3.0, 2.0], "1": [5e-12]}, {"8": 2, "1": 1})
 
 
@@ -150,7 +150,7 @@ def test_names_of_libraries_and_of_calls() -> None:
     assert {a: function_of(a) for a in names} == names
 
 
-def table(calls: list[Call], *, timing: bool) -> Counter[tuple[str, int, str]]:
+def table(calls: list[CallProfile], *, timing: bool) -> Counter[tuple[str, int, str]]:
     """Calls by name, size and section. Without ``timing`` those whose number hangs on when messages come are left out, and such as the
     trace has under another name or in another number (a wait for what was complete before)."""
     skip = () if timing else ("MPI_Wait", "MPI_Test", "MPI_Iprobe", "MPI_Probe", "MPI_Improbe", "MPI_Mprobe", "MPI_Request_")
@@ -348,8 +348,8 @@ def test_threads_of_a_core_are_not_cores(tmp_path: Path) -> None:
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6))
 def test_what_went_elsewhere_is_a_share(total: float, busy: float, steal: float, ours: float) -> None:
-    zero = machine_load.Counters(0.0, 0.0, 0.0, 0.0)
-    share = machine_load.elsewhere(zero, machine_load.Counters(total, busy, steal, ours))
+    zero = machine_load.CpuTimes(0.0, 0.0, 0.0, 0.0)
+    share = machine_load.elsewhere(zero, machine_load.CpuTimes(total, busy, steal, ours))
     assert 0 <= share <= 1
     if total >= 0.5 and busy <= ours:
         assert share == pytest.approx(min(steal / total, 1))
@@ -362,7 +362,7 @@ def test_the_machine_is_looked_at_without_changing_where_we_run() -> None:
     here = machine_load.machine()
     assert here.cores == len(before)
     assert here.cpu
-    first, second = machine_load.Counters.now(), machine_load.Counters.now()
+    first, second = machine_load.CpuTimes.now(), machine_load.CpuTimes.now()
     assert second.total >= first.total
     assert second.ours >= first.ours
 
@@ -585,9 +585,9 @@ def test_the_trace_of_a_busy_machine_is_recorded_anew_when_it_rests(store: Store
 # --- storing and telling ----------------------------------------------------------------------------------------------------
 
 AN_EXECUTION = Execution(
-    "native", "a.c", ["1"], 2, "MPICH 4.0.2", Machine("host", "cpu", 2, 0.0), mode="pinned", exit_code=0, output="x" * 10, wall_s=1.5,
-    samples_s=[1.0, 3.0, 2.0], sections={"8": [2e-6, 1e-6]}, parts={"8": 4}, calls=[Call("MPI_Send", 8, "8", 3, 0.5, 24)], profile_s=1.2,
-    noise=stats.judged([1.0, 3.0, 2.0], [1.0, 1.1], 0.0, 0.0, 0.1), notes=["the times scatter"],
+    "native", "a.c", ["1"], 2, "MPICH 4.0.2", NativeMachine("host", "cpu", 2, 0.0), mode="pinned", exit_code=0, output="x" * 10, wall_s=1.5,
+    samples_s=[1.0, 3.0, 2.0], sections={"8": [2e-6, 1e-6]}, parts={"8": 4}, calls=[CallProfile("MPI_Send", 8, "8", 3, 0.5, 24)],
+    profile_s=1.2, noise=stats.judge_noise([1.0, 3.0, 2.0], [1.0, 1.1], 0.0, 0.0, 0.1), notes=["the times scatter"],
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from refusals import agrees, refused
 
 from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import registry
-from retrompi.spec.compile import compile_runtime, refuse, unused
+from retrompi.spec.compile import compile_runtime, refuse, unused_overrides
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, model_values, parse_sets
 from retrompi.spec.registry import resolve
@@ -164,7 +164,7 @@ def test_an_override_without_effect_is_an_error(model: type[RuntimeModel]) -> No
     def check(placement: list[int], *sets: str) -> None:
         values, room = resolve(model, "nt-pair", sets)
         found = compile_runtime(model, values, Layout(room, placement), PINGPONG)
-        refuse(unused(model, values, found, PINGPONG))
+        refuse(unused_overrides(model, values, found, PINGPONG))
 
     check([0, 0], "call=20us")
     check([0, 1], "platform.workstation.quantum=20ms", "platform.link.bandwidth=10Mbps")

@@ -30,9 +30,9 @@ def filled(location: str) -> Store:
     """A store with a study of three points, one of which aborts, one that cannot be run, stages of a message, tags and verdicts."""
     store = open_store(location)
     fixed = {"sizes": "0,1KiB", "reps": "2"}
-    run_study(store, design.from_command("bf-wmpi-shared", ["wmpi.packet=64KiB,128KiB"], set_=fixed).called("packets"))
-    run_study(store, design.from_command("bf-wmpi-shared", ["mode=shared,server"], set_=fixed).called("places"))
-    run_study(store, design.from_command("bf-wmpi-shared", ["wmpi.packet=256KiB"], set_={"sizes": "1MiB", "reps": "1"}).called("aborts"))
+    run_study(store, design.from_command("bf-wmpi-shared", ["wmpi.packet=64KiB,128KiB"], set_=fixed).with_name("packets"))
+    run_study(store, design.from_command("bf-wmpi-shared", ["mode=shared,server"], set_=fixed).with_name("places"))
+    run_study(store, design.from_command("bf-wmpi-shared", ["wmpi.packet=256KiB"], set_={"sizes": "1MiB", "reps": "1"}).with_name("aborts"))
     answer(store, Question("wmpi", "nt-pair", Message(1024), "shared", ["wmpi.packet=64KiB"]))
     store.tag_runs([1], "zeta")
     store.tag_runs([1], "alpha")

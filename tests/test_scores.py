@@ -12,7 +12,7 @@ from statistics import median
 import pytest
 
 from retrompi.papers import predictions, scores
-from retrompi.papers.curve_points import Point
+from retrompi.papers.curve_points import CurvePoint
 
 
 def _kept(name: str) -> list[dict[str, str]]:
@@ -45,7 +45,7 @@ def test_closed_curves_have_scores_and_no_points() -> None:
 
 
 def test_every_opened_curve_and_number_names_a_prediction() -> None:
-    shipped = predictions.shipped()
+    shipped = predictions.shipped_predictions()
     assert {r["prediction"] for r in _kept("curves.csv")} <= set(shipped)
     known = {c.id: c for c in scores.numbers()}
     assert list(known) == [r["id"] for r in _kept("numbers.csv")]
@@ -58,20 +58,20 @@ def test_a_score_is_of_the_prediction_and_not_of_the_curve() -> None:
     """A prediction of its own points is right everywhere; one that is too slow by a factor is wrong by it and pays for it."""
     random = Random(seed := datetime.now(UTC).toordinal())
     name = "turner-chen-2002/trendnet-lam"
-    told = predictions.shipped()[name]
+    told = predictions.shipped_predictions()[name]
     rows = random.sample(told["value"][1:-1], 12)
-    own = [Point(v["size_B"], v["nominal_s"], 0.01) for v in sorted(rows, key=lambda v: v["size_B"])]
+    own = [CurvePoint(v["size_B"], v["nominal_s"], 0.01) for v in sorted(rows, key=lambda v: v["size_B"])]
     exact = scores.score_of("own", name, told, own)
     assert (exact.median_error, exact.bias) == (pytest.approx(0, abs=1e-12), pytest.approx(0, abs=1e-12)), seed
     factor = random.uniform(3, 5)  # above every interval of the curve
-    slow = scores.score_of("slow", name, told, [Point(p.size, p.time / factor, 0.01) for p in own])
+    slow = scores.score_of("slow", name, told, [CurvePoint(p.size, p.time / factor, 0.01) for p in own])
     assert slow.median_error == pytest.approx(factor - 1)
     assert slow.inside == 0
     lengths = [math.log(p.high / p.low) for p in slow.compared]
     away = [math.log(p.low / p.published) for p in slow.compared]
     assert slow.interval_score == pytest.approx(sum(n + 20 * a for n, a in zip(lengths, away, strict=True)) / 12)
-    coarse = [Point(p.size, p.time, 0.06) for p in own] + [Point(2 * 8388608, 1.0, 0.0)]  # neither of these can judge
-    assert scores.compared(told, coarse) == ()
+    coarse = [CurvePoint(p.size, p.time, 0.06) for p in own] + [CurvePoint(2 * 8388608, 1.0, 0.0)]  # neither of these can judge
+    assert scores.score_points(told, coarse) == ()
 
 
 def test_groups_sum_to_the_whole() -> None:
@@ -83,7 +83,7 @@ def test_groups_sum_to_the_whole() -> None:
 
 
 def test_misses_name_predictions_that_exist() -> None:
-    shipped, known = predictions.shipped(), {c.id for c in scores.numbers()}
+    shipped, known = predictions.shipped_predictions(), {c.id for c in scores.numbers()}
     for miss in scores.misses():
         assert miss.state in ("adopted", "explained", "open")
         assert miss.text

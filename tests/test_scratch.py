@@ -28,7 +28,7 @@ def own_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place.mkdir()
     monkeypatch.setenv("TMPDIR", str(place))
     monkeypatch.setattr("tempfile.tempdir", None)
-    scratch._swept.cache_clear()
+    scratch._sweep.cache_clear()
     return place
 
 

@@ -16,7 +16,7 @@ from refusals import refused
 
 from retrompi.base.errors import UsageError
 from retrompi.measure.fit import fit
-from retrompi.measure.fit.segments import LEAST, _costs, _merged
+from retrompi.measure.fit.segments import LEAST, _costs, _merge_sizes
 
 
 def test_known_thresholds_are_found_exactly_and_rates_within_one_percent() -> None:
@@ -155,7 +155,7 @@ CURVES = st.lists(
 @given(CURVES, st.integers(1, 3))
 def test_no_other_places_of_as_many_segments_fit_better(points: list[tuple[int, float]], k: int) -> None:
     sizes, values = [p[0] for p in points], [p[1] for p in points]
-    x, y, _, _ = _merged(sizes, values, None)
+    x, y, _, _ = _merge_sizes(sizes, values, None)
     n = len(x)
     if n < LEAST * k:
         return

@@ -46,7 +46,7 @@ def _agrees(base: Scenario, found: sensitivity.Sensitivity, rounding: float = 0.
     assert found.high is not None
     assert found.low <= at <= found.high
     for value in {at + 0.95 * (found.high - at), at + 0.37 * (found.high - at), at - 0.9 * (at - found.low)} - {at}:
-        time = sensitivity.measured(base, found.key, value)
+        time = sensitivity.time_at(base, found.key, value)
         assert time is not None
         exact = pytest.approx(found.change_ps(value), rel=1e-6, abs=found.pieces * rounding + 2)
         assert time - found.time_ps == exact, (found.key.name, value)
@@ -153,7 +153,7 @@ def test_what_cannot_be_followed_is_simulated_and_says_why(model: str, platform:
     assert re.search(reason, found.simulated)
     at = found.key.value
     assert at is not None
-    times = [sensitivity.measured(base, found.key, at * (1 + d)) for d in (-1e-3, 1e-3)]
+    times = [sensitivity.time_at(base, found.key, at * (1 + d)) for d in (-1e-3, 1e-3)]
     assert times[0] is not None
     assert times[1] is not None
     assert found.slope * 2e-3 * at == pytest.approx((times[1] - times[0]) * 1e-12)
@@ -163,7 +163,7 @@ def test_the_range_of_one_run_is_within_what_simulating_finds() -> None:
     """Simulated, it may hold farther: not every change of order changes a time."""
     base, path = _recorded("mpich", SWITCH, "halo")
     assert path is not None
-    found = sensitivity.verified(base, sensitivity.sensitivity(base, path, LATENCY))
+    found = sensitivity.verify_range(base, sensitivity.sensitivity(base, path, LATENCY))
     assert found.low is not None
     assert found.high is not None
     assert found.checked is not None
@@ -187,10 +187,10 @@ def test_the_tolerance_of_one_run_is_that_of_a_search(program: str, key: str) ->
     end = found.low if found.rate else found.high
     share = 0.8 * found.change_ps(end) / found.time_ps  # within the range
     assert share > 0
-    (answer,) = sensitivity.tolerated(base, path, key, (share,))
+    (answer,) = sensitivity.tolerances(base, path, key, (share,))
     assert answer.in_range
     assert answer.value is not None
-    time = sensitivity.measured(base, found.key, answer.value)
+    time = sensitivity.time_at(base, found.key, answer.value)
     assert time is not None
     assert time - found.time_ps == pytest.approx(share * found.time_ps, rel=1e-5, abs=found.pieces)
 
@@ -198,5 +198,5 @@ def test_the_tolerance_of_one_run_is_that_of_a_search(program: str, key: str) ->
 def test_far_away_the_order_is_another() -> None:
     base, path = _recorded("mpich", SWITCH, "halo")
     assert path is not None
-    (answer,) = sensitivity.tolerated(base, path, LATENCY, (0.5,))
+    (answer,) = sensitivity.tolerances(base, path, LATENCY, (0.5,))
     assert not answer.in_range

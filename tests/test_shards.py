@@ -29,7 +29,7 @@ FIXED = {"sizes": "0,1KiB", "reps": "2"}
 
 
 def seeds(vary: str = "seed=1..7", name: str = "seeds", **fixed: str) -> design.Study:
-    return design.from_command("bf-wmpi-shared", [vary], set_={**FIXED, **fixed}).called(name)
+    return design.from_command("bf-wmpi-shared", [vary], set_={**FIXED, **fixed}).with_name(name)
 
 
 def in_shards(folder: Path, study: design.Study, shards: int, left_out: tuple[int, ...] = ()) -> list[Path]:
@@ -101,7 +101,7 @@ def test_commands_of_other_studies_make_the_same_study(tmp_path: Path) -> None:
 
     store = open_store(tmp_path / "all.db")
     for study in (
-        design.from_command("bf-wmpi-shared", ['trace.sizes="0,1KiB","1MiB"'], ["seed=1,2;wmpi.packet=64KiB,128KiB"]).called("zipped"),
+        design.from_command("bf-wmpi-shared", ['trace.sizes="0,1KiB","1MiB"'], ["seed=1,2;wmpi.packet=64KiB,128KiB"]).with_name("zipped"),
         design.from_command("bf-wmpi-shared", ["wmpi.packet=64KiB..256KiB"], set_=FIXED, sample="lhs:5", seed=3),
     ):
         words = shlex.split(command_of(study.part(2, 3), store))
@@ -123,7 +123,7 @@ def test_merging_keeps_tags_measurements_and_good_points(tmp_path: Path) -> None
         store.keep(Kept.of(spec, {"time_s": took}, points=[{"size_B": 1, "time_us": took, "bandwidth_MBps": 1.0, "repetitions": 1}]))
     target = open_store(tmp_path / "all.db")
     merge(target, [two, one])
-    tagged = target.tagged("mine")
+    tagged = target.runs_tagged("mine")
     assert len(tagged) == 1
     assert target.run(tagged[0])["identity"] == store.run(1)["identity"]
     runs = [r for r in target.runs() if r["kind"] == "native"]
@@ -132,7 +132,7 @@ def test_merging_keeps_tags_measurements_and_good_points(tmp_path: Path) -> None
     before = len(target.runs())
     merge(target, [one, two])
     assert len(target.runs()) == before
-    assert target.tagged("mine") == tagged
+    assert target.runs_tagged("mine") == tagged
     # A point that could not be run there does not take the place of one that was here.
     study_id = target.find_study(seeds().hash)
     assert study_id is not None

@@ -48,7 +48,7 @@ def device(folder: Path) -> type[RuntimeModel]:
 
 
 def test_a_shared_base_is_no_model() -> None:
-    assert "_mpich1" not in registry.shipped()
+    assert "_mpich1" not in registry.shipped_models()
     assert issubclass(Mpich1, RuntimeModel)
 
 

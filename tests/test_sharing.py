@@ -191,9 +191,9 @@ def test_any_mixture_ends_and_keeps_its_bytes(others: list[Any], first: str) -> 
 
 
 def test_a_timeline_and_an_anatomy_are_of_the_first_job() -> None:
-    from retrompi.sim.timeline import Request
+    from retrompi.sim.timeline import TimelineRequest
 
-    both = on("n1,n2", jobs=[JobSpec("wmpi", SHORT, "n1,n2")], timeline=Request(), profile=True)
+    both = on("n1,n2", jobs=[JobSpec("wmpi", SHORT, "n1,n2")], timeline=TimelineRequest(), profile=True)
     assert both.time_ps == on("n1,n2", jobs=[JobSpec("wmpi", SHORT, "n1,n2")]).time_ps
     assert not any("job 2" in p.name for p in both.timeline.processes)
     assert sum(count for _, _, _, count, _ in both.profile["calls"]) == 2 * both.messages

@@ -53,7 +53,7 @@ def sites(tmp_path: Path) -> Path:
 
 
 def arrival(platform: str, network: str, mode: str = "distributed", *, ranks: int = 2, size: int = 100_000) -> float:
-    made = generate.pingpong([size], 3) if ranks == 2 else generate.made("alltoall", {"ranks": ranks, "size": 4096})
+    made = generate.pingpong([size], 3) if ranks == 2 else generate.make_trace("alltoall", {"ranks": ranks, "size": 4096})
     result = simulate.run(Question("sockets", platform, Replay(made), mode, network=network, idle_overrides=True))
     assert result.outcome == "completed"
     return result.time_s
@@ -199,7 +199,7 @@ def test_a_platform_written_and_read_is_the_same(kind: str, tmp_path: Path) -> N
         made = generate.pingpong([50_000], 2)
         assert took(str(tmp_path / "p.toml"), mode, made, {}) == pytest.approx(took(on, mode, made, given), rel=1e-9)
     if kind not in ("fat-tree", "wan"):  # there, plain flows do not share by latency; those of a file do
-        made = generate.made("alltoall", {"ranks": n, "size": 4096})
+        made = generate.make_trace("alltoall", {"ranks": n, "size": 4096})
         there, here = (took(p, "distributed", made, o) for p, o in ((str(tmp_path / "p.toml"), {}), (on, given)))
         assert there == pytest.approx(here, rel=1e-6)
 

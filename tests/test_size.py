@@ -21,10 +21,10 @@ from retrompi.store.kept import PART_OF
 from retrompi.store.lookup import answer
 from retrompi.studies import case, catalogue, design, worker_pool
 from retrompi.studies.alike import Alike
-from retrompi.studies.case import Job
+from retrompi.studies.case import PointJob
 from retrompi.studies.pool_worker import Forking
 from retrompi.studies.run import run_study
-from retrompi.studies.worker_pool import Pool
+from retrompi.studies.worker_pool import WorkerPool
 
 TINY = {"trace.sizes": "1B", "trace.reps": "1"}
 
@@ -67,7 +67,7 @@ def test_a_batched_study_stores_what_single_questions_store(number: int, inside:
     for point in design.each(given):
         with suppress(SimulationEnded):  # stored before it is raised: the outcome is data
             answer(alone, point.scenario.question())
-    told = run_study(batched, given, executor=Pool(2))
+    told = run_study(batched, given, executor=WorkerPool(2))
     assert (told.errors, told.points) == (0, design.count(given))
     assert stored(batched) == stored(alone)
     assert run_study(batched, given).kept == design.count(given)
@@ -111,7 +111,7 @@ def test_a_seeded_question_shares_what_its_first_has_found(inside: None) -> None
     specification(first)
     simulate.run(first)
     asked = case.apply(scenario, {"seed": "2"}).question().asked
-    second = first.seeded(2, asked, Bounds())
+    second = first.with_seed(2, asked, Bounds())
     assert second.alike is first.alike
     assert second.trace is first.trace
     one, two = (simulate.run(r) for r in (second, Resolved.of(case.apply(scenario, {"seed": "2"}).question())))
@@ -143,7 +143,7 @@ def test_a_crash_within_a_batch_takes_only_its_own_run(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(worker_pool._Ticket, "data", data)
     monkeypatch.setattr(worker_pool, "BATCH_S", 10.0)  # also where a busy machine makes a run slow
-    told = run_study(store, study("seed=1..120"), executor=Pool(1))
+    told = run_study(store, study("seed=1..120"), executor=WorkerPool(1))
     assert max(sizes) > 1  # it was a batch
     assert dict(told.outcomes) == {"completed": 119, "error": 1}
     (reason,) = told.reasons
@@ -157,7 +157,7 @@ def test_points_that_share_a_run_share_it_within_a_batch(tmp_path: Path) -> None
     """Two names of one scenario's value: one run, two rows, however they are looked up."""
     store = open_store(tmp_path / "runs.db")
     given = design.from_command("bf-wmpi-shared", ["wmpi.packet=64KiB,65536B"], ["seed=1,2,1,2;trace.reps=1,1,1,1"], {"trace.sizes": "1B"})
-    told = run_study(store, given, executor=Pool(2))
+    told = run_study(store, given, executor=WorkerPool(2))
     assert told.points == 8
     assert told.simulated == len(store.runs()) < 8
     rows = store.study_points(told.study_id)
@@ -174,7 +174,7 @@ def test_a_large_study_is_read_as_a_small_one_is(
     from retrompi.studies import stored_study
 
     store = open_store(tmp_path / "runs.db")
-    run_study(store, study("seed=1..3", "mode=shared,distributed").called("few"))
+    run_study(store, study("seed=1..3", "mode=shared,distributed").with_name("few"))
     said = []
     for whole in (20_000, 0):
         monkeypatch.setattr(stored_study, "_WHOLE", whole)
@@ -190,7 +190,7 @@ def test_a_large_study_is_read_as_a_small_one_is(
 def test_an_evaluation_without_a_store_is_the_same_with_and_without_company(inside: None) -> None:
     alike = Alike()
     for point in design.each(STUDIES[0]):
-        job = Job(point.position, point.scenario)
+        job = PointJob(point.position, point.scenario)
         one, two = case.evaluate(job), case.evaluate(job, alike)
         assert (one.outcome, [{**k.row, "wall_s": 0} for k in one.runs]) == (two.outcome, [{**k.row, "wall_s": 0} for k in two.runs])
         assert [(k.points, k.ranks) for k in one.runs] == [(k.points, k.ranks) for k in two.runs]

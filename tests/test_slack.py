@@ -8,7 +8,7 @@ import pytest
 
 from retrompi.base.units import PS
 from retrompi.sim import simulate
-from retrompi.sim.critical_path import CriticalPath, Part
+from retrompi.sim.critical_path import CriticalPath, PathPart
 from retrompi.sim.observe import Observe
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
@@ -40,7 +40,7 @@ def _run(model: str, compute: dict[int, list[float]], recorded: bool = False) ->
     return result.time_ps, result.critical_path
 
 
-def _computations(path: CriticalPath, rank: int) -> list[Part]:
+def _computations(path: CriticalPath, rank: int) -> list[PathPart]:
     """The computations of a rank, each as its last interval: it is interrupted by the kernel."""
     mine = sorted((p for p in path.parts() if p.who == f"rank {rank}" and p.stage in ("compute", "interrupt")), key=lambda p: p.begin)
     return [a for a, b in pairwise([*mine, None]) if a is not None and a.stage == "compute" and (b is None or b.begin != a.end)]

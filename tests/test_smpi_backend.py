@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 from retrompi import traces
 from retrompi.cli.main import cli
-from retrompi.measure.launch import Execution, Request, backend_smpi
+from retrompi.measure.launch import Execution, RunRequest, backend_smpi
 from retrompi.measure.launch.backend_smpi import Online
 from retrompi.measure.launch.build import build
 from retrompi.measure.record import record
@@ -135,7 +135,7 @@ def test_all_kinds_of_calls(program: str, tmp_path: Path) -> None:
 def test_what_collectives_do_beside_messages(operation: str, tmp_path: Path) -> None:
     """A model of a measured machine, with a cost for every kind of work."""
     from retrompi.measure.fit import Parts, fit, sample_of
-    from retrompi.measure.fit.write import ModelFiles, PlatformFile
+    from retrompi.measure.fit.write import IdealPlatform, ModelFiles
     from retrompi.measure.this_machine import mpich4
 
     line = fit([0, 1024, 65536, 1 << 20], [1e-6 + s * 1e-9 for s in (0, 1024, 65536, 1 << 20)])
@@ -147,7 +147,7 @@ def test_what_collectives_do_beside_messages(operation: str, tmp_path: Path) -> 
     ModelFiles(name="worker", samples={"same": sample_of(line, Parts())}, title="A test's", version="1", years="2026",
                 summary="a line", platform="work-room", source="fit: made for a test", collectives=mpich4.TABLE,
                 work={what: (sizes, "fit: made for a test") for what, sizes in work.items()}).write(model)  # fmt: skip
-    PlatformFile(name="work-room", title="A room", summary="for a test", years="2026",
+    IdealPlatform(name="work-room", title="A room", summary="for a test", years="2026",
                  known={"cores": ("4", "assumed: for tests")}).write(room)  # fmt: skip
     program = EXAMPLES / "collectives.c"
     arguments = ["--operation", operation, "--sizes", "8,1000,20000,100000", "--scale", "0.005"]
@@ -300,7 +300,7 @@ def early(text: str) -> str:
 def ends(text: str, folder: Path, model: str = "wmpi", platform: str = "nt-cluster") -> Execution:
     program = folder / "program.c"
     program.write_text(early(text))
-    request = Request(str(program), (), 2, model=model, platform=platform, timeout_s=60)
+    request = RunRequest(str(program), (), 2, model=model, platform=platform, timeout_s=60)
     return backend_smpi.execute(open_store(str(folder / "runs.db")), request)
 
 
@@ -405,7 +405,7 @@ def test_what_a_program_may_do_with_its_handles(what: str, tmp_path: Path) -> No
     add = "static void add(void* a, void* b, int* n, MPI_Datatype* t) { for (int i = 0; i < *n; i++) ((int*)b)[i] += ((int*)a)[i]; }"
     program = early(RIGHT[what]).replace("int main", f"{add}\nint main", 1)
     (tmp_path / "program.c").write_text(program)
-    request = Request(str(tmp_path / "program.c"), (), 2, model="wmpi", platform="nt-cluster", timeout_s=60)
+    request = RunRequest(str(tmp_path / "program.c"), (), 2, model="wmpi", platform="nt-cluster", timeout_s=60)
     done = backend_smpi.execute(open_store(str(tmp_path / "runs.db")), request)
     assert (done.outcome, done.output.split()) == ("completed", SAID[what]), (done.detail, done.output)
 
@@ -429,7 +429,7 @@ def test_bounds_end_a_program(tmp_path: Path) -> None:
         (grows, {"bounds": Bounds(memory_B=400 << 20)}, ("limit", "its processes needed more memory than 400 MiB")),
     ):
         (tmp_path / "program.c").write_text(early(text))
-        request = Request(str(tmp_path / "program.c"), (), 2, model="wmpi", platform="nt-cluster", timeout_s=60, **given)
+        request = RunRequest(str(tmp_path / "program.c"), (), 2, model="wmpi", platform="nt-cluster", timeout_s=60, **given)
         before = tempfile.tempdir
         tempfile.tempdir = str(work)
         try:
@@ -507,7 +507,7 @@ def test_how_a_fortran_program_can_end(statement: str, tmp_path: Path) -> None:
 end program
 """
     )
-    request = Request(str(program), (), 2, model="wmpi", platform="nt-cluster", timeout_s=60)
+    request = RunRequest(str(program), (), 2, model="wmpi", platform="nt-cluster", timeout_s=60)
     done = backend_smpi.execute(open_store(str(tmp_path / "runs.db")), request)
     assert (done.outcome, done.detail) == FORTRAN_ENDS[statement]
     assert sorted(done.output.splitlines()) == ["said 0", "said 1"]  # although it was in a buffer of the run-time library
@@ -539,7 +539,8 @@ def test_what_is_stored(tmp_path: Path) -> None:
     from retrompi.measure import launch
 
     store = open_store(str(tmp_path / "runs.db"))
-    request = Request(str(EXAMPLES / "pingpong.c"), ("--sizes", "8,4096", "--scale", "0.005"), 2, model="mpibip", platform="myrinet-piii")
+    arguments = ("--sizes", "8,4096", "--scale", "0.005")
+    request = RunRequest(str(EXAMPLES / "pingpong.c"), arguments, 2, model="mpibip", platform="myrinet-piii")
     done = backend_smpi.execute(store, request)
     again = launch.load(store, done.run_id or 0)
     assert again.sections == done.sections

@@ -167,14 +167,14 @@ def test_tags_find_runs_and_deleting_takes_all_of_a_run(store: Store) -> None:
     assert store.tag_runs([three], "other-word.1") == 1
     assert store.tags() == {one: ["slow"], two: ["slow"], three: ["other-word.1", "slow"]}
     assert store.tag_runs([three], "slow", remove=True) == 1
-    assert store.tagged("slow") == [one, two]
-    assert store.delete_runs(store.tagged("slow")) == 2
+    assert store.runs_tagged("slow") == [one, two]
+    assert store.delete_runs(store.runs_tagged("slow")) == 2
     assert [row["id"] for row in store.runs()] == [three]
     assert store.points(one) == store.ranks(one) == store.anatomy(one) == []
     assert len(store.points(three)) == len(POINTS)
     assert store.tags() == {three: ["other-word.1"]}
     with refused(UsageError, "unknown-run | 'slow'"):
-        store.tagged("slow")
+        store.runs_tagged("slow")
     with refused(UsageError, f"unknown-run | {one}"):
         store.delete_runs([three, one])
     assert store.runs()  # all or none
@@ -226,9 +226,9 @@ def test_the_migrations_make_the_schema(store: Store) -> None:
 
 
 def test_the_code_works_with_the_last_migration() -> None:
-    from retrompi.store.migrate import known
+    from retrompi.store.migrate import known_revisions
 
-    assert known()[0] == REVISION
+    assert known_revisions()[0] == REVISION
 
 
 def test_two_threads_and_a_first_opening_race(tmp_path: Path) -> None:

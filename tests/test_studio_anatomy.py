@@ -18,7 +18,7 @@ pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
 from retrompi.sim import simulate
 from retrompi.sim.message_path import MessagePath
-from retrompi.sim.timeline import Request
+from retrompi.sim.timeline import TimelineRequest
 from retrompi.spec import registry
 from retrompi.studio import diagram, message, scene, words
 from retrompi.studio.pages import anatomy
@@ -120,7 +120,7 @@ def test_what_goes_into_a_channel_comes_out_of_it(model: str, mode: str, size: i
         assert [told.processes[p].name for p in (set(into) - set(out))] == ends[1:]
 
 
-def ends_of(step: scene.Step) -> tuple[str, str]:
+def ends_of(step: scene.TokenStep) -> tuple[str, str]:
     return (step.start, step.stop) if step.start else (step.at, step.at)
 
 
@@ -186,7 +186,7 @@ def test_recording_observes_and_changes_no_event(model: str, mode: str) -> None:
     asked = Question(model, home(model), Replay(simulate.explained_trace(size)), mode)
     bare = simulate.run(asked)
     assert bare.events > 0
-    observed = [simulate.run(asked, o) for o in (Observe(anatomy=True), Observe(timeline=Request()), Observe(profile=True))]
+    observed = [simulate.run(asked, o) for o in (Observe(anatomy=True), Observe(timeline=TimelineRequest()), Observe(profile=True))]
     for told in (travelled(model, mode, size), *observed):
         assert (told.time_ps, told.frames, told.packets) == (bare.time_ps, bare.frames, bare.packets)
         # A run that is not recorded does not simulate again what only repeats.

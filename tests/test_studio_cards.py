@@ -23,7 +23,7 @@ from retrompi.spec import registry
 from retrompi.spec.sources import SOURCE_KINDS
 from retrompi.store import open_store
 from retrompi.studio import memory_levels, numbers, studying
-from retrompi.studio.statements import Choice, chosen, counts, matrix, read, statements
+from retrompi.studio.statements import StatementFilter, counts, matrix, read, select_statements, statements
 
 __all__ = ["app", "draw", "resources"]  # fixtures
 
@@ -74,23 +74,23 @@ class TestStatements:
     @pytest.mark.parametrize(
         ("want", "some"),
         [
-            (Choice(text="BF-SM-04"), {"BF-SM-04"}),
-            (Choice(text="bf-sm-04 "), {"BF-SM-04"}),
-            (Choice(verdict="fail"), {"BF-SM-02"}),
-            (Choice(paper="krishna-2010", group="exclude"), set()),
+            (StatementFilter(text="BF-SM-04"), {"BF-SM-04"}),
+            (StatementFilter(text="bf-sm-04 "), {"BF-SM-04"}),
+            (StatementFilter(verdict="fail"), {"BF-SM-02"}),
+            (StatementFilter(paper="krishna-2010", group="exclude"), set()),
         ],
     )
-    def test_filters(self, want: Choice, some: set[str]) -> None:
-        assert {s.claim.id for s in chosen(statements(ROWS), want)} == some
+    def test_filters(self, want: StatementFilter, some: set[str]) -> None:
+        assert {s.claim.id for s in select_statements(statements(ROWS), want)} == some
 
     def test_words_are_looked_for_in_all_that_is_said(self) -> None:
-        found = chosen(statements(ROWS), Choice(text="console windows"))
+        found = select_statements(statements(ROWS), StatementFilter(text="console windows"))
         assert found
         assert all("window" in f"{s.claim.observable} {s.claim.value} {s.claim.note}".lower() for s in found)
 
     def test_a_filter_that_does_not_exist_names_the_nearest(self) -> None:
         with refused(UsageError, "unknown-name | WMPI"):
-            chosen(statements([]), Choice(system="WMPY"))
+            select_statements(statements([]), StatementFilter(system="WMPY"))
 
     def test_what_is_stored_is_what_the_command_line_judges(self, tmp_path: Path) -> None:
         store = open_store(tmp_path / "runs.db")
@@ -186,22 +186,22 @@ class TestStudies:
     )
     def test_a_form_opens_no_file_and_is_refused_in_a_line(self, scenario: str, vary: list[tuple[str, str]], told: str) -> None:
         with refused(UsageError, told) as error:
-            studying.asked(scenario, vary)
+            studying.study_of_form(scenario, vary)
         assert "\n" not in str(error.value)
 
     def test_a_study_is_run_and_shown_as_the_command_line_does(self, tmp_path: Path) -> None:
         store = tmp_path / "runs.db"
         said: list[tuple[int, int, str]] = []
-        study = studying.asked("bf-wmpi-shared", [("wmpi.packet", "64KiB,128KiB")])
-        assert {s.name for s in studying.listed(None)} == set(design.study_names())
+        study = studying.study_of_form("bf-wmpi-shared", [("wmpi.packet", "64KiB,128KiB")])
+        assert {s.name for s in studying.list_studies(None)} == set(design.study_names())
         told = studying.run(lambda *a: said.append(a), str(store), study.definition())
         assert (told["points"], told["simulated"]) == (2, 2)
         assert said[-1][:2] == (2, 2)
-        found = studying.shown(open_store(store), str(told["study"]))
+        found = studying.show_study(open_store(store), str(told["study"]))
         assert (found.points, found.completed) == (2, 1)
         assert [f.outcome for f in found.failures] == ["aborted"]
         assert found.figures
-        assert any(s.id == told["study"] for s in studying.listed(open_store(store)))
+        assert any(s.id == told["study"] for s in studying.list_studies(open_store(store)))
 
 
 class TestLabs:

@@ -17,9 +17,9 @@ __all__ = ["browser", "studio"]  # fixtures
 
 
 def test_every_page_is_linked_with_what_it_takes() -> None:
-    from retrompi.studio.app import _carried
+    from retrompi.studio.app import _carried_keys
 
-    found = {a["path"]: a["takes"] for a in _carried().values()}
+    found = {a["path"]: a["takes"] for a in _carried_keys().values()}
     assert set(found) == set(modules())
     assert found["/anatomy"] == found["/whatif"] == found["/curves"] == ["model", "platform"]
     assert (found["/replay"], found["/models"], found["/platforms"]) == (["model"], ["model"], ["platform"])
@@ -32,7 +32,7 @@ def test_a_link_names_the_platform_where_the_runtime_alone_means_another(path: s
     for prefix, model, platform in product(prefixes, registry.model_names(), ("nt-pair", "nt-cluster", "abe")):
         chosen = {f"{prefix}model": [model] if path == "/curves" else model, f"{prefix}platform": platform}
         query = Query(encode(controls, chosen))
-        values, wrong = read(controls, menus.followed(query, controls, *filter(None, prefixes)))
+        values, wrong = read(controls, menus.with_platforms(query, controls, *filter(None, prefixes)))
         assert {k: values[k] for k in chosen} == chosen
         assert not wrong
     assert encode(controls, {}) == ""
@@ -94,12 +94,12 @@ def test_pages_at_their_defaults_hand_nothing_on(browser: Any, studio: Server) -
 
 def test_a_link_means_what_choosing_the_runtime_does() -> None:
     pages = {name: modules()[f"/{name}"].PAGE.controls for name in ("whatif", "replay", "curves", "anatomy")}
-    assert menus.followed(Query("?model=hpvm"), pages["replay"]).get("platform") is None, "as the others of its machines"
-    assert menus.followed(Query("?model=nemesis"), pages["replay"])["platform"] == "abe"
-    assert menus.followed(Query("?model=nemesis&platform=nt-pair"), pages["whatif"])["platform"] == "nt-pair"
-    assert menus.followed(Query("?model=nemesis"), pages["curves"])["platform"] == "abe"
-    assert "platform" not in menus.followed(Query("?model=nemesis&model=wmpi"), pages["curves"])
-    both = menus.followed(Query("?b-model=nemesis"), pages["anatomy"], "b-")
+    assert menus.with_platforms(Query("?model=hpvm"), pages["replay"]).get("platform") is None, "as the others of its machines"
+    assert menus.with_platforms(Query("?model=nemesis"), pages["replay"])["platform"] == "abe"
+    assert menus.with_platforms(Query("?model=nemesis&platform=nt-pair"), pages["whatif"])["platform"] == "nt-pair"
+    assert menus.with_platforms(Query("?model=nemesis"), pages["curves"])["platform"] == "abe"
+    assert "platform" not in menus.with_platforms(Query("?model=nemesis&model=wmpi"), pages["curves"])
+    both = menus.with_platforms(Query("?b-model=nemesis"), pages["anatomy"], "b-")
     assert "platform" not in both
     assert both["b-platform"] == "abe"
-    assert "platform" not in menus.followed(Query("?model=no-such"), pages["whatif"])
+    assert "platform" not in menus.with_platforms(Query("?model=no-such"), pages["whatif"])

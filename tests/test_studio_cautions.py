@@ -58,8 +58,8 @@ def test_a_studys_cautions(tmp_path: Path) -> None:
     store = open_store(tmp_path / "store.db")
     study = design.from_command("bf-wmpi-shared", {"platform": "cray-j90"}, set_={"model": "craympt"})
     run_study(store, study)
-    found = studying.shown(store, str(store.studies()[0]["id"]))
-    assert CAUTION in words(study_parts.shown(found))
+    found = studying.show_study(store, str(store.studies()[0]["id"]))
+    assert CAUTION in words(study_parts.result_parts(found))
 
 
 def test_one_sentence_of_several_runs_is_shown_once() -> None:

@@ -86,19 +86,19 @@ def test_a_link_s_wrong_key_is_told_at_the_form_of_a_study(browser: Any, studio:
 
 
 def test_a_field_s_line_is_short_and_names_the_nearest() -> None:
-    with refused(entries.WrongEntries, "bad-value | did you mean 'wmpi.packet'?") as caught, entries.entered("set"):
+    with refused(entries.WrongEntries, "bad-value | did you mean 'wmpi.packet'?") as caught, entries.beside_control("set"):
         registry.resolve("wmpi", "nt-pair", ["wmpi.pakcet=1KiB"])
     assert len(str(caught.value)) < 100
-    with refused(entries.WrongEntries, "bad-value | wmpi.zzzzzzzzz") as caught, entries.entered("set"):
+    with refused(entries.WrongEntries, "bad-value | wmpi.zzzzzzzzz") as caught, entries.beside_control("set"):
         registry.resolve("wmpi", "nt-pair", ["wmpi.zzzzzzzzz=1KiB"])
     assert len(str(caught.value)) <= 280
 
 
 def test_what_a_run_finds_wrong_is_told_where_it_stands() -> None:
     fields = {"size": "1 KiB", "set": "wmpi.udp_timeout=1s, packet=2", "share": "half"}
-    assert set(entries.blamed("wmpi.udp_timeout belongs to the path between machines", fields)) == {"set"}
-    assert set(entries.blamed("'half' is no share, as 0.3 or 30 %", fields)) == {"share"}
-    assert entries.blamed("the store is locked", fields) == {}
+    assert set(entries.blame_values("wmpi.udp_timeout belongs to the path between machines", fields)) == {"set"}
+    assert set(entries.blame_values("'half' is no share, as 0.3 or 30 %", fields)) == {"share"}
+    assert entries.blame_values("the store is locked", fields) == {}
 
 
 def test_a_what_if_s_wrong_value_is_told_at_its_slider(browser: Any, studio: Server) -> None:
@@ -187,14 +187,14 @@ def test_a_platform_stays_while_the_runtime_s_machines_are_the_same() -> None:
     assert menus.following("nemesis", "nt-cluster", "wmpi") == "abe"
     assert menus.following("nemesis", "abe-windows", "wmpi") == "abe"  # Nemesis for Unix
     assert menus.following("nemesis:windows", "abe-windows", "wmpi") == "abe-windows"
-    both = menus.followed(Query("?model=nemesis&b-model=wmpi"), anatomy.PAGE.controls, "b-")
+    both = menus.with_platforms(Query("?model=nemesis&b-model=wmpi"), anatomy.PAGE.controls, "b-")
     assert (both["platform"], both.get("b-platform")) == ("abe", None), "the page's own platform is right already"
 
 
 def test_all_that_is_wrong_is_told_together() -> None:
     given = {c.id: c.default for c in replay.PAGE.controls} | {"replay-size": "twelve", "replay-ranks": 1000}
     with refused(entries.WrongEntries, "bad-value | twelve | 1000") as caught:
-        entries.checked(replay.PAGE.controls, given)
+        entries.check_controls(replay.PAGE.controls, given)
     assert isinstance(caught.value, entries.WrongEntries)
     assert set(caught.value.lines) == {"replay-size", "replay-ranks"}
 

@@ -539,7 +539,7 @@ class TestInTheBrowser:
         from retrompi.store import open_store
         from retrompi.studies.design import from_command
 
-        study = from_command("bf-wmpi-shared", ["seed=1,2"]).called("plain")
+        study = from_command("bf-wmpi-shared", ["seed=1,2"]).with_name("plain")
         definition = {**study.definition(), "name": SCRIPT, "title": SCRIPT, "question": SCRIPT}
         number = open_store(server.store).add_study(SCRIPT, "ab" * 32, definition)
         with session(browser, server) as (page, seen):

@@ -118,7 +118,7 @@ def test_a_callback_with_an_undeclared_input_cannot_be_registered(app: Any) -> N
     (inputs.texts(2), (None, [], ["a", "b"]), ("a", ["a", "b", "c"], [1], [None], {"a": 1})),
     (inputs.count, (None, 0, 7), (-1, 1.0, True, "1", 10**400)),
     (inputs.number, (None, 0, -1.5), (True, "1", float("nan"), float("inf"), 10**400)),
-    (inputs.named, (None, {}, {"a": "b"}), ([], {"a": 1}, {"a": "x" * 999}, {"a": None})),
+    (inputs.texts_by_name, (None, {}, {"a": "b"}), ([], {"a": 1}, {"a": "x" * 999}, {"a": None})),
     (inputs.mapping(a=inputs.count), (None, {}, {"a": 1, "b": []}), ([], "a", {"a": "1"})),
 ])  # fmt: skip
 def test_checks(check: Any, good: Any, bad: Any) -> None:

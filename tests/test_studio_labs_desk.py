@@ -18,7 +18,7 @@ from retrompi.labs.shelf import FolderShelf
 from retrompi.studio import lab_commands, lab_text
 from retrompi.studio.lab_page import Saved
 from retrompi.studio.lab_session import Desk
-from retrompi.studio.resources import Member
+from retrompi.studio.resources import SessionMember
 
 __all__ = ["app", "draw", "resources"]  # fixtures
 
@@ -60,7 +60,7 @@ def test_in_a_class_the_shelf_is_the_member_s_whatever_id_is_typed(
     app: Any, resources: Any, draw: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     mine = FolderShelf(tmp_path / "mine", "bob@example.edu")
-    monkeypatch.setattr(resources, "member", lambda session: Member(7, "Bob", "bob@example.edu", "student"))
+    monkeypatch.setattr(resources, "member", lambda session: SessionMember(7, "Bob", "bob@example.edu", "student"))
     monkeypatch.setattr(resources, "shelf_of", lambda session: mine)
     with app.server.test_request_context("/labs"):
         g.session = "a-session"

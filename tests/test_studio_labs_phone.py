@@ -78,7 +78,7 @@ class Student:
             self.hand_in(place, task.file)
         elif task.kind == "order":
             for dropdown, choice in zip(place.locator("button.dash-dropdown").all(), raw, strict=True):
-                self.hand.select(dropdown, task.shown(choice))
+                self.hand.select(dropdown, task.choice_text(choice))
         elif task.choices:
             self.hand.choose(place, next(c for c in task.choices if answers.normal(c) == answers.normal(str(raw))))
         else:

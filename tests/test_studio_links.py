@@ -33,7 +33,7 @@ def resources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Resources]:
 def test_every_what_if_of_a_lab_is_taken_as_it_is(name: str, student: str, resources: Resources) -> None:
     """Nothing of a link is left out, and the command that the page shows sets what the link does."""
     found = lab(name)
-    written = text.rendered(found, draw(found, student), student)
+    written = text.render_readme(found, draw(found, student), student)
     for form in filter(None, (form_of(line) for line in re.findall(r"^    (retrompi [^\n]+)$", written, re.MULTILINE))):
         for address in re.findall(r"^/whatif\?.*", view_of(form)):
             query = Query(address.partition("?")[2])
@@ -41,7 +41,7 @@ def test_every_what_if_of_a_lab_is_taken_as_it_is(name: str, student: str, resou
             assert not wrong, address
             place = values["model"], values["platform"], values["mode"]
             known = slots_for(*place, values["set"])
-            sets, refused = whatif._meant(*place[:2], known, values["set"])
+            sets, refused = whatif._known_overrides(*place[:2], known, values["set"])
             assert not refused, address
             assert len(sets) == len(values["set"])
             wanted = whatif._question_parts({"model": place[0], "platform": place[1], "mode": place[2], "sets": sets})[3]

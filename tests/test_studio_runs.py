@@ -282,7 +282,7 @@ def test_figures_show_what_was_answered(places: runs.Places) -> None:
         drawn = {t.name: list(t.y) for t in figure.data if t.name in ("WMPI", "WinMPICH")}
         column = {"time": "time_us", "bandwidth": "bandwidth_MBps"}[series]
         assert drawn["WMPI"] == [r[column] for r in answer["curves"][0]["rows"] if series == "time" or r["size_B"]]
-    by = {size: parts.enlarged(drawing.curves_figure(answer, "time"), size).layout.font.size for size in (8, 16, 24, 100, None, "x")}
+    by = {size: parts.enlarge_letters(drawing.curves_figure(answer, "time"), size).layout.font.size for size in (8, 16, 24, 100, None, "x")}
     assert by[8] < by[16] < by[24] < by[100]
     assert by[16] == by[None] == by["x"]
     rows = drawing.number_rows([("a", answer["curves"][0]["rows"])], "time")

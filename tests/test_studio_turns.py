@@ -17,7 +17,7 @@ from retrompi.spec.bounds import Bounds
 from retrompi.studio.jobs import Jobs
 from retrompi.studio.limits import Limits
 from retrompi.studio.runs import what_if
-from retrompi.studio.turns import FIRST_S, Share, Turns
+from retrompi.studio.turns import FIRST_S, JobShare, Turns
 
 STEP_S = 0.05
 
@@ -28,13 +28,13 @@ class Studio:
 
     turns: Turns = field(default_factory=lambda: Turns(4, 2, 24, 2))
     now: float = 100.0
-    jobs: list[tuple[Share, float]] = field(default_factory=list)
+    jobs: list[tuple[JobShare, float]] = field(default_factory=list)
     ended: dict[int, float] = field(default_factory=dict)
     most_begun: int = 0
     restarts: int = 0
 
     def submit(self, session: str, needs_s: float = inf, client: str = "") -> int:
-        share = Share(session, client, len(self.jobs) + len(self.ended) + 1)
+        share = JobShare(session, client, len(self.jobs) + len(self.ended) + 1)
         self.jobs.append((share, needs_s))
         return share.number
 
@@ -47,7 +47,7 @@ class Studio:
                 self.restarts += 1
                 s.alive, s.paused, s.again, s.before_s = False, False, True, 0.0
             for s in plan.pause:
-                s.before_s, s.since, s.paused = s.used(self.now), self.now, True
+                s.before_s, s.since, s.paused = s.running_time(self.now), self.now, True
             for s in plan.resume:
                 s.since, s.paused = self.now, False
             for s in plan.begin:
@@ -56,7 +56,7 @@ class Studio:
             self.most_begun = max(self.most_begun, sum(s.alive for s, _ in self.jobs))
             self.now += STEP_S
             for s, needs in list(self.jobs):
-                if s.alive and s.used(self.now) >= needs:
+                if s.alive and s.running_time(self.now) >= needs:
                     self.jobs.remove((s, needs))
                     self.ended[s.number] = self.now
         return self.now - began

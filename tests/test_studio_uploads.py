@@ -337,7 +337,7 @@ def test_who_takes_too_much_processor_time_is_ended_with_a_line(jobs: Jobs) -> N
 
 
 def spin(report: Any) -> None:
-    with uploads.confined(cpu_s=1):
+    with uploads.confine_process(cpu_s=1):
         while True:
             pass
 
@@ -355,7 +355,7 @@ def greedy(report: Any) -> list[str]:
 
     found = []
     before = [resource.getrlimit(k) for k in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU)]
-    with uploads.confined(memory_B=64 << 20):
+    with uploads.confine_process(memory_B=64 << 20):
         try:
             bytearray(1 << 30)
         except MemoryError:
@@ -432,7 +432,7 @@ def test_what_a_table_does_not_say_it_can_say_itself(text: str, line: int, way_o
     "file", ["netpipe37.txt", "netpipe5-np.out", "osu74-latency.txt", "imb2021.txt", "mpptest.txt", "mpi4py-pingpong.txt"]
 )
 def test_what_benchmarks_print_is_laid_over_a_figure(file: str) -> None:
-    over, read, wrong = laid.laid(str(MEASURED / file), file, laid.MOST_CURVES)
+    over, read, wrong = laid.read_overlays(str(MEASURED / file), file, laid.MOST_CURVES)
     every = [tuple((p.size_B, p.time_us) for p in m.points if p.time_us > 0) for m in uploads.curves(str(MEASURED / file), file)]
     points = [one for one in every if one]
     assert len(over) == len(read) == min(len(points), laid.MOST_CURVES)
@@ -448,7 +448,7 @@ def test_of_many_curves_the_pingpong_is_drawn_first_and_the_rest_told() -> None:
     source = str(MEASURED / "imb2021.txt")
     every = [m for m in uploads.curves(source, "imb.txt") if any(p.time_us > 0 for p in m.points)]
     assert len(every) > 2
-    over, read, wrong = laid.laid(source, "imb.txt", 2)
+    over, read, wrong = laid.read_overlays(source, "imb.txt", 2)
     assert len(over) == 2
     assert over[0]["name"].startswith("pingpong")
     assert "not of a PingPong" in read[1]
@@ -460,7 +460,7 @@ def test_names_differ_whatever_files_are_called(tmp_path: Path) -> None:
     file.write_text("# way: one way\nsize_B,time_us\n1,10\n")
     names: list[str] = []
     for label in ("a.csv", "a.csv", "a.csv", "long" * 14 + "1.csv", "long" * 14 + "2.csv", "long" * 14 + "2.csv"):
-        over, _, _ = laid.laid(str(file), label, 1, names)
+        over, _, _ = laid.read_overlays(str(file), label, 1, names)
         names.append(over[0]["name"])
     assert names[:3] == ["a.csv", "a.csv (2)", "a.csv (3)"]
     assert len(set(names)) == 6
@@ -480,7 +480,7 @@ def test_what_no_figure_can_show_is_a_line(rows: str, word: str, tmp_path: Path)
     file = tmp_path / "id"
     file.write_text("# way: one way\nsize_B,time_us\n" + rows)
     with pytest.raises(RetrompiError) as error:
-        laid.laid(str(file), "mine.csv", 12)
+        laid.read_overlays(str(file), "mine.csv", 12)
     assert word in one_line(error.value)
     assert str(error.value).startswith("mine.csv:")
 

@@ -26,7 +26,7 @@ from retrompi.store.database import Store
 from retrompi.studies import design, export, stored_study, unpack
 from retrompi.studies.pack import MANIFEST, ROWS, pack, reference_rows
 from retrompi.studies.run import run_study
-from retrompi.studies.stored_study import Stored
+from retrompi.studies.stored_study import StoredStudy
 from retrompi.studies.unpack import compare, default_folder
 from retrompi.traces import generate
 
@@ -74,7 +74,7 @@ reps = 2
 """
 
 
-def ran(text: str, folder: Path, store: Store, name: str = "study.toml") -> Stored:
+def ran(text: str, folder: Path, store: Store, name: str = "study.toml") -> StoredStudy:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text, encoding="utf-8")
     return stored_study.read(store, run_study(store, design.load(folder / name)).study_id)
@@ -86,14 +86,14 @@ def here_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def small(here_db: Path) -> Stored:
+def small(here_db: Path) -> StoredStudy:
     return ran(CURVES, here_db.parent, open_store(here_db))
 
 
 # -- exports -------------------------------------------------------------------------------------------------------------
 
 
-def test_an_export_has_a_row_a_run_or_a_row_a_point_with_units_in_its_columns(small: Stored) -> None:
+def test_an_export_has_a_row_a_run_or_a_row_a_point_with_units_in_its_columns(small: StoredStudy) -> None:
     rows, points = list(export.table(small)), list(export.table(small, points=True))
     assert len(rows) == 6  # WMPI's packet concerns no point of HPVM
     assert len(points) == 12
@@ -108,7 +108,7 @@ def test_an_export_has_a_row_a_run_or_a_row_a_point_with_units_in_its_columns(sm
 
 
 @pytest.mark.parametrize("points", [False, True])
-def test_every_format_reads_back_as_the_same_rows(small: Stored, tmp_path: Path, points: bool) -> None:
+def test_every_format_reads_back_as_the_same_rows(small: StoredStudy, tmp_path: Path, points: bool) -> None:
     expected, known = list(export.table(small, points)), export.columns(small, points)
     written, beside = export.write(small, tmp_path / "out.csv", points=points)
     with written.open(encoding="utf-8", newline="") as handle:
@@ -128,14 +128,14 @@ def test_every_format_reads_back_as_the_same_rows(small: Stored, tmp_path: Path,
     }
 
 
-def test_parquet_without_its_package_names_the_extra(small: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_without_its_package_names_the_extra(small: StoredStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with refused(UsageError, "missing-tool | retrompi[parquet]"):
         export.write(small, tmp_path / "out.parquet")
     assert not (tmp_path / "out.parquet").exists()
 
 
-def test_an_unknown_format_is_one_line(small: Stored, tmp_path: Path) -> None:
+def test_an_unknown_format_is_one_line(small: StoredStudy, tmp_path: Path) -> None:
     with refused(UsageError, "unknown-format | 'xlsx'"):
         export.write(small, tmp_path / "out.xlsx")
 
@@ -170,7 +170,7 @@ file = "one.ti"
 
 
 @pytest.fixture
-def packed(tmp_path: Path) -> tuple[Stored, Path]:
+def packed(tmp_path: Path) -> tuple[StoredStudy, Path]:
     there = tmp_path / "there"
     found = ran(whole_study(there), there, open_store(tmp_path / "there.db"))
     assert pack(found, tmp_path / "whole.zip") == []
@@ -178,7 +178,7 @@ def packed(tmp_path: Path) -> tuple[Stored, Path]:
 
 
 def test_a_packed_study_gives_the_same_numbers_elsewhere(
-    packed: tuple[Stored, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    packed: tuple[StoredStudy, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, zip_file = packed
     assert {r["outcome"] for r in before.rows} == {"completed"}
@@ -201,7 +201,7 @@ def test_a_packed_study_gives_the_same_numbers_elsewhere(
     assert [before.ranks[r["run_id"]] for r in before.rows] == [after.ranks[r["run_id"]] for r in after.rows]
 
 
-def test_packing_again_what_was_unpacked_gives_the_same_files(packed: tuple[Stored, Path], tmp_path: Path) -> None:
+def test_packing_again_what_was_unpacked_gives_the_same_files(packed: tuple[StoredStudy, Path], tmp_path: Path) -> None:
     _, zip_file = packed
     package = unpack.unpack(zip_file, tmp_path / "out")
     untrusted.trust(package.folder)
@@ -215,7 +215,7 @@ def test_packing_again_what_was_unpacked_gives_the_same_files(packed: tuple[Stor
     assert {n.split("/")[0] for n in names[0]} == {"models", "platforms", "traces"}
 
 
-def test_the_same_study_packs_to_the_same_bytes(small: Stored, tmp_path: Path) -> None:
+def test_the_same_study_packs_to_the_same_bytes(small: StoredStudy, tmp_path: Path) -> None:
     for name in ("a.zip", "b.zip"):
         pack(small, tmp_path / name)
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
@@ -248,7 +248,7 @@ file = "{trace}"
         unpack.unpack(other, tmp_path / "out2")
 
 
-def test_differences_are_told_with_what_may_explain_them(small: Stored) -> None:
+def test_differences_are_told_with_what_may_explain_them(small: StoredStudy) -> None:
     rows = reference_rows(small)
     assert compare(rows, rows) == []
     other = json.loads(json.dumps(rows))
@@ -348,7 +348,7 @@ DISGUISED = [
         *[({"manifest": change}, "bad-packed-study") for change in DISGUISED],
     ],
 )
-def test_a_hostile_zip_gets_one_line_and_writes_nothing(small: Stored, tmp_path: Path, how: dict[str, Any], message: str) -> None:
+def test_a_hostile_zip_gets_one_line_and_writes_nothing(small: StoredStudy, tmp_path: Path, how: dict[str, Any], message: str) -> None:
     pack(small, tmp_path / "good.zip")
     bad = _changed(tmp_path / "good.zip", tmp_path / "bad.zip", **how)
     target = tmp_path / "deep" / "out"
@@ -360,7 +360,7 @@ def test_a_hostile_zip_gets_one_line_and_writes_nothing(small: Stored, tmp_path:
     assert not any(p.name.startswith("evil") for p in tmp_path.rglob("*"))
 
 
-def test_a_value_of_another_type_in_a_zip_is_one_line(small: Stored, tmp_path: Path) -> None:
+def test_a_value_of_another_type_in_a_zip_is_one_line(small: StoredStudy, tmp_path: Path) -> None:
     """Or it is as good as the one it replaced: nothing but an error of ours to the user ends it."""
     pack(small, tmp_path / "good.zip")
     wrong = [3, -1, 1e300, True, None, "x", "\ud800", "\0", [3], [[1]], [{"model": None}], {"model": 3}, {"model": {"a": [1]}},
@@ -425,7 +425,7 @@ file = "several"
         assert traces.read(folder / "traces" / "1" / "several").ranks == 2
 
 
-def test_a_zip_that_swells_is_stopped(packed: tuple[Stored, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zip_that_swells_is_stopped(packed: tuple[StoredStudy, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpack, "MOST_BYTES", 1000)
     with refused(InputError, "damaged-file | 0 MiB"):
         unpack.unpack(packed[1], tmp_path / "out")
@@ -443,7 +443,7 @@ def test_what_is_no_zip_is_one_line(tmp_path: Path, content: bytes) -> None:
         unpack.unpack(tmp_path / "none.zip")
 
 
-def test_a_damaged_byte_is_one_line_or_does_no_harm(small: Stored, tmp_path: Path) -> None:
+def test_a_damaged_byte_is_one_line_or_does_no_harm(small: StoredStudy, tmp_path: Path) -> None:
     pack(small, tmp_path / "good.zip")
     good = (tmp_path / "good.zip").read_bytes()
     refused = []
@@ -457,7 +457,7 @@ def test_a_damaged_byte_is_one_line_or_does_no_harm(small: Stored, tmp_path: Pat
     assert not any("\n" in line for line in refused)
 
 
-def test_a_folder_with_something_in_it_is_left_alone(small: Stored, tmp_path: Path) -> None:
+def test_a_folder_with_something_in_it_is_left_alone(small: StoredStudy, tmp_path: Path) -> None:
     pack(small, tmp_path / "good.zip")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
@@ -477,7 +477,7 @@ def test_a_trace_that_is_gone_cannot_be_packed(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def mine(packed: tuple[Stored, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def mine(packed: tuple[StoredStudy, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A packed study with a model of its own, and an empty store elsewhere."""
     monkeypatch.setenv("RETROMPI_STORE", str(tmp_path / "elsewhere.db"))
     monkeypatch.chdir(tmp_path)
@@ -561,7 +561,7 @@ def test_check_says_where_numbers_part_and_ends_with_one(mine: Path, retrompi: C
     ],
 )
 def test_what_cannot_be_is_one_line(
-    words: tuple[str, ...], message: str, small: Stored, here_db: Path, retrompi: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], message: str, small: StoredStudy, here_db: Path, retrompi: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RETROMPI_STORE", str(here_db))
     done = retrompi("study", *words)

@@ -22,7 +22,7 @@ from retrompi.studies import metrics
 from retrompi.studies.about import about, sources
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.table import WIDTH, tables
-from retrompi.studies.view import Line, View, axis_of, failures, grid, lines, speedups, view, without_effect
+from retrompi.studies.view import SeriesLine, View, axis_of, failures, grid, lines, speedups, view, without_effect
 
 RUN = {
     "platform": "nt-pair", "overrides": {}, "model_hash": "a" * 64, "platform_hash": "b" * 64, "code_version": "0.1+1",
@@ -165,7 +165,7 @@ def test_a_grid_has_a_cell_for_each_pair_and_says_how_a_run_ended() -> None:
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=6))
 def test_the_speed_up_of_the_smallest_count_is_one_and_efficiency_is_per_processor(times: list[float]) -> None:
     counts = tuple(2.0 ** (k + 2) for k in range(len(times)))
-    found = speedups(Line(("x",), counts, tuple(times)))
+    found = speedups(SeriesLine(("x",), counts, tuple(times)))
     assert found[0] == (4.0, 1.0, 1.0)
     assert all(e == pytest.approx(s * 4 / n) and s == pytest.approx(times[0] / t) for (n, s, e), t in zip(found, times, strict=True))
 

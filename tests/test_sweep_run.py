@@ -21,11 +21,11 @@ from retrompi.store.kept import Kept, Outbox
 from retrompi.store.migrate import config
 from retrompi.store.schema import REVISION, VERSION_TABLE
 from retrompi.studies import case, catalogue, design, pool_worker, worker_pool
-from retrompi.studies.case import Done, Job
+from retrompi.studies.case import PointJob, PointResult
 from retrompi.studies.plan import plan
 from retrompi.studies.results import rows
 from retrompi.studies.run import Here, run_study, runs_of
-from retrompi.studies.worker_pool import Pool
+from retrompi.studies.worker_pool import WorkerPool
 
 EXAMPLE = Path(__file__).parent / "data" / "study-example.toml"
 QUICK = {"trace.sizes": "0,1KiB", "trace.reps": "3"}
@@ -42,7 +42,7 @@ class Inside:
     def __exit__(self, *what: object) -> None:
         worker._local.server = self.before
 
-    def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+    def evaluate(self, jobs: Iterable[PointJob], window: int = 0) -> Iterator[tuple[int, PointResult]]:
         for job in jobs:
             yield job.position, case.evaluate(job)
 
@@ -53,7 +53,7 @@ class Inside:
         return "inside"
 
 
-EXECUTORS: dict[str, Callable[[], Any]] = {"here": Here, "inside": Inside, "pool-1": lambda: Pool(1), "pool-2": lambda: Pool(2)}
+EXECUTORS: dict[str, Callable[[], Any]] = {"here": Here, "inside": Inside, "pool-1": lambda: WorkerPool(1), "pool-2": lambda: WorkerPool(2)}
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_an_error_is_tried_again(store: Store, engine: Any) -> None:
 
 
 def test_lower_rungs_bring_their_samples(store: Store) -> None:
-    told = run_study(store, _small(fidelity="mechanism,curve,loggp", mode="shared,distributed"), executor=Pool(2))
+    told = run_study(store, _small(fidelity="mechanism,curve,loggp", mode="shared,distributed"), executor=WorkerPool(2))
     assert told.errors == 0
     assert sorted(r["kind"] for r in store.runs()) == ["pingpong"] * 6 + ["sample"] * 2
     reference = open_store(Path(store.label).with_name("reference.db"))
@@ -160,7 +160,7 @@ def test_lower_rungs_bring_their_samples(store: Store) -> None:
 
 def test_an_interrupted_study_goes_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted(Here):
-        def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+        def evaluate(self, jobs: Iterable[PointJob], window: int = 0) -> Iterator[tuple[int, PointResult]]:
             for count, answer in enumerate(super().evaluate(jobs)):
                 if count == 2:
                     raise KeyboardInterrupt
@@ -178,7 +178,7 @@ def test_an_interrupted_study_goes_on(store: Store, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_signal_from_outside_ends_it_in_order(store: Store) -> None:
-    def answers(jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+    def answers(jobs: Iterable[PointJob], window: int = 0) -> Iterator[tuple[int, PointResult]]:
         for job in jobs:
             yield job.position, case.evaluate(job)
             os.kill(os.getpid(), signal.SIGTERM)
@@ -203,8 +203,8 @@ def test_one_process_runs_a_study(store: Store) -> None:
 
 
 def test_a_study_is_found_by_number_name_and_hash(store: Store) -> None:
-    first = run_study(store, design.from_command("bf-wmpi-shared", {"seed": "1"}, set_=QUICK).called("a"))
-    second = run_study(store, design.from_command("bf-wmpi-shared", {"seed": "2"}, set_=QUICK).called("a"))
+    first = run_study(store, design.from_command("bf-wmpi-shared", {"seed": "1"}, set_=QUICK).with_name("a"))
+    second = run_study(store, design.from_command("bf-wmpi-shared", {"seed": "2"}, set_=QUICK).with_name("a"))
     digest = store.study(first.study_id)["hash"]
     assert store.study("a")["id"] == second.study_id
     assert store.study(digest[:6])["id"] == first.study_id == store.study(str(first.study_id))["id"]
@@ -317,7 +317,7 @@ def test_a_transaction_is_all_or_nothing(store: Store) -> None:
     with pytest.raises(ZeroDivisionError):
         fail()
     assert store.runs() == []
-    with store.held(), store.transaction():
+    with store.hold_connection(), store.transaction():
         store.keep(outbox.kept[0])
     assert len(store.runs()) == 1
 
@@ -337,8 +337,8 @@ def test_a_lost_worker_is_replaced_and_its_job_done_again(store: Store) -> None:
     study = _small(seed="1..16")
     killed: list[int] = []
 
-    class Hit(Pool):
-        def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+    class Hit(WorkerPool):
+        def evaluate(self, jobs: Iterable[PointJob], window: int = 0) -> Iterator[tuple[int, PointResult]]:
             for position, done in super().evaluate(jobs, window):
                 alive = [w.process.pid for w in self._workers if w.process.pid not in killed]
                 if len(killed) < 3 and alive:
@@ -368,8 +368,8 @@ def test_a_job_that_kills_its_workers_is_a_row(monkeypatch: pytest.MonkeyPatch, 
         "    case.evaluate = evaluate\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    jobs = [Job(p.position, p.scenario) for p in design.each(_small(seed="1..4"))]
-    with Pool(2) as executor:
+    jobs = [PointJob(p.position, p.scenario) for p in design.each(_small(seed="1..4"))]
+    with WorkerPool(2) as executor:
         told = dict(executor.evaluate(jobs))
     assert {p: d.outcome for p, d in told.items()} == {0: "completed", 1: "error", 2: "completed", 3: "completed"}
     assert told[1].reason == f"its worker was lost {worker_pool.TRIES} times: exit code 7; last words: out of luck"
@@ -377,14 +377,14 @@ def test_a_job_that_kills_its_workers_is_a_row(monkeypatch: pytest.MonkeyPatch, 
 
 def test_workers_that_cannot_start_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_pool, "MODULE", "retrompi.no_such_module")
-    jobs = [Job(p.position, p.scenario) for p in design.each(_small(seed="1..4"))]
-    with Pool(2) as executor, refused(EngineError, "engine-died | no_such_module"):
+    jobs = [PointJob(p.position, p.scenario) for p in design.each(_small(seed="1..4"))]
+    with WorkerPool(2) as executor, refused(EngineError, "engine-died | no_such_module"):
         list(executor.evaluate(jobs))
 
 
 def test_a_pool_leaves_no_process_and_serves_many_calls() -> None:
-    jobs = [Job(p.position, p.scenario) for p in design.each(_small(seed="1..6"))]
-    with Pool(2) as executor:
+    jobs = [PointJob(p.position, p.scenario) for p in design.each(_small(seed="1..6"))]
+    with WorkerPool(2) as executor:
         first = executor.evaluate(jobs)
         next(first)  # nobody wants the others
         assert sorted(p for p, _ in executor.evaluate(jobs[3:])) == [3, 4, 5]
@@ -398,13 +398,13 @@ def test_a_pool_leaves_no_process_and_serves_many_calls() -> None:
 def test_the_window_bounds_what_is_taken_from_the_source() -> None:
     taken = 0
 
-    def source() -> Iterator[Job]:
+    def source() -> Iterator[PointJob]:
         nonlocal taken
         for point in design.each(_small(seed="1..40")):
             taken += 1
-            yield Job(point.position, point.scenario)
+            yield PointJob(point.position, point.scenario)
 
-    with Pool(2) as executor:
+    with WorkerPool(2) as executor:
         for count, _ in enumerate(executor.evaluate(source(), 3), 1):
             assert taken <= count + 3
 
@@ -416,7 +416,7 @@ def test_inside_and_forked_simulations_are_the_same(tmp_path: Path, monkeypatch:
         server = pool_worker.Forking()
         server.apart = apart
         monkeypatch.setattr(worker._local, "server", server, raising=False)
-        done = [case.evaluate(Job(0, s)) for s in scenarios]
+        done = [case.evaluate(PointJob(0, s)) for s in scenarios]
         told.append([(d.outcome, d.reason, [(k.points, k.ranks, {**k.row, "wall_s": 0}) for k in d.runs]) for d in done])
     assert told[0] == told[1]
     assert {outcome for outcome, *_ in told[0]} > {"completed"}

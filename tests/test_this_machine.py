@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from retrompi.base.errors import InputError, UsageError
 from retrompi.measure.launch import BackendError
 from retrompi.measure.this_machine import core_distance, estimate, fit_recording, internode, mpich4, plan, recording, switches
-from retrompi.measure.this_machine.bench import Bench, Row, parse, two_ranks, version
+from retrompi.measure.this_machine.bench import BenchRow, PairBench, parse, two_ranks, version
 from retrompi.sim import simulate
 from retrompi.spec import platform_file, registry
 from retrompi.spec.question import Question, pingpong
@@ -27,12 +27,12 @@ RECORDED = Path(__file__).parent / "data" / "machine" / "epyc-mpich.json.zst"
 
 
 @pytest.fixture(scope="module")
-def recorded() -> recording.Recording:
+def recorded() -> recording.MachineRecording:
     return recording.load(RECORDED)
 
 
 @pytest.fixture(scope="module")
-def found(recorded: recording.Recording) -> fit_recording.Found:
+def found(recorded: recording.MachineRecording) -> fit_recording.FittedRecording:
     return fit_recording.fit(recorded)
 
 
@@ -103,7 +103,7 @@ def test_a_disturbed_batch_does_not_count() -> None:
 
 
 def test_a_machine_that_was_moved_is_another() -> None:
-    rows = [Row("state", 0, 0, (50.0,)), Row("pingpong", 8, 0, (1.0,)), Row("state", 0, 1, (200.0,))]
+    rows = [BenchRow("state", 0, 0, (50.0,)), BenchRow("pingpong", 8, 0, (1.0,)), BenchRow("state", 0, 1, (200.0,))]
     assert core_distance.of(rows) == (50.0, 200.0)
     assert not core_distance.alike(core_distance.of(rows), 50.0)
     assert core_distance.alike((45.0, 84.0), 50.0)
@@ -113,14 +113,14 @@ def test_a_machine_that_was_moved_is_another() -> None:
 # -- the recorded machine ----------------------------------------------------------------------------------------------------
 
 
-def test_sizes_of_the_fit_and_held_out_ones_are_apart(found: fit_recording.Found) -> None:
+def test_sizes_of_the_fit_and_held_out_ones_are_apart(found: fit_recording.FittedRecording) -> None:
     assert not set(plan.FIT_SIZES) & set(plan.HELD_OUT)
     for kind in found.kinds.values():
         assert not kind.seen.keys() & kind.held_out.keys()
         assert len(kind.held_out) >= 5
 
 
-def test_the_limit_is_known_to_the_byte_twice(found: fit_recording.Found) -> None:
+def test_the_limit_is_known_to_the_byte_twice(found: fit_recording.FittedRecording) -> None:
     """By what a send does, and by the step of the times."""
     same = found.kinds["same"]
     assert same.limit.low == same.limit.high == same.limit.size
@@ -128,26 +128,26 @@ def test_the_limit_is_known_to_the_byte_twice(found: fit_recording.Found) -> Non
     assert same.limit.size in {s.size for s in same.steps if s.kind == "step"}
 
 
-def test_held_out_sizes_are_met(found: fit_recording.Found) -> None:
+def test_held_out_sizes_are_met(found: fit_recording.FittedRecording) -> None:
     """Issue 5: median error at most 5 %, 95th percentile at most 15 % on sizes the fit has not seen."""
-    errors = fit_recording.judged([r for r in found.kinds["same"].rows() if not r["seen"]])
+    errors = fit_recording.error_summary([r for r in found.kinds["same"].rows() if not r["seen"]])
     assert errors["sizes"] >= 30
     assert errors["median"] <= 0.05
     assert errors["p95"] <= 0.15
 
 
-def test_the_fit_does_not_read_held_out_sizes(recorded: recording.Recording, found: fit_recording.Found) -> None:
-    def spoilt(r: Row) -> Row:
+def test_the_fit_does_not_read_held_out_sizes(recorded: recording.MachineRecording, found: fit_recording.FittedRecording) -> None:
+    def spoilt(r: BenchRow) -> BenchRow:
         hidden = r.what in ("pingpong", "echo") and r.size in plan.HELD_OUT
         return replace(r, values=tuple(9 * v for v in r.values)) if hidden else r
 
     changed = {k: [spoilt(r) for r in v] for k, v in recorded.rows.items()}
-    other = fit_recording.fit(recording.Recording(recorded.facts, changed))
+    other = fit_recording.fit(recording.MachineRecording(recorded.facts, changed))
     assert {k: x.sample for k, x in other.kinds.items()} == {k: x.sample for k, x in found.kinds.items()}
     assert other.kinds["same"].rows() != found.kinds["same"].rows()
 
 
-def test_the_model_runs_as_it_was_fitted(found: fit_recording.Found, tmp_path: Path) -> None:
+def test_the_model_runs_as_it_was_fitted(found: fit_recording.FittedRecording, tmp_path: Path) -> None:
     folder, room = tmp_path / "mpich", tmp_path / "this-machine.toml"
     fit_recording.write(found, folder, room)
     sizes = sorted({*plan.FIT_SIZES[::5], *plan.HELD_OUT[::5]})
@@ -164,7 +164,7 @@ def test_the_model_runs_as_it_was_fitted(found: fit_recording.Found, tmp_path: P
         assert q.source != "assumed: not fitted yet", path
 
 
-def test_a_recording_survives_a_file(recorded: recording.Recording, tmp_path: Path) -> None:
+def test_a_recording_survives_a_file(recorded: recording.MachineRecording, tmp_path: Path) -> None:
     for name in ("a.json", "a.json.zst"):
         recording.save(recorded, tmp_path / name)
         assert recording.load(tmp_path / name) == recorded
@@ -180,7 +180,7 @@ def test_what_is_no_recording_is_refused(text: bytes, tmp_path: Path) -> None:
             recording.load(tmp_path / name)
 
 
-def test_the_recording_names_no_host(recorded: recording.Recording) -> None:
+def test_the_recording_names_no_host(recorded: recording.MachineRecording) -> None:
     assert recorded.facts["cpu"]
     assert recorded.facts["mpi"].startswith("MPICH")
     assert not {"host", "hostname", "user"} & recorded.facts.keys()
@@ -250,7 +250,7 @@ def test_wrong_use_is_one_line(words: list[str], said: str, own: Path) -> None:
 # -- here and now ------------------------------------------------------------------------------------------------------------
 
 
-def _bench() -> Bench:
+def _bench() -> PairBench:
     try:
         return two_ranks("mpich")
     except BackendError as error:
@@ -302,7 +302,7 @@ def test_two_hosts_come_and_go() -> None:
         names = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout.split()
         return {n for n in names if n.startswith(f"rm{os.getpid() % 100000}")}  # others may be at the same
 
-    link = internode.Link.parse("100 Mbps", "2 ms")
+    link = internode.LinkEstimate.parse("100 Mbps", "2 ms")
     with internode.two_hosts(bench, link) as (remote, facts):
         assert len(spaces()) == 2
         rows = remote.run("pingpong", (0,), rounds=1, quick=True)

@@ -28,7 +28,7 @@ from retrompi.render.tiles import GAP, MERGED
 from retrompi.render.timeline_view import span_of, tracks_of
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
-from retrompi.sim.timeline import PS, STORED, Process, Request, Timeline, _coarser
+from retrompi.sim.timeline import PS, STORED, Process, Timeline, TimelineRequest, _coarser
 from retrompi.sim.timeline.kinds import KINDS
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
@@ -39,8 +39,8 @@ HALO = generate.halo2d(3, 3, 8192, 3, flops=1e5)
 everywhere = for_each("model, mode", PATHS)
 
 
-def timed(trace: Any, model: str = "wmpi", mode: Any = "distributed", wanted: Request | None = None, **options: Any) -> Timeline:
-    found = run(trace, model, mode, timeline=wanted or Request(), **options).timeline
+def timed(trace: Any, model: str = "wmpi", mode: Any = "distributed", wanted: TimelineRequest | None = None, **options: Any) -> Timeline:
+    found = run(trace, model, mode, timeline=wanted or TimelineRequest(), **options).timeline
     assert isinstance(found, Timeline)
     return found
 
@@ -48,7 +48,7 @@ def timed(trace: Any, model: str = "wmpi", mode: Any = "distributed", wanted: Re
 @everywhere
 @pytest.mark.parametrize("trace", [generate.pingpong([1, 1024, 600_000], 4), HALO], ids=["pingpong", "halo"])
 def test_looking_changes_nothing(model: str, mode: str, trace: Any) -> None:
-    plain, seen, few = (run(trace, model, mode, timeline=t) for t in (None, Request(), Request(limit=50)))
+    plain, seen, few = (run(trace, model, mode, timeline=t) for t in (None, TimelineRequest(), TimelineRequest(limit=50)))
     for other in (seen, few):
         assert (plain.time_ps, plain.frames, plain.per_rank, plain.packets) == (other.time_ps, other.frames, other.per_rank, other.packets)
         assert plain.events <= other.events  # repetitions are seen only where they are simulated
@@ -66,7 +66,7 @@ def test_looking_changes_nothing(model: str, mode: str, trace: Any) -> None:
 )
 def test_looking_changes_nothing_elsewhere(model: str, platform: str, mode: str) -> None:
     trace = generate.pingpong([1024, 300_000], 3)
-    plain, seen = (simulate.run(Question(model, platform, Replay(trace), mode), Observe(timeline=t)) for t in (None, Request()))
+    plain, seen = (simulate.run(Question(model, platform, Replay(trace), mode), Observe(timeline=t)) for t in (None, TimelineRequest()))
     assert (plain.time_ps, plain.events, plain.per_rank) == (seen.time_ps, seen.events, seen.per_rank)
     tiles(seen.timeline)
 
@@ -90,7 +90,7 @@ def tiles(t: Timeline) -> None:
 @everywhere
 @pytest.mark.parametrize("trace", [generate.pingpong([0, 600_000], 3), HALO], ids=["pingpong", "halo"])
 def test_states_tile_the_time_of_every_process(model: str, mode: str, trace: Any) -> None:
-    result = run(trace, model, mode, timeline=Request())
+    result = run(trace, model, mode, timeline=TimelineRequest())
     t = result.timeline
     assert t.notes() == []
     tiles(t)
@@ -119,7 +119,7 @@ def test_calls_are_those_of_the_trace_in_order(model: str, mode: str) -> None:
 @everywhere
 @pytest.mark.parametrize("trace", [generate.pingpong([1024, 300_000], 3), HALO], ids=["pingpong", "halo"])
 def test_messages_are_received_after_they_were_sent(model: str, mode: str, trace: Any) -> None:
-    result = run(trace, model, mode, timeline=Request())
+    result = run(trace, model, mode, timeline=TimelineRequest())
     t = result.timeline
     assert len(t.messages) == t.messages_seen == result.messages
     places = t.process_of()
@@ -137,7 +137,7 @@ def test_messages_are_received_after_they_were_sent(model: str, mode: str, trace
 
 
 def test_traffic_counts_everything_whatever_the_limit() -> None:
-    for wanted in (Request(), Request(limit=10), Request(from_s=0.1, until_s=0.2)):
+    for wanted in (TimelineRequest(), TimelineRequest(limit=10), TimelineRequest(from_s=0.1, until_s=0.2)):
         result = run(HALO, "wmpi", "distributed", timeline=wanted)
         assert sum(x.messages for x in result.timeline.traffic) == result.messages
         assert sum(x.bytes for x in result.timeline.traffic) == result.bytes
@@ -149,7 +149,7 @@ def test_traffic_counts_everything_whatever_the_limit() -> None:
 
 def test_one_sided_transfers_are_in_the_matrix() -> None:
     trace = job("Put 1 0 5000 6; Win_fence", "Win_fence")
-    t = simulate.run(Question("craympt:shmem", "cray-t3e", Replay(trace)), Observe(timeline=Request())).timeline
+    t = simulate.run(Question("craympt:shmem", "cray-t3e", Replay(trace)), Observe(timeline=TimelineRequest())).timeline
     assert [(x.source, x.destination, x.transfers, x.transferred) for x in t.traffic if x.transfers] == [(0, 1, 1, 5000)]
 
 
@@ -163,7 +163,7 @@ def spent(t: Timeline, p: Process) -> dict[str, int]:
 
 @pytest.mark.parametrize("limit", [1, 20, 300])
 def test_beyond_the_limit_it_samples_and_says_so(limit: int) -> None:
-    whole, few = timed(HALO), timed(HALO, wanted=Request(limit=limit))
+    whole, few = timed(HALO), timed(HALO, wanted=TimelineRequest(limit=limit))
     assert sum(len(p.begin) for p in few.processes) <= max(limit, sum(len(p.totals) for p in few.processes))
     assert len(few.messages) <= limit
     assert len(few.calls) <= max(limit, HALO.ranks)
@@ -181,14 +181,14 @@ def test_beyond_the_limit_it_samples_and_says_so(limit: int) -> None:
     k = few.every_message
     assert list(few.messages.sent) == list(whole.messages.sent[::k])
     assert list(few.messages.paths()) == list(whole.messages.paths())[::k]
-    again = timed(HALO, wanted=Request(limit=limit))
+    again = timed(HALO, wanted=TimelineRequest(limit=limit))
     assert again.row() == few.row()
 
 
 @pytest.mark.parametrize("most", [1, 30, 500])
 def test_thinning_afterwards_follows_the_same_rules(most: int) -> None:
     whole = timed(HALO)
-    thin = whole.thinned(most)
+    thin = whole.thin_to(most)
     assert sum(len(p.begin) for p in thin.processes) <= max(most, sum(len(p.totals) for p in thin.processes))
     assert [spent(thin, p) for p in thin.processes] == [p.totals for p in whole.processes]
     assert list(thin.messages.sent) == list(whole.messages.sent[:: thin.every_message])
@@ -223,26 +223,26 @@ def test_coarser_states_still_tile(stretches: list[tuple[int, int]], resolution:
 
 
 def test_a_window_shows_that_stretch_only() -> None:
-    t = timed(HALO, wanted=Request(from_s=0.05, until_s=0.1))
+    t = timed(HALO, wanted=TimelineRequest(from_s=0.05, until_s=0.1))
     for p in t.processes:
         assert (p.begin[0], p.end) == (50_000_000_000, 100_000_000_000)
     assert all(50_000_000_000 <= s < 100_000_000_000 for s in t.messages.sent)
     assert all(b < 100_000_000_000 and e >= 50_000_000_000 for b, e in zip(t.calls.begin, t.calls.end, strict=True))
     assert "Only 50 ms to 100 ms" in t.notes()[0]
     with refused(UsageError, "out-of-range"):
-        Request(from_s=2, until_s=1)
+        TimelineRequest(from_s=2, until_s=1)
     with refused(UsageError, "out-of-range"):
-        Request(limit=0)
+        TimelineRequest(limit=0)
 
 
 def test_a_run_that_hangs_has_a_timeline_to_its_end() -> None:
-    result = run(job("recv 1 4 10 6", "compute 1e6; recv 0 5 10 6; send 0 1 2 6"), "wmpi", "distributed", timeline=Request())
+    result = run(job("recv 1 4 10 6", "compute 1e6; recv 0 5 10 6; send 0 1 2 6"), "wmpi", "distributed", timeline=TimelineRequest())
     assert result.outcome == "deadlock"
     t = result.timeline
     tiles(t)
     assert [(t.calls.rank[i], t.calls.line[i]) for i in range(len(t.calls)) if t.calls.open[i]] == [(0, 2), (1, 3)]
     assert t.processes[t.process_of()[0]].totals["wait: a message"] > 0.9 * t.end
-    killed = run(generate.pingpong([100], 50), "hpvm", "distributed", timeline=Request(), kills=["rank 1@0.01s"])
+    killed = run(generate.pingpong([100], 50), "hpvm", "distributed", timeline=TimelineRequest(), kills=["rank 1@0.01s"])
     tiles(killed.timeline)
     assert -1 in killed.timeline.messages.received
 
@@ -273,7 +273,7 @@ def test_csv_and_json_read_back(tmp_path: Path) -> None:
         assert sum(int(r["end_ps"]) - int(r["begin_ps"]) for r in mine) == t.end
     assert write(t, tmp_path / "t.json") == []
     assert Timeline.from_row({k: v for k, v in json.loads((tmp_path / "t.json").read_text()).items() if k != "notes"}).row() == t.row()
-    sampled = t.thinned(20)
+    sampled = t.thin_to(20)
     assert set(sampled.notes()) <= set(write(sampled, tmp_path / "s.json"))
     assert set(sampled.notes()) <= set(write(sampled, tmp_path / "s.csv"))
 
@@ -383,7 +383,7 @@ def test_otf2_reads_back(tmp_path: Path) -> None:
 
 def test_otf2_of_a_sample_leaves_collectives_out_and_says_so(tmp_path: Path) -> None:
     pytest.importorskip("otf2")
-    t = timed(job("; ".join(["barrier"] * 30), "; ".join(["barrier"] * 30)), wanted=Request(limit=20))
+    t = timed(job("; ".join(["barrier"] * 30), "; ".join(["barrier"] * 30)), wanted=TimelineRequest(limit=20))
     lost = write(t, tmp_path / "t.otf2")
     assert any(line.startswith("collectives") for line in lost)
     assert set(t.notes()) <= set(lost)
@@ -446,7 +446,7 @@ def test_the_matrix_is_that_of_the_run_and_large_ones_are_put_together(tmp_path:
     assert sum(map(sum, cells)) == 8192 * t.messages_seen
     assert all(cells[i][i] == 0 for i in range(9))
     halo = Replay(generate.halo2d(10, 10, 100, 1))
-    big = simulate.run(Question("hpvm", "nt-cluster", halo), Observe(timeline=Request(limit=1000))).timeline
+    big = simulate.run(Question("hpvm", "nt-cluster", halo), Observe(timeline=TimelineRequest(limit=1000))).timeline
     cells, block = timeline_page.matrix(big, "messages")
     assert block == 2
     assert len(cells) == 50
@@ -456,7 +456,7 @@ def test_the_matrix_is_that_of_the_run_and_large_ones_are_put_together(tmp_path:
 
 
 def test_a_page_says_when_the_run_was_sampled(tmp_path: Path) -> None:
-    for t, sampled in ((timed(generate.pingpong([1], 2)), False), (timed(HALO, wanted=Request(limit=50)), True)):
+    for t, sampled in ((timed(generate.pingpong([1], 2)), False), (timed(HALO, wanted=TimelineRequest(limit=50)), True)):
         assert bool(timeline_page.write(t, tmp_path / "t.html")) == sampled
         assert ("Sampled." in (tmp_path / "t.html").read_text(encoding="utf-8")) == sampled
 
@@ -467,7 +467,7 @@ def test_a_page_says_when_the_run_was_sampled(tmp_path: Path) -> None:
 def test_a_stored_run_keeps_a_sample(tmp_path: Path) -> None:
     store = open_store(f"{tmp_path}/runs.db")
     plain = answer(store, Question("wmpi", "nt-cluster", Replay(HALO, "halo"), "distributed"))
-    timed_ = answer(store, Question("wmpi", "nt-cluster", Replay(HALO, "halo"), "distributed"), observe=Observe(timeline=Request()))
+    timed_ = answer(store, Question("wmpi", "nt-cluster", Replay(HALO, "halo"), "distributed"), observe=Observe(timeline=TimelineRequest()))
     assert timed_.timeline.messages_seen == len(timed_.timeline.messages)
     assert plain.rows == timed_.rows
     kept = Timeline.from_row(store.run(timed_.run_id)["facts"]["timeline"])

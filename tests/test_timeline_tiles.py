@@ -22,7 +22,7 @@ from retrompi.cli.main import run as cli
 from retrompi.render import tiles, timeline_page
 from retrompi.render.tiles import BINS, FAN, GAP, MERGED, Blocks, Lane, depths, grow, varints
 from retrompi.render.timeline_view import tracks_of
-from retrompi.sim.timeline import PS, Request, Timeline
+from retrompi.sim.timeline import PS, Timeline, TimelineRequest
 from retrompi.sim.timeline.versus import points, sections
 from retrompi.traces import generate
 
@@ -31,8 +31,8 @@ __all__ = ["browser"]
 HALO = generate.halo2d(3, 3, 8192, 3, flops=1e5)
 
 
-def timed(model: str = "wmpi", trace: Any = HALO, wanted: Request | None = None) -> Timeline:
-    return run(trace, model, "distributed", timeline=wanted or Request()).timeline
+def timed(model: str = "wmpi", trace: Any = HALO, wanted: TimelineRequest | None = None) -> Timeline:
+    return run(trace, model, "distributed", timeline=wanted or TimelineRequest()).timeline
 
 
 # ---------------------------------------------------------------- tiles

@@ -301,7 +301,7 @@ def test_write_where_it_cannot(tmp_path: Path) -> None:
 )
 def test_refused_by_name_and_line(line: str, reason: str) -> None:
     trace = traces.parse([f"{r} init\n{r} {line}\n{r} finalize\n".replace(" 1 0 8", f" {1 - r} 0 8") for r in range(2)])
-    refused = traces.unsupported(trace)
+    refused = traces.unsupported_lines(trace)
     assert refused[0][:3] == ("trace/rank-0.txt", 2, line.split()[0])
     assert reason in refused[0][3]
 
@@ -326,7 +326,7 @@ def test_gather_lines_that_lost_their_receive_count() -> None:
 def test_collectives_of_a_sub_communicator() -> None:
     # Two pairs, each with a broadcast from its second rank, and one pair with a barrier of its own.
     files = [f"{r} init\n{r} bcast 9 {r // 2} 1\n{r} finalize\n" for r in range(4)]
-    refused = traces.unsupported(traces.parse(files))
+    refused = traces.unsupported_lines(traces.parse(files))
     assert [row[:3] for row in refused] == [("trace/rank-2.txt", 2, "bcast"), ("trace/rank-3.txt", 2, "bcast")]
     assert "'bcast' with root 1, of rank 0 it is 'bcast' with root 0 (trace/rank-0.txt:2)" in refused[0][3]
     # A call too few may be the program's own deadlock: it is shown and can be simulated.
@@ -357,7 +357,7 @@ def test_the_ibm_suite_as_smpi_writes_it(tmp_path: Path) -> None:
     losses = ("-333", "derived datatype", "MPI_Send_init")
     refused_folders = set()
     for folder in folders:
-        for file, line, action, reason in traces.unsupported(traces.read(folder)):
+        for file, line, action, reason in traces.unsupported_lines(traces.read(folder)):
             assert file.startswith(str(folder))
             assert line > 0
             assert action

@@ -400,14 +400,14 @@ REFUSED = [
 
 @for_each("line, reason", REFUSED)
 def test_what_is_refused_up_front(line: str, reason: str) -> None:
-    refused = traces.unsupported(job(line, line))
+    refused = traces.unsupported_lines(job(line, line))
     assert [(row[0], row[1], row[2]) for row in refused] == [(f"rank-{r}.txt", 2, line.split()[0]) for r in range(2)]
     assert reason in refused[0][3]
 
 
 def test_communicators_of_an_intercommunicator_are_refused() -> None:
     start = "comm_split {0} {1}; intercomm_create 3 {1} {2} comm={0}; comm_split {3} {1} comm=3; barrier comm={3}"
-    refused = traces.unsupported(job(start.format(1, 0, 1, 4), start.format(2, 1, 0, 5)))
+    refused = traces.unsupported_lines(job(start.format(1, 0, 1, 4), start.format(2, 1, 0, 5)))
     assert [row[:3] for row in refused] == [("rank-0.txt", 4, "comm_split"), ("rank-1.txt", 4, "comm_split")]
 
 
@@ -433,7 +433,7 @@ def test_sequences_are_compared_within_each_communicator() -> None:
         ("win_create 3 8 comm=1", "'win_create', of rank 0 it is 'bcast'"),
     ]
     for line, says in wrong:
-        refused = traces.unsupported(job(split.format(1, "0-1", "bcast 8 0 6 comm=1"), split.format(1, "0-1", line)))
+        refused = traces.unsupported_lines(job(split.format(1, "0-1", "bcast 8 0 6 comm=1"), split.format(1, "0-1", line)))
         assert [row[:3] for row in refused] == [("rank-1.txt", 3, line.split()[0])]
         assert "collective 1 of rank 1 on communicator 1 is" in refused[0][3]
         assert says in refused[0][3]

@@ -158,7 +158,7 @@ def test_wrong_arguments_are_one_line(retrompi: Run, tmp_path: Path) -> None:
 
 
 def test_a_trace_of_every_generator_can_be_told() -> None:
-    assert traces.unsupported(generate.pingpong([0, 8], 2)) == []
+    assert traces.unsupported_lines(generate.pingpong([0, 8], 2)) == []
     assert preflight.summary(generate.pingpong([0, 8], 2))["sizes"] == [(0, 4), (8, 4)]
 
 

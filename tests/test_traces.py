@@ -139,7 +139,7 @@ def test_counts_are_doubles_cut_to_integers() -> None:
 
 def test_undefined_source_is_refused_or_chosen() -> None:
     text = "0 recv -333 0 8\n0 irecv -333 0 8\n0 wait -333 0 0\n"
-    refused = traces.unsupported(traces.parse(text, name="t.txt"))
+    refused = traces.unsupported_lines(traces.parse(text, name="t.txt"))
     assert [row[:3] for row in refused] == [("t.txt", 1, "recv"), ("t.txt", 2, "irecv"), ("t.txt", 3, "wait")]
     assert "-333" in refused[0][3]
     assert [meaning[0] for _, meaning in fields(traces.parse(text, undefined_source="any"), 0)] == [-555] * 3

@@ -20,7 +20,7 @@ from retrompi.cli.transfer import USES, by_model
 from retrompi.papers import claims, transfer
 from retrompi.papers.sources import rows as reference
 from retrompi.render.dossier import model_dossier
-from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers, transfer_html
+from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows, transfer_html
 from retrompi.spec import registry
 from retrompi.store import open_store
 
@@ -52,7 +52,7 @@ def _told(ref: str) -> str:
 
 
 @for_each("number", [n for p in transfer.pairs() for n in p.numbers])
-def test_a_published_number_is_that_of_its_row(number: transfer.Number) -> None:
+def test_a_published_number_is_that_of_its_row(number: transfer.PublishedNumber) -> None:
     """The ends of its range stand in the row, in some unit."""
     told = [float(x) for x in re.findall(r"\d+(?:\.\d+)?", _told(number.ref))]
     scales = {"s": (1, 1e-3, 1e-6), "B/s": (1e6, 1e6 / 8, (1 << 20) / 8), "B": (1, 1024)}[transfer.WHAT[number.what][1]]
@@ -67,7 +67,7 @@ def test_statements_are_counted_once_and_only_fitted_or_held_out(tmp_path: Path)
     mine = claims.judging("winmpich")
     assert counts == {word: sum(c.use == use for c in mine) for use, word in (("calibrate", "fitted"), ("validate", "held out"))}
     verdicts = {c.id: "fail" for c in mine} | {mine[0].id: "pass"}
-    assert sum(r["simulated"] for r in transfer.judged(rows, verdicts)) == (mine[0].use in ("calibrate", "validate"))
+    assert sum(r["simulated"] for r in transfer.with_verdicts(rows, verdicts)) == (mine[0].use in ("calibrate", "validate"))
 
 
 def test_half_of_the_bandwidth_is_interpolated() -> None:
@@ -97,23 +97,23 @@ def test_a_wrong_file_is_told(wrong: str, error: str, tmp_path: Path, monkeypatc
 
 
 @for_each("pair, number", SIMULATED)
-def test_the_shipped_table_is_what_the_models_give(pair: transfer.Pair, number: transfer.Number, tmp_path: Path) -> None:
+def test_the_shipped_table_is_what_the_models_give(pair: transfer.TransferPair, number: transfer.PublishedNumber, tmp_path: Path) -> None:
     """If this fails, a model or machine has changed: `retrompi transfer --write` after `retrompi validate --all`."""
-    rows = [r for r in transfer.shipped(pair.model) if r["ref"] == number.ref and r["machine"] == pair.machine
+    rows = [r for r in transfer.shipped_rows(pair.model) if r["ref"] == number.ref and r["machine"] == pair.machine
             and (r["what"], r["size_B"]) == (transfer.WHAT[number.what][0], number.size)]  # fmt: skip
     assert len(rows) == 1
-    assert rows[0]["simulated"] == pytest.approx(transfer._simulated(open_store(tmp_path / "x.db"), pair, number, False), rel=1e-4)
+    assert rows[0]["simulated"] == pytest.approx(transfer._simulate_number(open_store(tmp_path / "x.db"), pair, number, False), rel=1e-4)
 
 
 def test_the_table_is_on_cards_and_in_the_atlas() -> None:
     card = model_dossier("craympt")
     assert {r["machine"] for r in card["transfer"]} >= {p.machine for p in transfer.pairs() if p.model == "craympt"}
-    assert "cray-j90" in transfer_html(transfer.shipped())
+    assert "cray-j90" in transfer_html(transfer.shipped_rows())
 
 
 def test_every_row_is_in_one_of_the_two_tables_as_one_line() -> None:
-    rows = transfer.shipped()
-    told, counted = numbers(rows), held(rows)
+    rows = transfer.shipped_rows()
+    told, counted = numbers(rows), statement_rows(rows)
     assert len(told) == sum(r["unit"] not in ("statements", None) for r in rows)
     assert {(r["model"], r["machine"]) for r in counted} == {(r["model"], r["machine"]) for r in rows if r["unit"] in ("statements", None)}
     for head, texts in ((NUMBERS, told), (HELD, counted)):
@@ -133,7 +133,7 @@ def test_the_command(retrompi: Callable[..., Any]) -> None:
 
 
 def test_a_line_for_each_model_counts_every_number_once() -> None:
-    rows = transfer.shipped()
+    rows = transfer.shipped_rows()
     lines = {line["model"]: line for line in by_model(rows)}
     assert set(lines) == {r["model"] for r in rows if r["unit"] is not None}
     for model, line in lines.items():
@@ -149,7 +149,7 @@ def test_a_line_for_each_model_counts_every_number_once() -> None:
 
 
 def test_all_models_are_summed_up_and_shown_on_request(retrompi: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrompi.api.predicting.transfer_of", lambda *asked: SimpleNamespace(rows=transfer.shipped()))
+    monkeypatch.setattr("retrompi.api.predicting.transfer_of", lambda *asked: SimpleNamespace(rows=transfer.shipped_rows()))
     short, whole = retrompi("transfer").out, retrompi("transfer", "--all").out
     assert "no number is published of" in short
     assert len(short.splitlines()) < 70 < len(whole.splitlines())

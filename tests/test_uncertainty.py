@@ -20,7 +20,7 @@ from retrompi.spec.question import Message, Question, Replay, Starts, pingpong
 from retrompi.store import Store, open_store
 from retrompi.studies import design, metrics, posteriors, stored_study, uncertainty
 from retrompi.studies.plan import plan
-from retrompi.studies.posteriors import DISCREPANCY, applied
+from retrompi.studies.posteriors import DISCREPANCY, posteriors_for
 from retrompi.studies.priors import Prior, priors_of, sets_at
 from retrompi.studies.run import run_study
 from retrompi.studies.uncertainty import Spec, drawn_of, ensemble, interval, log_discrepancy, question_of, sets_of
@@ -180,9 +180,9 @@ def test_an_old_posterior_and_one_that_has_not_converged_are_told(paper: Path, m
     low = by_path(run)[call].low
     about = {"priors": of(run, call), "fitted": [call], "of": "a-fit"}
     write(paper / "posterior-a.npz", {call: [low]}, **about, model_hash={"lam": run.model.code_hash()}, converged=True)
-    assert applied(run.model, priors_of(run)).warnings() == []
+    assert posteriors_for(run.model, priors_of(run)).warnings() == []
     write(paper / "posterior-a.npz", {call: [low]}, **about, model_hash={"lam": "of before"}, converged=False)
-    old, unsure = applied(run.model, priors_of(run)).warnings()
+    old, unsure = posteriors_for(run.model, priors_of(run)).warnings()
     assert "a-fit is older" in old
     assert "a-fit has not converged" in unsure
 
@@ -193,11 +193,11 @@ def test_a_posterior_of_another_prior_and_one_that_nothing_was_fitted_to_are_not
     call, copy = "lam.socket_call", "linux-p2-450.copy_mem"
     low, high, *rest = of(run, call)[call]
     write(paper / "posterior-a.npz", {call: [low], copy: [2e8]}, priors={call: [low, 2 * high, *rest], **of(run, copy)}, fitted=[call])
-    found = applied(run.model, priors_of(run)).paths
+    found = posteriors_for(run.model, priors_of(run)).paths
     assert call not in found
     assert copy in found
     write(paper / "posterior-a.npz", {copy: [2e8]}, priors=of(run, copy), fitted=["other.number"], group="h")
-    assert copy not in applied(run.model, priors_of(run)).paths
+    assert copy not in posteriors_for(run.model, priors_of(run)).paths
 
 
 def test_a_posterior_that_cannot_be_read_is_refused(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +206,7 @@ def test_a_posterior_that_cannot_be_read_is_refused(paper: Path, monkeypatch: py
     (paper / "posterior-a.npz").write_bytes(b"no archive")
     run = asked("lam", "linux-p2-450*2@switch-100", "distributed")
     with refused(InputError, "unreadable-file | posterior-a.npz | retrompi calibrate"):
-        applied(run.model, priors_of(run))
+        posteriors_for(run.model, priors_of(run))
     call = "lam.socket_call"
     write(paper / "posterior-a.npz", {"other.number": [1.0]}, priors=of(run, call), fitted=[call])
     with refused(InputError, "unreadable-file | posterior-a.npz | 'lam.socket_call'"):
@@ -337,7 +337,7 @@ def test_a_draw_that_does_not_complete_counts(store: Store) -> None:
     whole = sorted(float(r["time_s"]) for r in every.runs)
     limit = (whole[5] + whole[6]) / 2
     (some,) = ensemble(store, [asked(limit_s=limit)], FEW)
-    assert some.ended() == {"timeout": FEW.draws - 6}
+    assert some.failure_counts() == {"timeout": FEW.draws - 6}
     assert some.completed == 0.5
     found = some.curve([SIZE])[0]
     assert found.completed == 0.5

@@ -18,8 +18,8 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.calls import Calls
-from retrompi.spec.compile import PARTS, Compiled, compile_runtime, refuse, unused
-from retrompi.spec.fields import Field, Use, declared, quantities
+from retrompi.spec.compile import PARTS, Compiled, compile_runtime, refuse, unused_overrides
+from retrompi.spec.fields import Field, Use, fields_of, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.layout import Layout
 from retrompi.spec.link import Link
@@ -73,7 +73,7 @@ def test_a_parameter_is_used_or_refused_with_the_reason(name: str, mode: str) ->
                     found, changed = compiled(cls, platform, MODES[mode], calls, **{key: text})
                 except RetrompiError:
                     continue  # no value of it
-                refused = unused(cls, changed, found, calls)
+                refused = unused_overrides(cls, changed, found, calls)
                 if f"{short}.{key}" in found.used:
                     assert not refused
                     starts = changed.readers(key) == {"start_up"}
@@ -187,7 +187,7 @@ def test_a_number_of_a_platform_that_is_not_used_changes_no_picosecond(model: st
 
 def test_every_number_of_a_platform_says_what_uses_it() -> None:
     for cls in (Host, Link):
-        for name, field in declared(cls).items():
+        for name, field in fields_of(cls).items():
             assert field.used_by, name
             assert all(isinstance(use, Use) for use in field.used_by)
 

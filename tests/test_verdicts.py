@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from retrompi.base.errors import InputError
 from retrompi.papers import claims, metrics, verdicts
 from retrompi.papers.claims import Claim, SizeRange
-from retrompi.papers.metrics import Curve, curves
+from retrompi.papers.metrics import TimeCurve, curves
 
 SIZES = (0, *(1 << k for k in range(23)))
 MIB = 1 << 20
@@ -235,14 +235,14 @@ times = st.lists(st.floats(1.0, 1e7), min_size=len(SIZES), max_size=len(SIZES))
 @given(times, st.floats(0.01, 100))
 def test_shapes_do_not_depend_on_the_clock(values: list[float], factor: float) -> None:
     """Knees, orders and trends are the same when every time is multiplied."""
-    a = Curve(SIZES, tuple(values))
-    b = Curve(SIZES, tuple(v * factor for v in values))
+    a = TimeCurve(SIZES, tuple(values))
+    b = TimeCurve(SIZES, tuple(v * factor for v in values))
     assert metrics.peak_size(a.within(SizeRange(1, None))) == metrics.peak_size(b.within(SizeRange(1, None))) or _tie(a)
     assert metrics.mean_growth(a.times) == pytest.approx(metrics.mean_growth(b.times))
     assert metrics.median_ratio(a, b) == pytest.approx(1 / factor)
 
 
-def _tie(curve: Curve) -> bool:
+def _tie(curve: TimeCurve) -> bool:
     ranked = sorted(curve.rates, reverse=True)
     return ranked[0] == pytest.approx(ranked[1])
 
@@ -275,4 +275,4 @@ def test_range_verdict_agrees_with_its_bounds(start: float) -> None:
 def test_curve_refuses_nonsense() -> None:
     for sizes, values in (((0, 1), (1.0,)), ((1, 1), (1.0, 1.0)), ((0, 1), (1.0, 0.0)), ((0, 1), (1.0, float("nan")))):
         with pytest.raises(ValueError, match=r"sizes|times"):
-            Curve(sizes, values)
+            TimeCurve(sizes, values)

@@ -16,7 +16,7 @@ from retrompi.sim import simulate
 from retrompi.spec.question import Message, Question
 from retrompi.studies import catalogue, design, metrics
 from retrompi.studies.axes import ABSENT
-from retrompi.studies.case import Job, apply, evaluate
+from retrompi.studies.case import PointJob, apply, evaluate
 from retrompi.studies.scenario import Scenario
 
 GOLDEN = Path(__file__).parent / "data" / "what-ifs.json"
@@ -43,9 +43,9 @@ def parameters(name: str) -> dict[str, Any]:
     return {"base": base, "vary": told["vary"], "zip": zipped, "set": told["set"], "metrics": list(METRICS[name])}
 
 
-def row_of(name: str, point: design.Point) -> dict[str, Any]:
+def row_of(name: str, point: design.StudyPoint) -> dict[str, Any]:
     """A point simulated now: its place, how it ended, and its metrics."""
-    done = evaluate(Job(point.position, point.scenario))
+    done = evaluate(PointJob(point.position, point.scenario))
     assert done.runs, done.reason
     run = done.runs[-1]
     facts = dict(run.row)
@@ -78,21 +78,21 @@ def pair_scenario(model: str) -> Scenario:
 
 def pair(model: str) -> dict[str, Any]:
     """The rate of `pair_scenario`."""
-    done = evaluate(Job(0, pair_scenario(model)))
+    done = evaluate(PointJob(0, pair_scenario(model)))
     run = done.runs[-1]
     return {"model": model, "bandwidth@4MiB": metrics.parse("bandwidth@4MiB").of(dict(run.row), run.points, run.ranks)}
 
 
 def make(jobs: int = 2) -> Golden:
     """All of it, simulated now."""
-    from retrompi.studies.worker_pool import Pool
+    from retrompi.studies.worker_pool import WorkerPool
 
     out: Golden = {"made_by": "python tests/what_ifs.py", "parameters": {name: parameters(name) for name in METRICS}, "rows": {}}
     for name in METRICS:
         points = {p.position: p for p in design.points(design.study(name))}
         rows = []
-        with Pool(jobs) as pool:
-            for position, done in pool.evaluate(Job(p.position, p.scenario) for p in points.values()):
+        with WorkerPool(jobs) as pool:
+            for position, done in pool.evaluate(PointJob(p.position, p.scenario) for p in points.values()):
                 run, point = done.runs[-1], points[position]
                 axes = {k: Path(v).name if k == "trace.file" else v for k, v in point.values.items()}
                 values = {m: metrics.parse(m).of(dict(run.row), run.points, run.ranks) for m in METRICS[name]}

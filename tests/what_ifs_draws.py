@@ -47,7 +47,7 @@ Of = Callable[..., Array]
 Saved = dict[str, Any]
 
 
-def drawn_points(study: str) -> list[design.Point]:
+def drawn_points(study: str) -> list[design.StudyPoint]:
     """The points that are drawn: of LU those with the fast NT processors, on the T3E with its slow and with the NT Server's."""
     points = list(design.points(design.study(study)))
     return points if study != "nt-against-t3e" else [p for p in points if p.values["trace.compute"] in ("5337s", "1988s")]

@@ -60,7 +60,7 @@ def _ends(text: str, bench: Bench) -> str:
 
 def _late(size: int, count: int, pool: str, bench: Bench) -> str:
     args = {"ranks": 2, "size": size, "count": count}
-    return str(bench.generated("late_receive", args, "wmpi", sets={"wmpi.pool": pool})["outcome"])
+    return str(bench.replay_generated("late_receive", args, "wmpi", sets={"wmpi.pool": pool})["outcome"])
 
 
 def _cause(p: Parameters, bench: Bench) -> str:

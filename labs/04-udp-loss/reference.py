@@ -37,7 +37,7 @@ def _lossy(p: Parameters, bench: Bench) -> float:
 def _job(p: Parameters, bench: Bench, *failures: str) -> dict[str, Any]:
     sets = {"wmpi.udp_timeout": p.text("timeout"), "wmpi.udp_retries": p.text("retries")}
     args = {"sizes": [1024], "reps": OUT_REPS}
-    return bench.generated("pingpong", args, *WHERE, sets=sets, failures=list(failures))
+    return bench.replay_generated("pingpong", args, *WHERE, sets=sets, failures=list(failures))
 
 
 def _line(p: Parameters, bench: Bench, window: str, latency: bool = True) -> float:
@@ -57,9 +57,9 @@ def expected_datagrams(size: int) -> int:
 
 def expected(p: Parameters, bench: Bench) -> dict[str, Any]:
     """The right answers."""
-    one = bench.generated("pingpong", {"sizes": [p["big"]], "reps": 1}, *WHERE)
+    one = bench.replay_generated("pingpong", {"sizes": [p["big"]], "reps": 1}, *WHERE)
     clean, lossy = _clean(bench), _lossy(p, bench)
-    rival = bench.generated("pingpong", {"sizes": [1024], "reps": OUT_REPS}, "winmpich", "distributed", failures=["link server@1s"])
+    rival = bench.replay_generated("pingpong", {"sizes": [1024], "reps": OUT_REPS}, "winmpich", "distributed", failures=["link server@1s"])
     gone = _gone(p, bench)
     out = _job(p, bench, f"link server@1s..{1 + p['outage']:g}s")
     return {
@@ -105,8 +105,8 @@ def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
     right = expected(p, bench)
     plain = _time(bench, p["big"], 20)
     gone = _gone(p, bench)
-    rival = bench.generated("pingpong", {"sizes": [1024], "reps": OUT_REPS}, "winmpich", "distributed", failures=["link server@1s"])
-    sent, kept = (bench.generated("pingpong", {"sizes": [p["big"]], "reps": 20}, *WHERE, sets=s)
+    rival = bench.replay_generated("pingpong", {"sizes": [1024], "reps": OUT_REPS}, "winmpich", "distributed", failures=["link server@1s"])
+    sent, kept = (bench.replay_generated("pingpong", {"sizes": [p["big"]], "reps": 20}, *WHERE, sets=s)
                   for s in ({"wmpi.udp_timeout": p.text("short")}, {}))  # fmt: skip
     return {
         "On a short cable this hardly matters.": _line(p, bench, "1", False) < 1.03 * _line(p, bench, "8", False),

@@ -13,7 +13,7 @@ from typing import Any
 from retrompi.labs.bench import Bench
 from retrompi.labs.student import Parameters
 from retrompi.measure.fit.make import held_out
-from retrompi.measure.fit.segments import Fit, fit
+from retrompi.measure.fit.segments import SegmentFit, fit
 from retrompi.sim import simulate
 from retrompi.spec.question import Question, pingpong
 
@@ -69,7 +69,7 @@ def prepare(folder: Path, p: Parameters) -> None:
     (folder / "curve.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _fit(times: dict[int, float], sizes: list[int] | None = None, segments: int | None = None) -> Fit:
+def _fit(times: dict[int, float], sizes: list[int] | None = None, segments: int | None = None) -> SegmentFit:
     seen = sizes if sizes is not None else list(times)
     return fit(seen, [times[s] for s in seen], segments=segments)
 

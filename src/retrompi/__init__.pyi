@@ -16,7 +16,7 @@ from .api.measuring import MeasuredCurve as MeasuredCurve
 from .api.measuring import Recording as Recording
 from .api.measuring import import_measured as import_measured
 from .api.measuring import list_measured as list_measured
-from .api.measuring import measured as measured
+from .api.measuring import measured_curve as measured_curve
 from .api.measuring import record as record
 from .api.options import Options as Options
 from .api.parts import Model as Model

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from retrompi.api.frames import Progress, Table, opened, reporting
+from retrompi.api.frames import Progress, Table, as_store, reporting
 from retrompi.base.errors import UsageError
 from retrompi.sim.cautions import Caution
 
@@ -63,12 +63,12 @@ def metric_of(name: str | None, default: str, scenario: Scenario) -> Metric:
 def asking_in(store: Store | Path | str | None, fresh: bool, jobs: int | None, progress: Progress | None, label: str) -> Asking:
     """Runs in a store, made by ``jobs`` processes (default: one a processor)."""
     from retrompi.studies.reading import Asker
-    from retrompi.studies.worker_pool import Pool
+    from retrompi.studies.worker_pool import WorkerPool
 
     @contextmanager
     def ask(scenario: Scenario, metric: Metric, expected: int) -> Iterator[Asker]:
-        with reporting(progress, label) as report, Pool(jobs) as executor:
-            yield Asker(opened(store), scenario, metric, executor, fresh, report, expected, label)
+        with reporting(progress, label) as report, WorkerPool(jobs) as executor:
+            yield Asker(as_store(store), scenario, metric, executor, fresh, report, expected, label)
 
     return ask
 
@@ -88,6 +88,6 @@ def cautions_of(ask: Asker, scenarios: Sequence[Scenario], spec: Spec | None = N
     """The cautions of a search: those of ``scenarios``, its base and its ends, by model, what its runs kept, and that the draws of ``spec``
     are too few."""
     from retrompi.studies.cautions import of_search
-    from retrompi.studies.interval_reasons import unresolved
+    from retrompi.studies.interval_reasons import unresolved_level
 
-    return [*of_search(ask.store, scenarios, ask.run_ids), *(unresolved(spec) if spec is not None else [])]
+    return [*of_search(ask.store, scenarios, ask.run_ids), *(unresolved_level(spec) if spec is not None else [])]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.api.frames import opened, texts
+from retrompi.api.frames import as_store, texts
 from retrompi.api.options import Options
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse, parse_sizes
@@ -60,6 +60,6 @@ def asked_of(model: str | Path, platform: str | Path | None, workload: Workload,
     None: the model's own. ``given`` are options of every run, ``more`` those of a trace (`OPTIONS`)."""
     options: dict[str, Any] = {"mode": NATURAL, "network": NATIVE, **{k: v for k, v in given.items() if k in OPTIONS}, **more}
     options |= {"model": str(model), "platform": registry.own_platform(str(model)) if platform is None else str(platform)}
-    options |= {"set": texts(options.get("set", {})), "what_if_hardware": options.get("what_if_hardware", False) or needs.asked()}
+    options |= {"set": texts(options.get("set", {})), "what_if_hardware": options.get("what_if_hardware", False) or needs.allows_fiction()}
     asked = Resolved.of(Question.asking(workload, options))
-    return asked, Where(opened(given.get("store")), given.get("fresh", False))
+    return asked, Where(as_store(given.get("store")), given.get("fresh", False))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from retrompi.api.answering import Answer, Asking, asking_in, cautions_of, metric_of, scenario_of, spec_of
-from retrompi.api.checking import checked
+from retrompi.api.checking import check_arguments
 from retrompi.api.frames import Progress, Row, texts
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim.cautions import Caution
@@ -130,14 +130,16 @@ def break_even_of(
 
     rules = Rules(wanted.more_is_better, scan, tolerance, tie)
     with asking(base, wanted, 2 * scan + 16) as ask:
-        found = break_even(_paired(ask, points), scale, low, high, rules)
+        found = break_even(_pair_readings(ask, points), scale, low, high, rules)
         drawn = None
         if spec is not None:
-            drawn = _search_draws(ask, spec, lambda at: break_even(_paired(at, points), scale, low, high, coarser(rules)))
+            drawn = _search_draws(ask, spec, lambda at: break_even(_pair_readings(at, points), scale, low, high, coarser(rules)))
         return BreakEven(base, wanted, found, cautions_of(ask, bounds, spec), drawn)
 
 
-def _paired(ask: Callable[[Sequence[Any]], Sequence[Any]], points: Callable[[Sequence[float]], list[dict[str, str]]]) -> Callable[..., Any]:
+def _pair_readings(
+    ask: Callable[[Sequence[Any]], Sequence[Any]], points: Callable[[Sequence[float]], list[dict[str, str]]]
+) -> Callable[..., Any]:
     """Readings of A and B at values of the key."""
 
     def evaluate(values: Sequence[float]) -> list[Any]:
@@ -149,12 +151,12 @@ def _paired(ask: Callable[[Sequence[Any]], Sequence[Any]], points: Callable[[Seq
 
 def _search_draws(ask: Asker, spec: Spec, search: Callable[[Any], Found]) -> Crossed:
     """The search in each draw."""
-    from retrompi.studies.certainty import DrawnAsker, crossed, together
+    from retrompi.studies.certainty import DrawnAsker, merge_crossings, together
 
-    return crossed(together([search] * spec.draws, DrawnAsker.like(ask, spec)), spec)
+    return merge_crossings(together([search] * spec.draws, DrawnAsker.like(ask, spec)), spec)
 
 
-@checked
+@check_arguments
 def break_even(
     scenario: str | Path, key: str, low: str | float, high: str | float, *, a: Mapping[str, str | float] | None = None,
     b: Mapping[str, str | float] | None = None, metric: str | None = None, shape: Literal["", "log", "linear"] = "", scan: int = 9,
@@ -178,7 +180,7 @@ def break_even(
         raise UsageError(f"no shape '{shape}': log or linear", code="unknown-name")
     if not 2 <= scan <= 10_000:
         raise UsageError(f"a scan has 2 to 10000 points, not {scan}", code="out-of-range")
-    with needs.asking(what_if_hardware or needs.asked()):
+    with needs.asking(what_if_hardware or needs.allows_fiction()):
         base, asking = scenario_of(scenario, texts(set or {})), asking_in(store, fresh, jobs, progress, "break-even")
         return break_even_of(
             base, key, (str(low), str(high), shape), (texts(a or {}), texts(b or {})), asking,

@@ -14,7 +14,7 @@ from retrompi.api.options import Options
 from retrompi.base.errors import UsageError, nearest
 from retrompi.spec.question import OPTIONS
 
-__all__ = ["checked"]
+__all__ = ["check_arguments"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,7 +30,7 @@ _OTHERWISE: Mapping[str, str] = {
 """What the names of the interface's own types stand for."""
 
 
-def checked(function: Callable[P, R]) -> Callable[P, R]:
+def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """``function``, which raises UsageError if it is called with an argument that it does not have or of another type than is declared.
 
     Numbers and arrays of NumPy are numbers and lists, and a text is no list of texts.
@@ -46,7 +46,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             if unknown:
                 raise UsageError(f"{told} has no argument '{unknown[0]}'{nearest(unknown[0], signature.parameters)}",
                                  code="unknown-name") from None  # fmt: skip
-            raise UsageError(f"{told}: {error}; it takes {', '.join(_shown(signature))}", code="missing-argument") from None
+            raise UsageError(f"{told}: {error}; it takes {', '.join(_argument_names(signature))}", code="missing-argument") from None
         bound.arguments = {name: _plain(value) for name, value in bound.arguments.items()}
         for name, value in bound.arguments.items():
             parameter = signature.parameters[name]
@@ -72,7 +72,7 @@ def _plain(value: Any) -> Any:
     return {k: _plain(v) for k, v in value.items()} if type(value) is dict else value
 
 
-def _shown(signature: inspect.Signature) -> Iterable[str]:
+def _argument_names(signature: inspect.Signature) -> Iterable[str]:
     return (n for n in signature.parameters if n != "self")
 
 

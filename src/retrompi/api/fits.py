@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.api.checking import checked
+from retrompi.api.checking import check_arguments
 from retrompi.api.frames import Progress, Row, Table, reporting
 from retrompi.api.programs import Rows
 from retrompi.base.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from retrompi.api.judging import Reporting
-    from retrompi.papers.curve_fits import Evidence
+    from retrompi.papers.curve_fits import PaperEvidence
     from retrompi.papers.paper import Paper
 
 __all__ = ["Calibration", "Fitted", "calibrate", "calibrate_model", "calibrate_paper", "fitted_to_claims", "is_paper"]
@@ -150,13 +150,13 @@ def _claim_row(row: Mapping[str, Any]) -> dict[str, Any]:
             "at_B": None, "limit": None, "observed": told, "verdict": "pass" if abs(row["residual"]) <= 1 else "fail"}  # fmt: skip
 
 
-def _unseen(paper: Paper, evidence: Evidence, seen: Collection[str]) -> list[str]:
+def _unseen(paper: Paper, evidence: PaperEvidence, seen: Collection[str]) -> list[str]:
     """What is marked for calibration and was seen by none of the fits."""
     marked = [c.name for c in evidence.curves.values() if c.use == "calibrate"] + [c.id for c in paper.claims if c.use == "calibrate"]
     return [name for name in marked if name not in seen]
 
 
-@checked
+@check_arguments
 def calibrate(
     what: str | Path, platform: str | Path | None = None, *, seed: int = 1, evaluations: int | None = None, only_fit: str | None = None,
     write: bool = False, progress: Progress | None = None,

@@ -9,7 +9,7 @@ from inspect import isfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.api.checking import checked
+from retrompi.api.checking import check_arguments
 from retrompi.base.errors import UsageError
 from retrompi.sim.cautions import Caution, mark
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from retrompi.store import Store
 
-__all__ = ["Progress", "Report", "Row", "Table", "frame_of", "opened", "reporting", "table_html", "texts"]
+__all__ = ["Progress", "Report", "Row", "Table", "as_store", "frame_of", "reporting", "table_html", "texts"]
 
 Row = Mapping[str, Any]
 Report = Callable[[int, int, str], None]
@@ -28,7 +28,7 @@ Progress = Report | bool
 _SHOWN = 12
 
 
-def opened(store: Store | Path | str | None) -> Store:
+def as_store(store: Store | Path | str | None) -> Store:
     """The store itself, or the one at a path or URL; None: that of the commands. Raises StoreError."""
     from retrompi.store import open_store
 
@@ -101,7 +101,7 @@ class Table:
         super().__init_subclass__(**more)
         for name, member in list(vars(cls).items()):
             if isfunction(member) and not name.startswith("_"):
-                setattr(cls, name, checked(member))
+                setattr(cls, name, check_arguments(member))
 
     @property
     def title(self) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from retrompi.api.answering import spec_of
-from retrompi.api.checking import checked
-from retrompi.api.frames import Progress, Report, Row, Table, opened, reporting
+from retrompi.api.checking import check_arguments
+from retrompi.api.frames import Progress, Report, Row, Table, as_store, reporting
 from retrompi.papers.claims import Claim
 from retrompi.sim.cautions import Caution
 from retrompi.spec.network_model import FLUID, NATIVE, using
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.papers import Reproduction, Verdict
     from retrompi.papers.network_agreement import NetworkAgreement
-    from retrompi.render import Atlas, Written
+    from retrompi.render import Atlas, WrittenPage
     from retrompi.store import Store
     from retrompi.studies.uncertainty import Spec
 
@@ -51,11 +51,11 @@ class Verdicts(Table):
     """
 
     def __init__(self, found: Sequence[Verdict], papers: Sequence[Reproduction], of: str = "") -> None:
-        from retrompi.sim.cautions import gathered, of_points
+        from retrompi.sim.cautions import merge_cautions, of_points
 
         self.found, self.papers, self.of = found, papers, of
         # now: a paper's own models are at hand only while it is worked with
-        self._warnings = tuple(gathered((m, some) for p in papers for m, some in of_points(p.points).items()))
+        self._warnings = tuple(merge_cautions((m, some) for p in papers for m, some in of_points(p.points).items()))
 
     @property
     def title(self) -> str:
@@ -100,7 +100,7 @@ class Reproduced(Verdicts):
     """
 
     def __init__(
-        self, found: Sequence[Verdict], papers: Sequence[Reproduction], written: Written | Atlas, beside: NetworkAgreement | None
+        self, found: Sequence[Verdict], papers: Sequence[Reproduction], written: WrittenPage | Atlas, beside: NetworkAgreement | None
     ) -> None:
         super().__init__(found, papers)
         self.written, self.beside = written, beside
@@ -182,7 +182,7 @@ def reproduce_of(
     from retrompi import render
     from retrompi.papers import all_papers, judge_all
     from retrompi.papers.paper import working_with
-    from retrompi.render.front import made
+    from retrompi.render.front import provenance_of
 
     every = paper == ALL
     with working_with(*(all_papers() if every else [paper])) as plans:
@@ -194,7 +194,7 @@ def reproduce_of(
         found = render.with_measured(found, overlaid)
         if not every:
             return Reproduced(found[0].verdicts, found, render.write(found[0], out, images=images), beside)
-        about = made(judging.store, found, spent, judging.workers)
+        about = provenance_of(judging.store, found, spent, judging.workers)
         return Reproduced(judge_all(found), found, render.write_atlas(found, out, about, images=images, beside=beside), beside)
 
 
@@ -216,7 +216,7 @@ def _beside_native(
     return network_agreement(network, own, found, fluid)
 
 
-@checked
+@check_arguments
 def claim(name: str) -> Claim:
     """A published statement by its identifier. UsageError for an unknown one.
 
@@ -229,7 +229,7 @@ def claim(name: str) -> Claim:
     return find(name)
 
 
-@checked
+@check_arguments
 def claims(paper: str | None = None) -> Table:
     """The published statements of a paper, or all.
 
@@ -241,7 +241,7 @@ def claims(paper: str | None = None) -> Table:
     return _Claims(load() if paper is None else by_paper(paper))
 
 
-@checked
+@check_arguments
 def verdicts(
     paper: str | Path | None = None, *, model: str | Path | None = None, platform: str | Path | None = None, level: float = 0.9,
     draws: int = 0, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None, progress: Progress | None = None,
@@ -258,7 +258,7 @@ def verdicts(
     """
     from retrompi.base.errors import UsageError
 
-    at, spec = opened(store), spec_of(level, draws)
+    at, spec = as_store(store), spec_of(level, draws)
     if model is None:
         if platform is not None:
             raise UsageError("'platform' is for 'model'; a paper names its own", code="unused-option")
@@ -268,7 +268,7 @@ def verdicts(
     return validate_model_of(str(model), None if platform is None else str(platform), at, fresh)
 
 
-@checked
+@check_arguments
 def reproduce(
     paper: str | Path, out: str | Path = "report", *, fidelity: Literal["mechanism", "curve", "loggp"] = "mechanism",
     network: str | None = None, level: float = 0.9, draws: int = 0, measured: Sequence[str] = (), images: Sequence[str] = (),
@@ -289,7 +289,7 @@ def reproduce(
 
     if unknown := [i for i in images if i not in ("png", "svg")]:
         raise UsageError(f"no image format '{unknown[0]}'{nearest(unknown[0], ('png', 'svg'))}", code="unknown-format")
-    at = opened(store)
+    at = as_store(store)
     overlaid = [from_store(at, name) for name in measured]
     with nullcontext() if network is None else using(network):
         return reproduce_of(

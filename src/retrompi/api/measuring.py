@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from retrompi.api.checking import checked
-from retrompi.api.frames import Row, Table, opened
+from retrompi.api.checking import check_arguments
+from retrompi.api.frames import Row, Table, as_store
 from retrompi.api.programs import Rows
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.traces import Trace
 
-__all__ = ["MeasuredCurve", "Recording", "clock_of", "import_measured", "imported_into", "list_measured", "measured", "measured_in",
+__all__ = ["MeasuredCurve", "Recording", "clock_of", "import_measured", "imported_into", "list_measured", "measured_curve", "measured_in",
            "record"]  # fmt: skip
 
 ClockName = Literal["cpu", "wall", "instructions", "cycles"]
@@ -29,7 +29,7 @@ ClockName = Literal["cpu", "wall", "instructions", "cycles"]
 class MeasuredCurve(Table):
     """A curve that was measured on a real machine: a row for each size (B, µs, 10^6 B/s).
 
-    >>> retrompi.measured("tests/data/measured/netpipe37-np.out").rows[0]["size_B"]
+    >>> retrompi.measured_curve("tests/data/measured/netpipe37-np.out").rows[0]["size_B"]
     1
     """
 
@@ -97,7 +97,7 @@ class Recording(Table):
     def rows(self) -> Sequence[Row]:
         """rank, ended, calls, lines, trace_B (B), overhead_ns (ns a call) of each rank."""
         return [
-            {"rank": s.rank, "ended": s.ended(), "calls": s.calls, "lines": s.lines, "trace_B": s.written, "overhead_ns": s.overhead_ns}
+            {"rank": s.rank, "ended": s.end_text(), "calls": s.calls, "lines": s.lines, "trace_B": s.written, "overhead_ns": s.overhead_ns}
             for s in self.found.states
         ]
 
@@ -105,7 +105,7 @@ class Recording(Table):
 def imported_into(store: Store, file: Path, format: str | None, about: Mapping[str, Any], label: str) -> tuple[list[dict[str, Any]], int]:
     """The rows of the curves of a file, which are stored, and how many of them were there already."""
     from retrompi.measure.curves import read_all
-    from retrompi.measure.curves.imported import default_label, save, stored
+    from retrompi.measure.curves.imported import default_label, save, stored_rows
 
     found = read_all(file, format, **about)
     ids: dict[int, bool] = {}
@@ -115,7 +115,7 @@ def imported_into(store: Store, file: Path, format: str | None, about: Mapping[s
             name += f", {default_label(series).partition(' (')[0]}, {series.ranks or '?'} ranks"
         run_id, known = save(store, series, label=name, number=number)
         ids[run_id] = known
-    return [r for r in stored(store) if r["id"] in ids], sum(ids.values())
+    return [r for r in stored_rows(store) if r["id"] in ids], sum(ids.values())
 
 
 def measured_in(store: Store | None, which: str, format: str | None, about: Mapping[str, Any]) -> list[MeasuredCurve]:
@@ -125,7 +125,7 @@ def measured_in(store: Store | None, which: str, format: str | None, about: Mapp
 
     if Path(which).is_file():
         return [MeasuredCurve(m, default_label(m)) for m in read_all(which, format, **about)]
-    kept = opened(store)
+    kept = as_store(store)
     found = series_of(kept, which)
     return [MeasuredCurve(found, which if not which.isdigit() else str(kept.run(int(which))["facts"]["label"]))]
 
@@ -148,7 +148,7 @@ def clock_of(clock: ClockName, rate: str | None, merge_below: str) -> Clock:
     return recorder.Clock(clock, each, least)
 
 
-@checked
+@check_arguments
 def import_measured(
     file: str | Path, *, format: str | None = None, unit: str | None = None, way: str | None = None,
     columns: Mapping[str, str] | None = None, what: str | None = None, label: str = "", machine: str = "", date: str = "", by: str = "",
@@ -165,24 +165,24 @@ def import_measured(
     ('mine', 1)
     """
     about = {"unit": unit, "way": way, "columns": columns, "what": what, "host": machine, "date": date, "by": by}
-    rows, _ = imported_into(opened(store), Path(file), format, about, label)
+    rows, _ = imported_into(as_store(store), Path(file), format, about, label)
     return Rows(f"measured curves of {Path(file).name}", rows)
 
 
-@checked
+@check_arguments
 def list_measured(store: Store | Path | str | None = None) -> Table:
     """The measured curves of the store.
 
     >>> [row["label"] for row in retrompi.list_measured().rows if row["points"] > 10_000]
     []
     """
-    from retrompi.measure.curves.imported import stored
+    from retrompi.measure.curves.imported import stored_rows
 
-    return Rows("measured curves", stored(opened(store)))
+    return Rows("measured curves", stored_rows(as_store(store)))
 
 
-@checked
-def measured(
+@check_arguments
+def measured_curve(
     which: str | int | Path, *, format: str | None = None, unit: str | None = None, way: str | None = None,
     columns: Mapping[str, str] | None = None, what: str | None = None, store: Store | Path | str | None = None,
 ) -> MeasuredCurve:  # fmt: skip
@@ -191,11 +191,11 @@ def measured(
     The others as in `import_measured`; of several curves in a file ``what`` names one (default: its PingPong). Raises InputError with file
     and line, UsageError for an unknown curve.
 
-    >>> retrompi.measured("tests/data/measured/netpipe37-np.out").rows[-1]["time_us"] > 0    # µs
+    >>> retrompi.measured_curve("tests/data/measured/netpipe37-np.out").rows[-1]["time_us"] > 0    # µs
     True
     """
     about = {"unit": unit, "way": way, "columns": columns}
-    found = measured_in(None if store is None else opened(store), str(which), format, about)
+    found = measured_in(None if store is None else as_store(store), str(which), format, about)
     wanted = [c for c in found if c.found.what == (what or "pingpong")] if len(found) > 1 else found
     if len(wanted) != 1:
         names = ", ".join(c.title for c in found)
@@ -203,7 +203,7 @@ def measured(
     return wanted[0]
 
 
-@checked
+@check_arguments
 def record(
     command: Sequence[str], out: str | Path, *, smpi: bool = False, ranks: int | None = None, mpicc: str | None = None,
     clock: ClockName = "cpu", rate: str | None = None, merge_below: str = "1us", whole_command: bool = False, check: bool = True,

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from retrompi.api.checking import checked
+from retrompi.api.checking import check_arguments
 from retrompi.api.frames import Row, Table
 from retrompi.spec import registry
 from retrompi.spec.model import RuntimeModel
@@ -86,7 +86,7 @@ class Platform(Table):
         return platform_rows(self._asked)
 
 
-@checked
+@check_arguments
 def model(name: str | Path) -> Model:
     """A runtime model by name or folder; its values are in base units (s, B, B/s). UsageError for an unknown name, with the nearest.
 
@@ -96,7 +96,7 @@ def model(name: str | Path) -> Model:
     return Model(registry.model(str(name)), str(name))
 
 
-@checked
+@check_arguments
 def platform(name: str | Path) -> Platform:
     """A platform by name, composition (``"nt4-p6-200*8@switch-100"``) or file. UsageError for an unknown name, with the nearest.
 
@@ -106,7 +106,7 @@ def platform(name: str | Path) -> Platform:
     return Platform(registry.platform(str(name)), str(name))
 
 
-@checked
+@check_arguments
 def list_models() -> list[str]:
     """The names of the runtime models and their variants.
 
@@ -116,7 +116,7 @@ def list_models() -> list[str]:
     return registry.model_names()
 
 
-@checked
+@check_arguments
 def list_platforms() -> list[str]:
     """The names of the platforms; hosts and networks of the library can be composed besides.
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrompi.api.checking import checked
-from retrompi.api.frames import Progress, Report, Row, Table, opened, reporting
+from retrompi.api.checking import check_arguments
+from retrompi.api.frames import Progress, Report, Row, Table, as_store, reporting
 from retrompi.api.programs import Rows
 from retrompi.base.errors import UsageError
 
@@ -62,7 +62,7 @@ class Predictions(Table):
         parameters_high_s, date, commit."""
         from retrompi.papers import predictions
 
-        files, shared = predictions.shipped(), ("model", "platform", "placement", "date", "commit")
+        files, shared = predictions.shipped_predictions(), ("model", "platform", "placement", "date", "commit")
         told = [(name, files[name]) for name in self.names if name in files]
         return [{"prediction": name, **{k: f[k] for k in shared}, **v} for name, f in told for v in f["value"]]
 
@@ -106,7 +106,7 @@ def made_again(names: Sequence[str], jobs: int | None, report: Report) -> Iterat
         def part(done: int, total: int, what: str, before: int = i) -> None:
             report(before * 1000 + 1000 * done // total, len(names) * 1000, what)
 
-        yield name, predictions.written(predictions.made(name, part, jobs or WORKERS))
+        yield name, predictions.file_text(predictions.simulate_prediction(name, part, jobs or WORKERS))
 
 
 def differing_of(names: Sequence[str], folder: Path | None, jobs: int | None, report: Report) -> list[str]:
@@ -134,7 +134,7 @@ def transfer_of(model: str, store: Store, fresh: bool, report: Report) -> Transf
     return Transfer(transfer.rows(store, model, fresh=fresh, progress=report), model)
 
 
-@checked
+@check_arguments
 def transfer(
     model: str | Path = "", *, store: Store | Path | str | None = None, fresh: bool = False, progress: Progress | None = None
 ) -> Transfer:
@@ -146,10 +146,10 @@ def transfer(
     >>> retrompi.transfer("mpibip").frame[["machine", "what", "published", "simulated"]]    # doctest: +SKIP
     """
     with reporting(progress, "transfer") as report:
-        return transfer_of(str(model), opened(store), fresh, report)
+        return transfer_of(str(model), as_store(store), fresh, report)
 
 
-@checked
+@check_arguments
 def predict(*names: str) -> Predictions:
     """The predictions of these names (those of a paper for its key; all without any), times in s, with what is known of them since.
 
@@ -159,4 +159,4 @@ def predict(*names: str) -> Predictions:
     """
     from retrompi.papers import predictions
 
-    return Predictions(predictions.chosen(names))
+    return Predictions(predictions.select_names(names))

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from retrompi.api.checking import checked
-from retrompi.api.frames import Progress, Report, Row, Table, opened, reporting, texts
+from retrompi.api.checking import check_arguments
+from retrompi.api.frames import Progress, Report, Row, Table, as_store, reporting, texts
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
 from retrompi.sim.cautions import Caution
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from retrompi.measure.compare import Comparison as Compared
     from retrompi.measure.launch import Execution as Executed
     from retrompi.store import Store
-    from retrompi.studies.compare_runtimes import Candidates, Drawn
-    from retrompi.studies.compare_runtimes import Row as RuntimeRow
+    from retrompi.studies.compare_runtimes import Candidates, DrawnComparison, RuntimeRow
     from retrompi.studies.run import Executor
 
 __all__ = ["Comparison", "Execution", "Runtimes", "compare", "compare_runtimes", "run"]
@@ -151,7 +150,7 @@ class Runtimes(Table):
     'wmpi'
     """
 
-    def __init__(self, store: Store, candidates: Candidates, found: Sequence[RuntimeRow], drawn: Drawn | None = None) -> None:
+    def __init__(self, store: Store, candidates: Candidates, found: Sequence[RuntimeRow], drawn: DrawnComparison | None = None) -> None:
         self.store, self.candidates, self.found, self.drawn = store, candidates, found, drawn
 
     def uncertainty(self, level: float = 0.9, draws: int = 100, progress: Progress | None = None, fresh: bool = False) -> Runtimes:
@@ -159,10 +158,10 @@ class Runtimes(Table):
         from retrompi.studies import compare_runtimes as comparing
         from retrompi.studies.uncertainty import Spec, ensemble
 
-        asked = comparing.asked(self.candidates, self.found)
+        asked = comparing.questions_of(self.candidates, self.found)
         with reporting(progress, "draws") as report:
             told = ensemble(self.store, list(asked.values()), Spec(level, draws), report, fresh)
-        drawn = comparing.drawn(self.candidates, self.found, dict(zip(asked, told, strict=True)))
+        drawn = comparing.with_draws(self.candidates, self.found, dict(zip(asked, told, strict=True)))
         return Runtimes(self.store, self.candidates, drawn.rows, drawn)
 
     @property
@@ -205,7 +204,7 @@ class Runtimes(Table):
         return runtimes_page.figures(self.found, self.title)["matrix"]
 
 
-@checked
+@check_arguments
 def run(
     program: str | Path, arguments: Sequence[str] = (), *, ranks: int = 2, backend: Backend | None = None, model: str | Path | None = None,
     platform: str | Path | None = None, mode: str | None = None, set: Mapping[str, str | float] | None = None,
@@ -224,15 +223,15 @@ def run(
     from retrompi.measure import launch
 
     on = backend or ("model" if model is not None else "native")
-    with reporting(progress, Path(program).name) as report, needs.asking(what_if_hardware or needs.asked()):
+    with reporting(progress, Path(program).name) as report, needs.asking(what_if_hardware or needs.allows_fiction()):
         return Execution(launch.run(
-            opened(store), on, str(program), arguments, ranks, sets=texts(set or {}), model=None if model is None else str(model),
+            as_store(store), on, str(program), arguments, ranks, sets=texts(set or {}), model=None if model is None else str(model),
             platform=None if platform is None else str(platform), mode=mode, fidelity=fidelity, repetitions=repetitions,
             timeout_s=None if on == "model" else parse(RUN_LIMIT, "s"), fresh=fresh, report=report,
         ))  # fmt: skip
 
 
-@checked
+@check_arguments
 def compare(
     program: str | Path, arguments: Sequence[str] = (), *, ranks: int = 2, model: str | Path | None = None,
     platform: str | Path | None = None, backends: Sequence[Backend] = ("native", "smpi", "model"), repetitions: int = 10,
@@ -247,14 +246,14 @@ def compare(
     """
     from retrompi.measure import compare as comparing
 
-    with reporting(progress, "comparing") as report, needs.asking(what_if_hardware or needs.asked()):
+    with reporting(progress, "comparing") as report, needs.asking(what_if_hardware or needs.allows_fiction()):
         return Comparison(comparing.compare(
-            opened(store), str(program), arguments, ranks, model=None if model is None else str(model),
+            as_store(store), str(program), arguments, ranks, model=None if model is None else str(model),
             platform=None if platform is None else str(platform), backends=backends, repetitions=repetitions, fresh=fresh, report=report,
         ))  # fmt: skip
 
 
-@checked
+@check_arguments
 def compare_runtimes(
     program: str | Path, models: Sequence[str], *, platforms: Sequence[str] = (), ranks: int | None = None, mode: str | None = None,
     platform: str | Path | None = None, arguments: Mapping[str, str | float] | None = None, metrics: Sequence[str] = (),
@@ -271,17 +270,17 @@ def compare_runtimes(
     """
     from retrompi.studies import compare_runtimes as comparing
     from retrompi.studies import metrics as known
-    from retrompi.studies.worker_pool import Pool
+    from retrompi.studies.worker_pool import WorkerPool
 
     if platform is not None and platforms:
         platforms = tuple(dict.fromkeys((str(platform), *platforms)))
     first = platforms[0] if platforms else None if platform is None else str(platform)
     given = [f"{key}={value}" for key, value in (arguments or {}).items()]
-    with needs.asking(what_if_hardware or needs.asked()):
+    with needs.asking(what_if_hardware or needs.allows_fiction()):
         base = comparing.program(str(program), given, models[0], first, mode, ranks)
     candidates = comparing.Candidates(base, list(models), list(platforms), [known.parse(m) for m in metrics])
-    with reporting(progress, "comparing") as report, Pool(jobs) as executor:
-        return runtimes_of(opened(store), candidates, executor, fresh, report)
+    with reporting(progress, "comparing") as report, WorkerPool(jobs) as executor:
+        return runtimes_of(as_store(store), candidates, executor, fresh, report)
 
 
 def runtimes_of(store: Store, candidates: Candidates, executor: Executor, fresh: bool, report: Report) -> Runtimes:

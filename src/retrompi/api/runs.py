@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from retrompi.api.asking import Size, Where, as_bytes, as_seconds, as_sizes, asked_of
-from retrompi.api.checking import checked
+from retrompi.api.checking import check_arguments
 from retrompi.api.frames import Progress, Row, Table, reporting
 from retrompi.api.options import Options
 from retrompi.api.paths import CriticalPath, path_of
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
-from retrompi.sim.cautions import Caution, calibration, first_call, of_run, stored
+from retrompi.sim.cautions import Caution, calibration, first_call, of_run, stored_cautions
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import SimulationEnded
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.render.curve_page import Simulated
     from retrompi.render.message_page import Stages
-    from retrompi.studies.interval_reasons import Reading
+    from retrompi.studies.interval_reasons import DrawnReading
     from retrompi.studies.uncertainty import Ensemble, Interval
     from retrompi.traces.computation import Rate
 
@@ -97,14 +97,14 @@ class _Answer(Table):
         """What one should know of it beside its numbers, as the command says it: code, text, about, minor."""
         asked = self.asked
         beyond = calibration(asked.model, asked.base_platform, sizes=self._sizes(), ranks=asked.ranks, sets=asked.question.sets)
-        return (*of_run(asked, stored(self.row["facts"]), self.rate), *beyond, *self._of_draws())
+        return (*of_run(asked, stored_cautions(self.row["facts"]), self.rate), *beyond, *self._of_draws())
 
-    def _readings(self, drawn: Ensemble) -> list[Reading]:
+    def _readings(self, drawn: Ensemble) -> list[DrawnReading]:
         """The numbers that have intervals: of the nominal run and of each draw."""
-        from retrompi.studies.interval_reasons import Reading
+        from retrompi.studies.interval_reasons import DrawnReading
 
         nominal = self.row["time_s"]
-        return [] if nominal is None else [Reading("time", float(nominal), drawn.values(metrics.parse("time")))]
+        return [] if nominal is None else [DrawnReading("time", float(nominal), drawn.values(metrics.parse("time")))]
 
     def _of_draws(self) -> list[Caution]:
         """What is odd about the intervals."""
@@ -154,11 +154,11 @@ class Curve(_Answer):
     def _sizes(self) -> Sequence[int]:
         return [int(row["size_B"]) for row in self.found.rows]
 
-    def _readings(self, drawn: Ensemble) -> list[Reading]:
-        from retrompi.studies.interval_reasons import Reading
+    def _readings(self, drawn: Ensemble) -> list[DrawnReading]:
+        from retrompi.studies.interval_reasons import DrawnReading
 
         columns = drawn.times(self._sizes()).T
-        return [Reading(f"time at {format_bytes(row['size_B'])}", row["time_us"] * 1e-6, list(map(float, column)))
+        return [DrawnReading(f"time at {format_bytes(row['size_B'])}", row["time_us"] * 1e-6, list(map(float, column)))
                 for row, column in zip(self.found.rows, columns, strict=True)]  # fmt: skip
 
     def time(self, size: Size) -> float:
@@ -200,7 +200,7 @@ class Curve(_Answer):
 
     def anatomy(self, size: Size) -> Anatomy:
         """Where the time of one message of this size goes."""
-        return anatomy_of(self.asked.changed(workload=Message(as_bytes(size)), beside=Beside()), self.where)
+        return anatomy_of(self.asked.with_fields(workload=Message(as_bytes(size)), beside=Beside()), self.where)
 
     @property
     def simulated(self) -> Simulated:
@@ -392,7 +392,7 @@ def run_of(asked: Resolved, where: Where, observe: Observe = NOTHING, rate: Rate
     return Run(asked, answer(where.store, asked, fresh=where.fresh, observe=observe), where, rate=rate)
 
 
-@checked
+@check_arguments
 def pingpong(
     model: str | Path, platform: str | Path | None = None, *, sizes: Size | Sequence[Size] | None = None, reps: int | None = None,
     warm_up: int = WARM_UP, **options: Unpack[Options],
@@ -414,7 +414,7 @@ def pingpong(
     return curve_of(*asked_of(model, platform, pingpong_of(as_sizes(sizes), reps, warm_up), options))
 
 
-@checked
+@check_arguments
 def message(model: str | Path, platform: str | Path | None = None, *, size: Size, **options: Unpack[Options]) -> Anatomy:
     """The anatomy of one message of ``size`` (B, or text): its one-way time by stage and process, exact to the picosecond.
 
@@ -427,7 +427,7 @@ def message(model: str | Path, platform: str | Path | None = None, *, size: Size
     return anatomy_of(*asked_of(model, platform, Message(as_bytes(size)), options))
 
 
-@checked
+@check_arguments
 def replay(
     trace: Trace | str | Path, model: str | Path, platform: str | Path | None = None, *, ranks: int | None = None,
     section: str | None = None, compute: str | float | None = None, kills: Sequence[str] = (),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrompi.api.answering import Answer, Asking, asking_in, cautions_of, metric_of, scenario_of
-from retrompi.api.checking import checked
+from retrompi.api.checking import check_arguments
 from retrompi.api.frames import Progress, Row, texts
 from retrompi.sim.cautions import Caution
 from retrompi.spec import needs
@@ -77,7 +77,7 @@ class Search(Answer):
         return figure
 
 
-@checked
+@check_arguments
 def optimise(
     scenario: str | Path, over: Mapping[str, str | Sequence[str | float]], *, metric: str = "time", trials: int = 60, seed: int = 1,
     set: Mapping[str, str | float] | None = None, what_if_hardware: bool = False, store: Store | Path | str | None = None,
@@ -97,7 +97,7 @@ def optimise(
     """
     from retrompi.studies import optimise as searching
 
-    with needs.asking(what_if_hardware or needs.asked()):
+    with needs.asking(what_if_hardware or needs.allows_fiction()):
         base = scenario_of(scenario, texts(set or {}))
         wanted = metric_of(metric, "time", base)
         overs = searching.space(base, [f"{k}={v if isinstance(v, str) else ','.join(map(str, v))}" for k, v in over.items()])

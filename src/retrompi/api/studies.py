@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrompi.api.checking import checked
-from retrompi.api.frames import Progress, Row, Table, opened, reporting, texts
+from retrompi.api.checking import check_arguments
+from retrompi.api.frames import Progress, Row, Table, as_store, reporting, texts
 from retrompi.sim.cautions import Caution
 from retrompi.spec import needs
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.design import Study
     from retrompi.studies.run import StudyRun
-    from retrompi.studies.stored_study import Stored
+    from retrompi.studies.stored_study import StoredStudy
     from retrompi.studies.view import View
 
 __all__ = ["StudyResult", "study", "sweep"]
@@ -39,7 +39,7 @@ class StudyResult(Table):
         self.store, self.told, self.level = store, told, level
 
     @cached_property
-    def stored(self) -> Stored:
+    def stored(self) -> StoredStudy:
         """The study with its points and runs."""
         from retrompi.studies import stored_study
 
@@ -101,14 +101,14 @@ def _texts(axes: Mapping[str, Values]) -> dict[str, str | list[str]]:
 
 def _run(study: Study, store: Store | Path | str | None, fresh: bool, jobs: int | None, progress: Progress | None) -> StudyResult:
     from retrompi.studies.run import run_study
-    from retrompi.studies.worker_pool import Pool
+    from retrompi.studies.worker_pool import WorkerPool
 
-    at = opened(store)
+    at = as_store(store)
     with reporting(progress, study.name) as report:
-        return StudyResult(at, run_study(at, study, executor=Pool(jobs), fresh=fresh, report=report))
+        return StudyResult(at, run_study(at, study, executor=WorkerPool(jobs), fresh=fresh, report=report))
 
 
-@checked
+@check_arguments
 def sweep(
     scenario: str | Path, vary: Mapping[str, Values], *, set: Mapping[str, str | float] | None = None, sample: str = "", draws: int = 0,
     what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
@@ -127,12 +127,12 @@ def sweep(
     """
     from retrompi.studies import design
 
-    with needs.asking(what_if_hardware or needs.asked()):
+    with needs.asking(what_if_hardware or needs.allows_fiction()):
         made = design.from_command(str(scenario), _texts(vary), (), texts(set or {}), sample=sample)
     return _run(replace(made, draws=draws), store, fresh, jobs, progress)
 
 
-@checked
+@check_arguments
 def study(
     name: str | Path, *, draws: int = 0, what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False,
     jobs: int | None = None, progress: Progress | None = None,
@@ -144,6 +144,6 @@ def study(
     """
     from retrompi.studies import design
 
-    with needs.asking(what_if_hardware or needs.asked()):
+    with needs.asking(what_if_hardware or needs.allows_fiction()):
         made = design.study(str(name))
     return _run(replace(made, draws=draws), store, fresh, jobs, progress)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.api.answering import Answer, Asking, asking_in, cautions_of, metric_of, scenario_of, spec_of
-from retrompi.api.checking import checked
+from retrompi.api.checking import check_arguments
 from retrompi.api.frames import Progress, Row, texts
 from retrompi.base.errors import UsageError
 from retrompi.base.units import canonical
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from retrompi.studies.reading import Asker
     from retrompi.studies.scenario import Scenario
     from retrompi.studies.sensitivity import Tolerated
-    from retrompi.studies.tolerance import Answer as One
+    from retrompi.studies.tolerance import SearchRange
     from retrompi.studies.tolerance import Tolerance as Found
-    from retrompi.studies.tolerance import Way
+    from retrompi.studies.tolerance import ToleranceAnswer as One
     from retrompi.studies.uncertainty import Spec
 
 __all__ = ["Tolerance", "tolerance", "tolerance_of"]
@@ -96,11 +96,11 @@ class Tolerance(Answer):
         }  # fmt: skip
 
 
-def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None, down_to: str | None) -> Way:
+def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None, down_to: str | None) -> SearchRange:
     """The range to search; UsageError in one line if what is given is inconsistent."""
     from retrompi.studies.keys import number
     from retrompi.studies.scale import scale_of
-    from retrompi.studies.tolerance import Way
+    from retrompi.studies.tolerance import SearchRange
 
     if (add is None) == (change is None):
         raise UsageError(
@@ -129,9 +129,9 @@ def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None,
         word = "below" if down else "above"
         raise UsageError(f"'{key.name}' is {key.text}; give a value {word} it", code="bad-range")
     if change is not None:
-        return Way(scale, key.value, 2.0, key.value / limit if down else limit / key.value, by_factor=True, down=down)
+        return SearchRange(scale, key.value, 2.0, key.value / limit if down else limit / key.value, by_factor=True, down=down)
     first = 1.0 if key.whole else key.value / 8 if key.value > 0 else limit / 1024
-    return Way(scale, key.value, first, limit - key.value)
+    return SearchRange(scale, key.value, first, limit - key.value)
 
 
 def tolerance_of(
@@ -161,18 +161,18 @@ def tolerance_of(
     return Tolerance(base, metric, found, warnings, _alone(base, way, shares) if one_run else {}, spec, drawn)
 
 
-def _alone(base: Scenario, way: Way, shares: Sequence[float]) -> dict[float, Tolerated]:
+def _alone(base: Scenario, way: SearchRange, shares: Sequence[float]) -> dict[float, Tolerated]:
     """What the record of the base run says, by share."""
     from retrompi.sim import simulate
     from retrompi.sim.observe import Observe
-    from retrompi.studies.sensitivity import tolerated
+    from retrompi.studies.sensitivity import tolerances
 
     result = simulate.run(base.question(), Observe(critical_path=True))
     simulate.require_completed(result, base.name)
-    return {t.slower: t for t in tolerated(base, result.recorded_path, way.scale.key, tuple(shares), down=way.down)}
+    return {t.slower: t for t in tolerances(base, result.recorded_path, way.scale.key, tuple(shares), down=way.down)}
 
 
-def _search_draws(ask: Asker, spec: Spec, way: Way, shares: Sequence[float], width: float) -> list[Distance]:
+def _search_draws(ask: Asker, spec: Spec, way: SearchRange, shares: Sequence[float], width: float) -> list[Distance]:
     """The search in each draw; the key's own value is the given one in all of them."""
     from retrompi.studies.certainty import WIDTH, DrawnAsker, distances, together
     from retrompi.studies.tolerance import tolerance as search
@@ -189,7 +189,7 @@ def _search_draws(ask: Asker, spec: Spec, way: Way, shares: Sequence[float], wid
     return distances(together([one] * spec.draws, asker), shares, spec.level)
 
 
-@checked
+@check_arguments
 def tolerance(
     scenario: str | Path, *, add: str | None = None, change: str | None = None, up_to: str | float | None = None,
     down_to: str | float | None = None, slower: float | Sequence[float] = 0.05, metric: str = "time", one_run: bool = False,
@@ -211,7 +211,7 @@ def tolerance(
     """
     ends = tuple(None if end is None else str(end) for end in (up_to, down_to))
     shares = list(slower) if isinstance(slower, Sequence) else [slower]
-    with needs.asking(what_if_hardware or needs.asked()):
+    with needs.asking(what_if_hardware or needs.allows_fiction()):
         base = scenario_of(scenario, texts(set or {}))
         wanted = metric_of(metric, "time", base)
         return tolerance_of(

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from retrompi.api.answering import Answer, Asking, asking_in, cautions_of, metric_of, scenario_of, spec_of
-from retrompi.api.checking import checked
-from retrompi.api.frames import Progress, Row, opened, reporting, texts
+from retrompi.api.checking import check_arguments
+from retrompi.api.frames import Progress, Row, as_store, reporting, texts
 from retrompi.base.errors import UsageError
 from retrompi.sim.cautions import Caution
 from retrompi.spec import needs
@@ -122,7 +122,7 @@ def factors_of(base: Scenario, vary: Mapping[str, str]) -> list[Factor]:
     from retrompi.studies.tornado import Factor
 
     if not vary:
-        found = keys.sourced(base)
+        found = keys.sourced_factors(base)
         if not found:
             raise UsageError(f"no parameter of '{base.name}' has a sourced range; give --vary KEY=LOW..HIGH", code="nothing-varies")
         return found
@@ -184,12 +184,12 @@ def information_of(
     from retrompi.studies.worth import measurements, worth
 
     asked = measurements(base, metric, measure)
-    drawn = draw([Resolved.of(q) for q in (metric.shortened(base).question(), *(a.question for a in asked))])
+    drawn = draw([Resolved.of(q) for q in (metric.shorten(base).question(), *(a.question for a in asked))])
     values = {a.name: one.values(a.metric) for a, one in zip(asked, drawn[1:], strict=True)}
     return Tornado(base, metric, worth(drawn[0], metric, values), of_scenarios([(base.model, base)]), drawn[0])
 
 
-@checked
+@check_arguments
 def tornado(
     scenario: str | Path, vary: Mapping[str, str | Sequence[str | float]] | None = None, *, metric: str = "time", method: Method = "oat",
     samples: int = 64, seed: int = 1, second: bool = False, incomplete: Literal["refuse", "drop"] = "refuse", level: float = 0.9,
@@ -215,7 +215,7 @@ def tornado(
         raise UsageError(f"no method '{method}': oat, sobol or information", code="unknown-name")
     if measure and method != "information":
         raise UsageError("'measure' is for method='information'", code="unused-option")
-    with needs.asking(what_if_hardware or needs.asked()):
+    with needs.asking(what_if_hardware or needs.allows_fiction()):
         base = scenario_of(scenario, texts(set or {}))
         wanted = metric_of(metric, "time", base)
         if method == "information":
@@ -224,7 +224,7 @@ def tornado(
             if (spec := spec_of(level, draws)) is None:
                 raise UsageError("method='information' takes at least two draws", code="out-of-range")
             with reporting(progress, "draws") as report:
-                return information_of(base, wanted, measure, lambda asked: ensemble(opened(store), asked, spec, report, fresh))
+                return information_of(base, wanted, measure, lambda asked: ensemble(as_store(store), asked, spec, report, fresh))
         factors = factors_of(base, {k: v if isinstance(v, str) else ",".join(map(str, v)) for k, v in (vary or {}).items()})
         asking = asking_in(store, fresh, jobs, progress, "tornado")
         if method == "sobol":

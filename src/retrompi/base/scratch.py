@@ -22,9 +22,9 @@ _HELD = ".held"
 @contextmanager
 def folder(name: str) -> Iterator[Path]:
     """A new folder (mode 0700) for the body, called after ``name``; also removed after ``kill -9``, by whoever makes the next one."""
-    _swept()
+    _sweep()
     place = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{name}-"))
-    handle = _held(place)
+    handle = _hold_lock(place)
     try:
         yield place
     finally:
@@ -32,7 +32,7 @@ def folder(name: str) -> Iterator[Path]:
         os.close(handle)
 
 
-def _held(place: Path) -> int:
+def _hold_lock(place: Path) -> int:
     """The descriptor of the lock, which forked children share. The file gets its name when it is locked, lest it be taken for one left."""
     new = place / f"{_HELD}.new"
     handle = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -42,7 +42,7 @@ def _held(place: Path) -> int:
 
 
 @cache
-def _swept() -> None:
+def _sweep() -> None:
     remove_left_over()
 
 

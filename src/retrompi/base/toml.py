@@ -12,7 +12,7 @@ from typing import Any
 from retrompi.base.errors import InputError, RetrompiError
 from retrompi.base.files import read_text
 
-__all__ = ["parsed", "quoted", "read", "tables", "taken_apart", "value"]
+__all__ = ["parse", "quote", "read", "tables", "taken_apart", "value"]
 
 
 def read(path: Path, what: str) -> tuple[str, dict[str, Any]]:
@@ -21,10 +21,10 @@ def read(path: Path, what: str) -> tuple[str, dict[str, Any]]:
         text = read_text(path)
     except (OSError, ValueError) as error:  # ValueError: no UTF-8, a name with NUL
         raise _unreadable(path, what, error) from None
-    return text, parsed(text, path, what)
+    return text, parse(text, path, what)
 
 
-def parsed(text: str, path: Path, what: str) -> dict[str, Any]:
+def parse(text: str, path: Path, what: str) -> dict[str, Any]:
     """The tables of the ``text`` of the file ``path``; raises as `read`."""
     try:
         return tomllib.loads(text)
@@ -55,7 +55,7 @@ def taken_apart(what: str, path: str | Path | None) -> Iterator[None]:
         raise InputError(f"this is no {what}: a value has a wrong type or shape ({missing})", path, code="bad-value") from error
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """``text`` as a TOML basic string; backslashes, quotes and control characters are escaped."""
     plain = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04X}" for c in plain) + '"'
@@ -64,7 +64,7 @@ def quoted(text: str) -> str:
 def value(v: Any) -> str:
     """``v`` in TOML syntax; a float with eight significant digits, a mapping as an inline table."""
     if isinstance(v, Mapping):
-        return "{ " + ", ".join(f"{quoted(str(k))} = {value(x)}" for k, x in v.items()) + " }"
+        return "{ " + ", ".join(f"{quote(str(k))} = {value(x)}" for k, x in v.items()) + " }"
     if isinstance(v, list | tuple):
         return "[" + ", ".join(value(x) for x in v) + "]"
     if isinstance(v, bool):
@@ -73,7 +73,7 @@ def value(v: Any) -> str:
         return str(v)
     if isinstance(v, float):
         return f"{v:.8g}"
-    return quoted(str(v))
+    return quote(str(v))
 
 
 def tables(command: str, given: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
@@ -81,6 +81,6 @@ def tables(command: str, given: Mapping[str, Mapping[str, Mapping[str, Any]]]) -
     out = [f"# Written by `{command}`; not by hand."]
     for name in sorted(given):
         for part, rows in given[name].items():
-            out.append(f"\n[{quoted(name)}.{part}]")
-            out += [f"{quoted(k)} = {value(v)}" for k, v in rows.items()]
+            out.append(f"\n[{quote(name)}.{part}]")
+            out += [f"{quote(k)} = {value(v)}" for k, v in rows.items()]
     return "\n".join(out) + "\n"

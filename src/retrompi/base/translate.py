@@ -19,7 +19,7 @@ from typing import Any
 
 from retrompi.base.errors import InputError, UsageError, nearest
 
-__all__ = ["ENGLISH", "NAMES", "PSEUDO", "_", "among", "catalogue", "checked", "count", "language", "languages", "lazy", "ngettext",
+__all__ = ["ENGLISH", "NAMES", "PSEUDO", "_", "among", "catalogue", "check_language", "count", "language", "languages", "lazy", "ngettext",
            "of_environment", "of_scripts", "pgettext", "speaking", "use"]  # fmt: skip
 
 ENGLISH = "en"
@@ -118,10 +118,10 @@ def language() -> str:
 
 def use(which: str) -> None:
     """Sets the language of the context, until it is set again. Raises UsageError for one that there is not."""
-    _current.set(checked(which))
+    _current.set(check_language(which))
 
 
-def checked(which: str) -> str:
+def check_language(which: str) -> str:
     """A language's code; UsageError for one that there is not."""
     if which != PSEUDO and which not in languages():
         raise UsageError(f"no language '{which[:40]}'{nearest(which[:40], languages())}", code="unknown-name")
@@ -131,7 +131,7 @@ def checked(which: str) -> str:
 @contextmanager
 def speaking(which: str) -> Iterator[None]:
     """The language of the context within a block."""
-    token = _current.set(checked(which))
+    token = _current.set(check_language(which))
     try:
         yield
     finally:

@@ -30,7 +30,7 @@ __all__ = [
     "parse",
     "parse_factor",
     "parse_sizes",
-    "scaled",
+    "scale_text",
 ]
 
 PS = 1e-12
@@ -125,7 +125,7 @@ def beyond(value: float, unit: str) -> str:
     return ""
 
 
-def _accepted(base: str) -> str:
+def _accepted_units(base: str) -> str:
     spellings = [s for s in UNITS[base] if s and not s.startswith(("µ", "μ"))]
     if base == "1":
         return "a plain number"
@@ -144,7 +144,7 @@ def parse(text: str, unit: str) -> float:
     base = canonical(unit)
     found = _TEXT.fullmatch(text)
     if found is None:
-        raise UsageError(f"'{text}' is not a number with a unit; accepted: {_accepted(base)}", code="bad-unit")
+        raise UsageError(f"'{text}' is not a number with a unit; accepted: {_accepted_units(base)}", code="bad-unit")
     number, spelling = float(found[1].replace("_", "")), found[2]
     factor = UNITS[base].get(spelling or ("B" if base == "B" else ""))
     if factor is None:
@@ -153,7 +153,7 @@ def parse(text: str, unit: str) -> float:
         if spelling in _AMBIGUOUS and base in ("B", "B/s"):
             raise UsageError(f"'{text}': the unit '{spelling}' is ambiguous; {_AMBIGUOUS[spelling]}", code="bad-unit")
         problem = f"'{text}' has no unit" if spelling == "" else f"'{text}' has the wrong unit '{spelling}'"
-        raise UsageError(f"{problem}; accepted: {_accepted(base)}", code="bad-unit")
+        raise UsageError(f"{problem}; accepted: {_accepted_units(base)}", code="bad-unit")
     # Powers of ten below one are applied by division: 120 / 1e3 is the double nearest 0.12, 120 * 1e-3 is not.
     value = number / round(1 / factor) if 0 < factor < 1 else number * factor
     if not math.isfinite(value):
@@ -161,7 +161,7 @@ def parse(text: str, unit: str) -> float:
     if value < 0 and base != "1":
         raise UsageError(f"'{text}' is negative; a value in {unit} is zero or more", code="out-of-range")
     if base == "probability" and value > 1:
-        raise UsageError(f"'{text}' is not a probability; accepted: {_accepted(base)}", code="out-of-range")
+        raise UsageError(f"'{text}' is not a probability; accepted: {_accepted_units(base)}", code="out-of-range")
     return value
 
 
@@ -179,7 +179,7 @@ def parse_factor(text: str, unit: str) -> Fraction | None:
     return Fraction(found[1]) if found[1] is not None else Fraction(found[2]) / 100
 
 
-def scaled(text: str, factor: Fraction, unit: str) -> str:
+def scale_text(text: str, factor: Fraction, unit: str) -> str:
     """``factor`` times the quantity ``text``, in its own unit as far as `parse` reads it: ``"120 ms"`` by 1/2 is ``"60 ms"``.
 
     Sizes are rounded to whole bytes. Raises UsageError if ``text`` is not a number in ``unit``.

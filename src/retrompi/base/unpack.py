@@ -61,7 +61,7 @@ def pieces(raw: BinaryIO) -> Iterator[bytes]:
     head = raw.read(HEAD)
     raw.seek(0)
     if head.startswith(GZIP):
-        yield from _gunzipped(raw)
+        yield from _gunzip(raw)
     elif head.startswith(ZSTD) or is_skippable(head):
         yield from _unzstd(raw)
     else:
@@ -79,7 +79,7 @@ def whole(raw: BinaryIO, most: int) -> bytes:
     return bytes(out)
 
 
-def _gunzipped(raw: BinaryIO) -> Iterator[bytes]:
+def _gunzip(raw: BinaryIO) -> Iterator[bytes]:
     try:
         with gzip.GzipFile(fileobj=raw) as stream:
             while piece := stream.read(_CHUNK):
@@ -100,7 +100,7 @@ def _unzstd(raw: BinaryIO) -> Iterator[bytes]:
                 rest += raw.read(8 - len(rest))
             if is_skippable(rest[:4]):
                 skip = 8 + int.from_bytes(rest[4:8], "little") - len(rest)
-                if len(rest) < 8 or (skip > 0 and not _skipped(raw, skip)):
+                if len(rest) < 8 or (skip > 0 and not _skip(raw, skip)):
                     raise early
                 rest = rest[skip:] if skip < 0 else b""
                 continue
@@ -116,7 +116,7 @@ def _unzstd(raw: BinaryIO) -> Iterator[bytes]:
         raise Damaged(f"corrupt zstd data: {e}") from None
 
 
-def _skipped(raw: BinaryIO, count: int) -> bool:
+def _skip(raw: BinaryIO, count: int) -> bool:
     while count > 0:
         piece = raw.read(min(count, _CHUNK))
         if not piece:

@@ -18,7 +18,7 @@ from retrompi.labs.lab import Lab, Task
 from retrompi.labs.start import value_text
 from retrompi.labs.student import draw
 
-__all__ = ["Answered", "Checked", "answers", "checks"]
+__all__ = ["Answered", "CheckRow", "answers", "checks"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckRow:
     """A check of one student: ``changed`` are (task, status before, status) of the tasks that it judged otherwise than the one before."""
 
     number: int
@@ -52,12 +52,12 @@ class Checked:
     changed: tuple[tuple[Task, str, str], ...] = field(default=())
 
 
-def _shown(task: Task, value: Any) -> str:
+def _right_value_text(task: Task, value: Any) -> str:
     """A right value as a student would write it."""
     if task.kind == "order":
-        return ", ".join(task.shown(str(one)) for one in value)
+        return ", ".join(task.choice_text(str(one)) for one in value)
     if not task.number:
-        return task.shown(str(value))
+        return task.choice_text(str(value))
     return value_text(task, value).strip('"')
 
 
@@ -89,7 +89,7 @@ def answers(db: Database, lab: Lab, member_id: int, right: Mapping[str, Any] | N
             if not tries or tries[-1][1:] != said:
                 tries.append((one["number"], *said))
         of = task.of or task.id
-        value = _shown(lab.task(of), right[of]) if right and of in right else ""
+        value = _right_value_text(lab.task(of), right[of]) if right and of in right else ""
         sealed = work.state.sealed[task.id].text if task.id in work.state.sealed else ""
         points = results[task.id][-1]["points"] if task.id in results else None
         question = _text.fill(task.question, known, strict=False)
@@ -97,7 +97,7 @@ def answers(db: Database, lab: Lab, member_id: int, right: Mapping[str, Any] | N
     return found
 
 
-def checks(db: Database, lab: Lab, member_id: int) -> list[Checked]:
+def checks(db: Database, lab: Lab, member_id: int) -> list[CheckRow]:
     """The checks of a student, the first one first, with what changed from one to the next."""
     tasks = {t.id: t for t in lab.tasks}
     before: dict[str, str] = {}
@@ -108,6 +108,6 @@ def checks(db: Database, lab: Lab, member_id: int) -> list[Checked]:
             changed.append((tasks[row["task"]], before.get(row["task"], ""), row["status"]))
         before[row["task"]] = row["status"]
     return [
-        Checked(number, row["at"], row["late"], row["all_points"], row["all_of"], tuple(changed))
+        CheckRow(number, row["at"], row["late"], row["all_points"], row["all_of"], tuple(changed))
         for number, (row, changed) in found.items()
     ]

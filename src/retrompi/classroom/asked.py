@@ -23,11 +23,11 @@ from retrompi.classroom.schema import Check, CheckResult, Member
 from retrompi.classroom.scores import tell
 from retrompi.classroom.states import state_of, told_state
 from retrompi.labs.lab import lab as lab_of
-from retrompi.labs.work import Asked, Last, Work
+from retrompi.labs.work import CheckRequest, Last, Work
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
-    from retrompi.studio.resources import Member as Person
+    from retrompi.studio.resources import SessionMember as Person
 
 __all__ = ["Waiting", "ask", "fail", "last", "record", "waiting"]
 
@@ -40,14 +40,14 @@ class Waiting:
     """A check that nobody has answered."""
 
     member: Person
-    asked: Asked
+    asked: CheckRequest
     work: Work
     language: str
 
 
-def ask(db: Database, member_id: int, work: Work) -> Asked:
+def ask(db: Database, member_id: int, work: Work) -> CheckRequest:
     """Notes that a check is asked for, of the work as it is. Whether it is late is decided now."""
-    asked = Asked.now(work)
+    asked = CheckRequest.now(work)
     files = work.files if any(t.kind == "file" for t in lab_of(asked.lab).tasks) else {}
     told = {"state": told_state(work.state), "answers": dict(work.answers),
             "files": {name: base64.b64encode(content).decode() for name, content in files.items()}}  # fmt: skip
@@ -55,17 +55,17 @@ def ask(db: Database, member_id: int, work: Work) -> Asked:
            "language": translate.language(), "status": "waiting", "work": told, "said": {}, "error": ""}  # fmt: skip
     with db.transaction() as connection:
         made = int(connection.execute(sa.insert(Note).returning(Note.id), [row]).scalar_one())
-    return Asked(asked.lab, asked.number, asked.at, made)
+    return CheckRequest(asked.lab, asked.number, asked.at, made)
 
 
-def record(db: Database, asked: Asked, grading: Grading) -> bool:
+def record(db: Database, asked: CheckRequest, grading: Grading) -> bool:
     """Records what a check said of each task, in the transaction that takes its note; returns whether there was one to take.
 
     There is none if it was recorded before, or taken back, or its member removed: then nothing happens.
     """
     with db.transaction() as connection:
         note = connection.execute(sa.select(Note.member_id, Note.late, Note.at).where(Note.id == asked.id)).first()
-        if note is None or not _held(connection, note.member_id):
+        if note is None or not _lock_member(connection, note.member_id):
             return False
         values = {"status": "done", "work": {}, "said": grading.row(), "error": ""}
         taken = connection.execute(sa.update(Note).where(Note.id == asked.id, Note.status != "done").values(**values))
@@ -86,7 +86,7 @@ def record(db: Database, asked: Asked, grading: Grading) -> bool:
     return True
 
 
-def _held(connection: Connection, member_id: int) -> bool:
+def _lock_member(connection: Connection, member_id: int) -> bool:
     """Whether the member is there, and from now on until the end of the transaction: who removes a member locks that row before the others
     of the member, so that in any other order the two would wait for each other. Two checks of a member are recorded one after the other,
     and the second one's score counts the first."""
@@ -100,7 +100,7 @@ def _tidy(connection: Connection, member_id: int, lab: str) -> None:
     connection.execute(sa.delete(Note).where(*mine, Note.status != "waiting", Note.number < newest))
 
 
-def fail(db: Database, asked: Asked, error: str) -> None:
+def fail(db: Database, asked: CheckRequest, error: str) -> None:
     """Keeps why a check could not be graded; with "" it is taken back. Nothing if it has been recorded."""
     mine = (Note.id == asked.id, Note.status == "waiting")
     with db.transaction() as connection:
@@ -126,7 +126,10 @@ def waiting(db: Database) -> list[Waiting]:
         rows = connection.execute(query).mappings().all()
         found = connection.execute(sa.select(Member.__table__).where(Member.id.in_({r["member_id"] for r in rows}))).mappings()
         people = {row["id"]: person(row) for row in found}
-    return [Waiting(people[r["member_id"]], Asked(r["lab"], r["number"], r["at"], r["id"]), _work(r["work"]), r["language"]) for r in rows]
+    return [
+        Waiting(people[r["member_id"]], CheckRequest(r["lab"], r["number"], r["at"], r["id"]), _work(r["work"]), r["language"])
+        for r in rows
+    ]
 
 
 def _work(told: Mapping[str, Any]) -> Work:

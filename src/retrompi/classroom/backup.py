@@ -118,14 +118,14 @@ def restore(file: Path, where: str | None) -> dict[str, int]:
             if "://" in target and not target.startswith("sqlite:"):
                 db = Database.open(target, new=True, fill=lambda connection: _fill(connection, packed, about, file))
                 db.close()
-                return _verified(Database.open(target), about, target)
+                return _verify(Database.open(target), about, target)
             final = Path(target.removeprefix("sqlite:///")).expanduser()
             if final.exists():
                 raise UsageError(f"{final} exists already; give another file by --database", code="exists-already")
             beside = final.with_name(f".{final.name}.{os.getpid()}.new")
             try:
                 db = Database.open(str(beside), new=True, fill=lambda connection: _fill(connection, packed, about, file))
-                counts = _verified(db, about, str(final))
+                counts = _verify(db, about, str(final))
                 with db.engine.connect() as connection:
                     connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
                 db.close()
@@ -200,7 +200,7 @@ def _fill(connection: Connection, packed: zipfile.ZipFile, about: dict[str, Any]
                                        f"(SELECT coalesce(max(id), 0) + 1 FROM {table.name}), false)"))  # fmt: skip
 
 
-def _verified(db: Database, about: dict[str, Any], label: str) -> dict[str, int]:
+def _verify(db: Database, about: dict[str, Any], label: str) -> dict[str, int]:
     """Table -> number of rows of the restored database. StoreError if it does not hold what the backup does."""
     with _snapshot(db) as connection:
         for table in Base.metadata.sorted_tables:

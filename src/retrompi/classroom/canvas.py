@@ -35,13 +35,13 @@ def gradebook(out: _Writable, people: Sequence[Person], labs: Sequence[str]) -> 
         points[column] = next((f"{p.grades[lab].of:g}" for p in people if lab in p.grades), "")
     rows = [
         {"Student": p.name or p.student, "ID": p.account_id if p.account_id.isdigit() else "", "SIS Login ID": p.email or p.student,
-         **{column: _shown(p.grades.get(lab)) for lab, column in columns.items()}}
+         **{column: _points_text(p.grades.get(lab)) for lab, column in columns.items()}}
         for p in people
     ]  # fmt: skip
     write_rows(out, (*HEAD, *columns.values()), [points, *rows])
 
 
-def _shown(grade: Grade | None) -> str:
+def _points_text(grade: Grade | None) -> str:
     return "" if grade is None else f"{grade.points:.2f}"
 
 

@@ -19,7 +19,7 @@ from retrompi.classroom.roll import Entry
 from retrompi.classroom.schema import Course, CourseLab
 from retrompi.labs.lab import lab as lab_of
 
-__all__ = ["About", "Settings", "about", "change", "dates", "lab_names", "labs", "new", "plan", "reveal", "time_of", "zone_names",
+__all__ = ["CourseInfo", "Settings", "about", "change", "dates", "lab_names", "labs", "new", "plan", "reveal", "time_of", "zone_names",
            "zone_of"]  # fmt: skip
 
 
@@ -53,7 +53,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class About:
+class CourseInfo:
     """The course's row."""
 
     name: str
@@ -86,15 +86,15 @@ def new(
     return links
 
 
-def about(db: Database) -> About:
+def about(db: Database) -> CourseInfo:
     """The course. StoreError-free: a database that `Database.open` opens has one."""
     with db.reading() as connection:
         row = connection.execute(sa.select(Course.name, Course.created, Course.code, Course.settings)).one()
     known = {f.name for f in fields(Settings)}
-    return About(row.name, row.created, row.code, Settings(**{k: v for k, v in row.settings.items() if k in known}))
+    return CourseInfo(row.name, row.created, row.code, Settings(**{k: v for k, v in row.settings.items() if k in known}))
 
 
-def change(db: Database, *, code: str | None = None, **settings: Any) -> About:
+def change(db: Database, *, code: str | None = None, **settings: Any) -> CourseInfo:
     """Changes settings; ``code`` "" ends the class code. UsageError for a value out of range."""
     for name in ("runs", "cpu_s", "uploads", "upload_B", "members"):
         if name in settings and not 0 < settings[name] < 1e15:

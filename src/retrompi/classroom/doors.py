@@ -15,10 +15,10 @@ from retrompi.classroom.course import about, labs
 from retrompi.classroom.guard import came_in
 from retrompi.classroom.own import archive, devices
 from retrompi.classroom.page import message, page, style
-from retrompi.classroom.quota import used
+from retrompi.classroom.quota import usage_of
 from retrompi.classroom.records import standings
 from retrompi.classroom.roster import Roster
-from retrompi.classroom.scores import shown
+from retrompi.classroom.scores import visible_points
 from retrompi.labs.lab import lab as lab_of
 from retrompi.studio.guard import cookie
 
@@ -53,7 +53,7 @@ def doors(roster: Roster, guard: ClassGuard) -> Blueprint:
                 refused.append(str(error))
             return not refused
 
-        if guard.tried(request.remote_addr or "", right, 60, random=True) is None:
+        if guard.try_secret(request.remote_addr or "", right, 60, random=True) is None:
             return message("too many wrong links from this address; wait a minute", 429)
         if refused:
             already = roster.member(g.session)
@@ -76,8 +76,8 @@ def doors(roster: Roster, guard: ClassGuard) -> Blueprint:
             if plan["released"] is not None:
                 given += [{**m, "title": _(about_lab.title)} for m in marks.of_member(db, found.id, about_lab)]
             if one is not None and one.checked is not None:  # marks that are not shown yet are not shown in the sum either
-                rows[-1]["points"], rows[-1]["open_points"] = shown(one, plan["released"])
-        used_today = used(db, found.id, datetime.now(UTC).date())
+                rows[-1]["points"], rows[-1]["open_points"] = visible_points(one, plan["released"])
+        used_today = usage_of(db, found.id, datetime.now(UTC).date())
         return page("me.html", course=about(db), devices=devices(db, found.id, g.session), used=used_today, labs=rows, marks=given,
                     login=f"{request.host_url}login", **values)  # fmt: skip
 

@@ -12,15 +12,15 @@ from retrompi.classroom import members
 from retrompi.classroom.course import about
 from retrompi.classroom.page import message, page
 from retrompi.classroom.roster import Roster
-from retrompi.studio.guard import Guard, Way, cookie, keep_session
+from retrompi.studio.guard import AddressRule, Guard, cookie, keep_session
 
 __all__ = ["WAYS", "ClassGuard", "came_in"]
 
 WAYS = (
-    Way("/join/", open=True),
-    Way("/lti/", open=True, foreign=True),
-    Way("/labs/"),
-    Way("/course/"),
+    AddressRule("/join/", open=True),
+    AddressRule("/lti/", open=True, foreign=True),
+    AddressRule("/labs/"),
+    AddressRule("/course/"),
 )
 _LASTS_S = 200 * 24 * 3600
 """How long a browser stays a member's: a term."""
@@ -66,7 +66,7 @@ class ClassGuard(Guard):
                 line = str(error)
             return bool(session)
 
-        if self.tried(request.remote_addr or "", right, _MOST_TRIES, random=not given["class"]) is None:
+        if self.try_secret(request.remote_addr or "", right, _MOST_TRIES, random=not given["class"]) is None:
             return message(_("too many wrong codes from this address; wait a minute"), 429)
         if not session:
             return page("login.html", 403, course=course, line=line, given=given)

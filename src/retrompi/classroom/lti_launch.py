@@ -19,11 +19,11 @@ from sqlalchemy.engine import Connection, Engine
 
 from retrompi.base.errors import RetrompiError
 from retrompi.classroom import lti_platforms
-from retrompi.classroom.lti_platforms import Platform, digest, writing
+from retrompi.classroom.lti_platforms import LearningPlatform, digest, writing
 from retrompi.classroom.lti_schema import LtiAccount, LtiLink, LtiLogin, LtiSeat, LtiTicket
-from retrompi.classroom.lti_tokens import LtiError, signed, verified
+from retrompi.classroom.lti_tokens import LtiError, sign_claims, verify_token
 
-__all__ = ["CLAIM", "Begun", "Hall", "Launched", "again", "begin", "chosen", "launch", "redeemed", "ticket"]
+__all__ = ["CLAIM", "Begun", "Launched", "LtiCourse", "again", "begin", "choose_lab", "launch", "redeem_ticket", "ticket"]
 
 CLAIM = "https://purl.imsglobal.org/spec/lti/claim/"
 DEEP = "https://purl.imsglobal.org/spec/lti-dl/claim/"
@@ -35,8 +35,8 @@ MOST_LOGINS = 20_000
 """Logins under way that are kept; beyond, the oldest are dropped."""
 
 
-class Hall(Protocol):
-    """What a course offers to those who come by a platform (`retrompi.classroom.serve.Hall`)."""
+class LtiCourse(Protocol):
+    """What a course offers to those who come by a platform (`retrompi.classroom.serve.ServedCourse`)."""
 
     engine: Engine
     course: int
@@ -48,7 +48,7 @@ class Hall(Protocol):
     def newcomer(self, name: str, email: str, role: str) -> int:
         """Makes a member."""
 
-    def renamed(self, member: int, name: str, email: str, role: str) -> None:
+    def rename_member(self, member: int, name: str, email: str, role: str) -> None:
         """A later launch tells another name, address or role."""
 
     def admit(self, member: int, path: str) -> Response:
@@ -67,7 +67,7 @@ class Begun:
 class Launched:
     """A checked message: the platform, the member (None for a choice of a lab), the lab, and for a choice where it is sent to."""
 
-    platform: Platform
+    platform: LearningPlatform
     member: int | None
     path: str
     settings: Mapping[str, Any]
@@ -77,7 +77,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def begin(hall: Hall, asked: Mapping[str, str], browser: str = "") -> Begun:
+def begin(hall: LtiCourse, asked: Mapping[str, str], browser: str = "") -> Begun:
     """Begins a login that a platform asks for; LtiError for an unknown platform."""
     issuer, client = asked.get("iss", "")[:500], asked.get("client_id", "")[:200]
     hint = asked.get("login_hint", "")[:4000]
@@ -113,7 +113,7 @@ def _tidy(connection: Connection) -> None:
         connection.execute(sa.delete(LtiLogin).where(LtiLogin.state.in_(connection.scalars(oldest).all())))
 
 
-def again(hall: Hall, state: str) -> dict[str, str]:
+def again(hall: LtiCourse, state: str) -> dict[str, str]:
     """What a platform asked for in a login under way, to begin it anew in another window."""
     with hall.engine.connect() as connection:
         query = sa.select(LtiLogin.asked).where(LtiLogin.state == digest(state), LtiLogin.expires >= _now(), LtiLogin.used.is_(None))
@@ -123,7 +123,7 @@ def again(hall: Hall, state: str) -> dict[str, str]:
     return {str(k): str(v) for k, v in found.items()}
 
 
-def launch(hall: Hall, state: str, token: str, browser: str) -> Launched:
+def launch(hall: LtiCourse, state: str, token: str, browser: str) -> Launched:
     """Checks what the platform has sent, and uses the login up. LtiError says what is wrong with it."""
     with hall.engine.connect() as connection:
         row = connection.execute(sa.select(LtiLogin.__table__).where(LtiLogin.state == digest(state))).mappings().first()
@@ -134,7 +134,7 @@ def launch(hall: Hall, state: str, token: str, browser: str) -> Launched:
     platform = next((p for p in lti_platforms.platforms(hall.engine) if p.id == row["platform_id"]), None)
     if platform is None:
         raise LtiError("the platform is no longer registered for this course")
-    claims = verified(token, platform)
+    claims = verify_token(token, platform)
     if not secrets.compare_digest(row["nonce"], digest(str(claims["nonce"]))):
         raise LtiError("the message does not belong to this login; open the link in your course again")
     with writing(hall.engine) as connection:
@@ -164,7 +164,7 @@ def _role(claims: Mapping[str, Any]) -> str:
     return "teacher" if roles & {"membership#Instructor", "Instructor"} else "student"
 
 
-def _choice(platform: Platform, deployment: str, claims: Mapping[str, Any]) -> Launched:
+def _choice(platform: LearningPlatform, deployment: str, claims: Mapping[str, Any]) -> Launched:
     """A teacher wants to choose a lab for a link."""
     settings = claims.get(f"{DEEP}deep_linking_settings")
     if not isinstance(settings, dict) or not str(settings.get("deep_link_return_url", "")).startswith(("https://", "http://")):
@@ -182,7 +182,7 @@ def _text(claims: Mapping[str, Any], key: str, most: int) -> str:
     return " ".join(told.split())[:most] if isinstance(told, str) else ""
 
 
-def _link(hall: Hall, platform: Platform, deployment: str, claims: Mapping[str, Any]) -> Launched:
+def _link(hall: LtiCourse, platform: LearningPlatform, deployment: str, claims: Mapping[str, Any]) -> Launched:
     """Somebody follows a link: the account's member, the link's lab, and where its scores go."""
     sub = _text(claims, "sub", 255)
     resource = claims.get(f"{CLAIM}resource_link")
@@ -242,14 +242,14 @@ def _lab(claims: Mapping[str, Any], resource: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _member(hall: Hall, platform: Platform, sub: str, told: tuple[str, str, str]) -> int:
+def _member(hall: LtiCourse, platform: LearningPlatform, sub: str, told: tuple[str, str, str]) -> int:
     """The member of an account, made at its first launch."""
     query = sa.select(LtiAccount.member_id).where(LtiAccount.platform_id == platform.id, LtiAccount.sub == sub)
     name, email, role = told
     with hall.engine.connect() as connection:
         known = connection.scalar(query)
     if known is not None:
-        hall.renamed(int(known), name, email, role)
+        hall.rename_member(int(known), name, email, role)
         return int(known)
     made = hall.newcomer(name or email or f"{platform.name} {sub[:40]}", email, role)
     with writing(hall.engine) as connection:
@@ -265,7 +265,7 @@ def ticket(engine: Engine, kind: str, data: Mapping[str, Any]) -> str:
     return secret
 
 
-def redeemed(engine: Engine, kind: str, secret: str) -> dict[str, Any]:
+def redeem_ticket(engine: Engine, kind: str, secret: str) -> dict[str, Any]:
     """What a ticket stands for, which is used up. LtiError otherwise."""
     with writing(engine) as connection:
         same = (LtiTicket.digest == digest(secret), LtiTicket.kind == kind)
@@ -275,7 +275,7 @@ def redeemed(engine: Engine, kind: str, secret: str) -> dict[str, Any]:
         return dict(row.data)
 
 
-def chosen(hall: Hall, data: Mapping[str, Any], lab: str) -> tuple[str, str]:
+def choose_lab(hall: LtiCourse, data: Mapping[str, Any], lab: str) -> tuple[str, str]:
     """(where to, signed message): the answer to a choice, a link to ``lab`` with its column in the gradebook. LtiError for another lab."""
     from retrompi.labs.lab import lab as find
 
@@ -297,4 +297,4 @@ def chosen(hall: Hall, data: Mapping[str, Any], lab: str) -> tuple[str, str]:
     }  # fmt: skip
     if data.get("data") is not None:
         claims[f"{DEEP}data"] = data["data"]
-    return str(data["return"]), signed(hall.engine, claims)
+    return str(data["return"]), sign_claims(hall.engine, claims)

@@ -16,8 +16,8 @@ from sqlalchemy.engine import Connection, Engine
 from retrompi.base.errors import UsageError, nearest
 from retrompi.classroom.lti_schema import LtiKey, LtiPlatform
 
-__all__ = ["CANVAS", "Platform", "add", "canvas_config", "digest", "find", "key", "of_moodle", "platforms", "public_keys", "remove",
-           "writing"]  # fmt: skip
+__all__ = ["CANVAS", "LearningPlatform", "add", "canvas_config", "digest", "find", "key", "of_moodle", "platforms", "public_keys",
+           "remove", "writing"]  # fmt: skip
 
 CANVAS = {
     "issuer": "https://canvas.instructure.com", "auth_url": "https://sso.canvaslms.com/api/lti/authorize_redirect",
@@ -29,7 +29,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
-class Platform:
+class LearningPlatform:
     """A registered platform."""
 
     id: int
@@ -87,16 +87,16 @@ def add(engine: Engine, name: str, given: Mapping[str, str], deployments: list[s
         return int(connection.execute(made, [{"name": name, "created": datetime.now(UTC), **row}]).scalar_one())
 
 
-def platforms(engine: Engine) -> list[Platform]:
+def platforms(engine: Engine) -> list[LearningPlatform]:
     """Every registered platform, by name."""
     with engine.connect() as connection:
         rows = connection.execute(sa.select(LtiPlatform.__table__).order_by(LtiPlatform.name)).mappings()
-        return [_made(dict(row)) for row in rows]
+        return [_platform_of(dict(row)) for row in rows]
 
 
-def _made(row: Mapping[str, Any]) -> Platform:
+def _platform_of(row: Mapping[str, Any]) -> LearningPlatform:
     texts = {k: str(row[k]) for k in KEYS}
-    return Platform(id=int(row["id"]), name=str(row["name"]), deployments=tuple(row["deployments"]), **texts)
+    return LearningPlatform(id=int(row["id"]), name=str(row["name"]), deployments=tuple(row["deployments"]), **texts)
 
 
 def of_moodle(address: str) -> dict[str, str]:
@@ -106,7 +106,7 @@ def of_moodle(address: str) -> dict[str, str]:
             "keys_url": f"{base}/mod/lti/certs.php"}  # fmt: skip
 
 
-def find(engine: Engine, issuer: str, client_id: str = "") -> Platform | None:
+def find(engine: Engine, issuer: str, client_id: str = "") -> LearningPlatform | None:
     """The platform of an issuer (and client id, where it sends one); None if there is none, or no way to say which."""
     same = [p for p in platforms(engine) if p.issuer == issuer and client_id in ("", p.client_id)]
     return same[0] if len(same) == 1 else None

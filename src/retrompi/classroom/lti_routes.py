@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from flask import Flask, Response, jsonify, redirect, request
 
 from retrompi.classroom import lti_launch, lti_platforms
-from retrompi.classroom.lti_launch import Hall
-from retrompi.classroom.lti_platforms import Platform
+from retrompi.classroom.lti_launch import LtiCourse
+from retrompi.classroom.lti_platforms import LearningPlatform
 from retrompi.classroom.lti_tokens import LtiError
 
 __all__ = ["install"]
@@ -41,7 +41,7 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}" if re.fullmatch(r"[A-Za-z0-9.:\[\]-]+", parts.netloc) else "'none'"
 
 
-def _framers(platform: Platform, *pages: object) -> str:
+def _framers(platform: LearningPlatform, *pages: object) -> str:
     """Who may frame a page: the platform, whose courses may have another host than its issuer, known from pages that it has named."""
     found = {_origin(url) for url in (platform.issuer, platform.auth_url, *pages) if isinstance(url, str)}
     return " ".join(sorted(found - {"'none'"}))
@@ -75,10 +75,10 @@ def _refusal_as_page(function: Callable[[], Response]) -> Callable[[], Response]
     return answer
 
 
-def install(server: Flask, hall: Hall) -> None:
+def install(server: Flask, hall: LtiCourse) -> None:
     """Adds the addresses to the course's server."""
 
-    def given() -> dict[str, str]:
+    def request_values() -> dict[str, str]:
         if (request.content_length or 0) > LARGEST_B:
             raise LtiError("more was posted than a message of LTI has")
         return {**request.args.to_dict(), **request.form.to_dict()}
@@ -93,7 +93,7 @@ def install(server: Flask, hall: Hall) -> None:
 
     @_refusal_as_page
     def login() -> Response:
-        return sent_on(given())
+        return sent_on(request_values())
 
     @_refusal_as_page
     def again() -> Response:
@@ -101,7 +101,7 @@ def install(server: Flask, hall: Hall) -> None:
 
     @_refusal_as_page
     def launch() -> Response:
-        told = given()
+        told = request_values()
         state, token, browser = told.get("state", ""), told.get("id_token", ""), request.cookies.get(COOKIE, "")
         if told.get("error"):
             raise LtiError(f"the platform refuses: {told['error'][:80]} {told.get('error_description', '')[:200]}")
@@ -124,14 +124,14 @@ def install(server: Flask, hall: Hall) -> None:
 
     @_refusal_as_page
     def enter() -> Response:
-        data = lti_launch.redeemed(hall.engine, "enter", request.args.get("ticket", "")[:200])
+        data = lti_launch.redeem_ticket(hall.engine, "enter", request.args.get("ticket", "")[:200])
         return hall.admit(int(data["member"]), str(data["path"]))
 
     @_refusal_as_page
     def choose() -> Response:
-        told = given()
-        data = lti_launch.redeemed(hall.engine, "choose", told.get("ticket", "")[:200])
-        url, message = lti_launch.chosen(hall, data, told.get("lab", "")[:80])
+        told = request_values()
+        data = lti_launch.redeem_ticket(hall.engine, "choose", told.get("ticket", "")[:200])
+        url, message = lti_launch.choose_lab(hall, data, told.get("lab", "")[:80])
         platform = next(p for p in lti_platforms.platforms(hall.engine) if p.id == data["platform"])
         body = (f'<form method="post" action="{escape(url, quote=True)}"><input type="hidden" name="JWT" value="{escape(message)}">'
                 f"<button>Back to the course</button></form><script>{_SUBMIT}</script>")  # fmt: skip
@@ -151,7 +151,7 @@ def install(server: Flask, hall: Hall) -> None:
         server.add_url_rule(f"/lti/{name}", f"lti-{name.partition('.')[0]}", function, methods=methods)
 
 
-def _choose(hall: Hall, launched: lti_launch.Launched) -> Response:
+def _choose(hall: LtiCourse, launched: lti_launch.Launched) -> Response:
     """The page on which a teacher chooses a lab for a link."""
     from retrompi.labs.lab import labs
 

@@ -18,7 +18,7 @@ from sqlalchemy.engine import Connection, Engine
 
 from retrompi.classroom.lti_platforms import platforms, writing
 from retrompi.classroom.lti_schema import LtiLink, LtiScore, LtiSeat
-from retrompi.classroom.lti_tokens import LtiError, access_token, call, refused
+from retrompi.classroom.lti_tokens import LtiError, access_token, call, forget_token
 from retrompi.classroom.schema import Member
 
 __all__ = ["Sender", "outbox", "record", "send_due", "waiting"]
@@ -84,7 +84,7 @@ def send_due(engine: Engine, now: datetime | None = None) -> tuple[int, int]:
     known = {p.id: p for p in platforms(engine)} if rows else {}
     sent = failed = 0
     for row in rows:
-        error = _sent(engine, known[row["platform_id"]], row)
+        error = _send_score(engine, known[row["platform_id"]], row)
         wait = min(FIRST_S * 2 ** row["tries"], LONGEST_S)
         values: dict[str, Any] = {"sent": now, "error": ""}
         if error:
@@ -97,7 +97,7 @@ def send_due(engine: Engine, now: datetime | None = None) -> tuple[int, int]:
     return sent, failed
 
 
-def _sent(engine: Engine, platform: Any, row: dict[str, Any]) -> str:
+def _send_score(engine: Engine, platform: Any, row: dict[str, Any]) -> str:
     """Sends a score; returns why it was not taken, or ""."""
     parts = urlsplit(row["lineitem"])
     url = urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/scores"))  # before a query, which Moodle's addresses have
@@ -114,7 +114,7 @@ def _sent(engine: Engine, platform: Any, row: dict[str, Any]) -> str:
             status, content = call("POST", url, headers=headers, data=json.dumps(score))
             if status != 401 or attempt:
                 break
-            refused(platform)  # the token was withdrawn
+            forget_token(platform)  # the token was withdrawn
     except LtiError as error:
         return str(error)
     if status < 300 or status == 409:  # 409: the platform has a newer one

@@ -14,9 +14,9 @@ from typing import Any
 from sqlalchemy.engine import Engine
 
 from retrompi.base.errors import RetrompiError
-from retrompi.classroom.lti_platforms import Platform, checked_url, key
+from retrompi.classroom.lti_platforms import LearningPlatform, checked_url, key
 
-__all__ = ["LtiError", "access_token", "call", "forget_keys", "signed", "verified"]
+__all__ = ["LtiError", "access_token", "call", "forget_keys", "sign_claims", "verify_token"]
 
 LEEWAY_S = 30
 """Allowance for clocks that differ."""
@@ -48,7 +48,7 @@ def call(method: str, url: str, *, headers: dict[str, str] | None = None, data: 
         with requests.request(
             method, url, headers=headers, data=data, timeout=TIMEOUT_S, allow_redirects=False, stream=True
         ) as answer:  # fmt: skip
-            content = b"".join(_bounded(answer.iter_content(1 << 14), url))
+            content = b"".join(_limit_size(answer.iter_content(1 << 14), url))
             return int(answer.status_code), content
     except requests.RequestException as error:
         raise LtiError(f"the platform does not answer at {url[:120]}: {type(error).__name__}") from None
@@ -56,7 +56,7 @@ def call(method: str, url: str, *, headers: dict[str, str] | None = None, data: 
         raise LtiError(str(error)) from None
 
 
-def _bounded(pieces: Any, url: str) -> Any:
+def _limit_size(pieces: Any, url: str) -> Any:
     size, until = 0, time.monotonic() + TIMEOUT_S
     for piece in pieces:
         size += len(piece)
@@ -72,7 +72,7 @@ def forget_keys() -> None:
         _tokens.clear()
 
 
-def _keys(platform: Platform, kid: str) -> dict[str, Any]:
+def _keys(platform: LearningPlatform, kid: str) -> dict[str, Any]:
     """Key id -> key of a platform, fetched anew for an unknown one."""
     now = time.monotonic()
     with _lock:
@@ -92,7 +92,7 @@ def _keys(platform: Platform, kid: str) -> dict[str, Any]:
     return found
 
 
-def verified(token: str, platform: Platform) -> dict[str, Any]:
+def verify_token(token: str, platform: LearningPlatform) -> dict[str, Any]:
     """The claims of a platform's message for this tool; LtiError in one line if it is not one, not in time, or for another."""
     import jwt
 
@@ -125,7 +125,7 @@ def verified(token: str, platform: Platform) -> dict[str, Any]:
     return result
 
 
-def signed(engine: Engine, claims: dict[str, Any]) -> str:
+def sign_claims(engine: Engine, claims: dict[str, Any]) -> str:
     """``claims`` signed by this tool, with times and a nonce."""
     import jwt
 
@@ -135,14 +135,14 @@ def signed(engine: Engine, claims: dict[str, Any]) -> str:
     return str(jwt.encode(told, private, algorithm="RS256", headers={"kid": kid}))
 
 
-def access_token(engine: Engine, platform: Platform, scope: str) -> str:
+def access_token(engine: Engine, platform: LearningPlatform, scope: str) -> str:
     """A token for a service of the platform, kept for as long as it is good."""
     known = (platform.token_url, platform.client_id, scope)
     with _lock:
         until, token = _tokens.get(known, (0.0, ""))
     if time.monotonic() < until:
         return token
-    assertion = signed(engine, {"iss": platform.client_id, "sub": platform.client_id, "aud": platform.token_url,
+    assertion = sign_claims(engine, {"iss": platform.client_id, "sub": platform.client_id, "aud": platform.token_url,
                                 "jti": secrets.token_urlsafe(18)})  # fmt: skip
     status, content = call("POST", platform.token_url, data={
         "grant_type": "client_credentials", "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
@@ -158,7 +158,7 @@ def access_token(engine: Engine, platform: Platform, scope: str) -> str:
     return token
 
 
-def refused(platform: Platform) -> None:
+def forget_token(platform: LearningPlatform) -> None:
     """A token was not taken: the next one is asked for anew."""
     with _lock:
         for known in [k for k in _tokens if k[0] == platform.token_url]:

@@ -23,8 +23,8 @@ from retrompi.labs.student import draw
 from retrompi.labs.work import Work as Done
 from retrompi.labs.work import model_answer
 
-__all__ = ["WHOLE", "Given", "Sheet", "answer_text", "criteria", "filled", "give", "given_to", "of_member", "open_tasks", "release",
-           "sheets"]  # fmt: skip
+__all__ = ["WHOLE", "GivenMark", "Sheet", "answer_text", "criteria", "fill_criteria", "give", "given_to", "of_member", "open_tasks",
+           "release", "sheets"]  # fmt: skip
 
 WHOLE = ""
 """The criterion of a task without a rubric, and of the comment on the whole answer."""
@@ -34,7 +34,7 @@ _WRAPPED = re.compile(r"(?<!\n)\n(?![\n*-])")
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenMark:
     """What a teacher gave for a criterion."""
 
     points: float | None = None
@@ -54,7 +54,7 @@ class Sheet:
     model: str
     criteria: tuple[Criterion, ...] = ()
     """What marks are given for, with this student's numbers."""
-    marks: Mapping[str, Given] = field(default_factory=dict)
+    marks: Mapping[str, GivenMark] = field(default_factory=dict)
     by: str = ""
 
     @property
@@ -78,7 +78,7 @@ def criteria(task: Task) -> tuple[Criterion, ...]:
     return task.criteria or (Criterion(WHOLE, task.points, ""),)
 
 
-def filled(task: Task, known: Mapping[str, str]) -> tuple[Criterion, ...]:
+def fill_criteria(task: Task, known: Mapping[str, str]) -> tuple[Criterion, ...]:
     """The criteria of a task with a student's numbers in their words."""
     return tuple(
         replace(c, says=_text.fill(c.says, known, strict=False),
@@ -120,7 +120,7 @@ def sheets(db: Database, lab: Lab, task: Task, *, anonymous: bool = False) -> li
             question = _text.fill(task.question, known, strict=False)
             model = _WRAPPED.sub(" ", model_answer(work, lab, task.id)) if task.kind == "text" else ""
             found.append(Sheet(person.id, person.name, person.student, _tag(secret, person.id, lab.name), question, answer, model,
-                               filled(task, known), marks.get(person.id, {}), by.get(person.id, "")))  # fmt: skip
+                               fill_criteria(task, known), marks.get(person.id, {}), by.get(person.id, "")))  # fmt: skip
     return sorted(found, key=lambda s: s.tag) if anonymous else found
 
 
@@ -131,15 +131,15 @@ def _secret(connection: sa.Connection) -> str:
     return repr(tuple(row or ()))
 
 
-def _marks(connection: sa.Connection, lab: str, task: str) -> dict[int, dict[str, Given]]:
+def _marks(connection: sa.Connection, lab: str, task: str) -> dict[int, dict[str, GivenMark]]:
     rows = connection.execute(sa.select(Mark.__table__).where(Mark.lab == lab, Mark.task == task)).mappings()
-    found: dict[int, dict[str, Given]] = {}
+    found: dict[int, dict[str, GivenMark]] = {}
     for row in rows:
-        found.setdefault(row["member_id"], {})[row["criterion"]] = Given(row["points"], row["comment"])
+        found.setdefault(row["member_id"], {})[row["criterion"]] = GivenMark(row["points"], row["comment"])
     return found
 
 
-def give(db: Database, lab: Lab, task: Task, member_id: int, given: Mapping[str, Given], by_id: int | None) -> None:
+def give(db: Database, lab: Lab, task: Task, member_id: int, given: Mapping[str, GivenMark], by_id: int | None) -> None:
     """Keeps the marks of one answer, in the place of those before. UsageError for points that the criterion does not have."""
     if task not in open_tasks(lab):
         raise UsageError(f"'{task.id}' is graded by simulation", code="bad-value")
@@ -176,10 +176,11 @@ def of_member(db: Database, member_id: int, lab: Lab) -> list[dict[str, Any]]:
         for task in open_tasks(lab):
             marks = _marks(connection, lab.name, task.id).get(member_id)
             if marks:
-                rows = [{"name": c.name or task.id, "points": marks.get(c.name, Given()).points, "of": c.points, "says": c.says,
-                         "comment": marks.get(c.name, Given()).comment if c.name else ""} for c in filled(task, known)]  # fmt: skip
+                rows = [{"name": c.name or task.id, "points": marks.get(c.name, GivenMark()).points, "of": c.points,
+                         "says": c.says, "comment": marks.get(c.name, GivenMark()).comment if c.name else ""}
+                        for c in fill_criteria(task, known)]  # fmt: skip
                 question = _text.fill(task.question, known, strict=False)
-                comment = marks.get(WHOLE, Given()).comment
+                comment = marks.get(WHOLE, GivenMark()).comment
                 found.append({"task": task.id, "question": question, "answer": answer_text(work, task), "criteria": rows,
                               "comment": comment, "points": sum(m.points or 0.0 for m in marks.values())})  # fmt: skip
     return found

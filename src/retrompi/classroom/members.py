@@ -17,11 +17,11 @@ from sqlalchemy.engine import Connection, RowMapping
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.translate import _
 from retrompi.classroom.database import Database
-from retrompi.classroom.schema import Course, Device, Link, Member
+from retrompi.classroom.schema import Course, Device, EntryLink, Member
 from retrompi.labs.student import normal_id, shown_id
-from retrompi.studio.resources import Member as Person
+from retrompi.studio.resources import SessionMember as Person
 
-__all__ = ["ROLES", "Refused", "add", "by_session", "code_for", "digest", "enrol", "enter", "find", "join", "link_for", "members",
+__all__ = ["ROLES", "EntryRefused", "add", "by_session", "code_for", "digest", "enrol", "enter", "find", "join", "link_for", "members",
            "of_link", "person", "remove", "rename", "saw", "sign_out"]  # fmt: skip
 
 ROLES = ("student", "assistant", "teacher")
@@ -33,7 +33,7 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # without those that look alike
 _CODE = 8
 
 
-class Refused(UsageError):
+class EntryRefused(UsageError):
     """A link or a code that lets nobody in; the line may be shown to anybody."""
 
     code = "bad-link"
@@ -112,10 +112,11 @@ def link_for(db: Database, member_id: int, *, days: float | None = None) -> str:
     secret = secrets.token_urlsafe(18)
     expires = None if days is None else _now() + timedelta(days=days)
     with db.transaction() as connection:
-        old = sa.delete(Link).where(Link.member_id == member_id, Link.kind == "join", Link.used.is_(None))
+        old = sa.delete(EntryLink).where(EntryLink.member_id == member_id, EntryLink.kind == "join", EntryLink.used.is_(None))
         connection.execute(old)
         connection.execute(
-            sa.insert(Link), [{"member_id": member_id, "kind": "join", "digest": digest(secret), "created": _now(), "expires": expires}]
+            sa.insert(EntryLink),
+            [{"member_id": member_id, "kind": "join", "digest": digest(secret), "created": _now(), "expires": expires}],
         )
     return secret
 
@@ -126,22 +127,23 @@ def code_for(db: Database, member_id: int) -> str:
     expires = _now() + timedelta(minutes=CODE_MINUTES)
     row = {"member_id": member_id, "kind": "device", "digest": digest(letters), "created": _now(), "expires": expires}
     with db.transaction() as connection:
-        connection.execute(sa.delete(Link).where(Link.member_id == member_id, Link.kind == "device"))
-        connection.execute(sa.insert(Link), [row])
+        connection.execute(sa.delete(EntryLink).where(EntryLink.member_id == member_id, EntryLink.kind == "device"))
+        connection.execute(sa.insert(EntryLink), [row])
     return f"{letters[:4]}-{letters[4:]}"
 
 
 def _valid(connection: Connection, kind: str, secret: str) -> RowMapping:
-    row = connection.execute(sa.select(Link.__table__).where(Link.kind == kind, Link.digest == digest(secret))).mappings().first()
+    query = sa.select(EntryLink.__table__).where(EntryLink.kind == kind, EntryLink.digest == digest(secret))
+    row = connection.execute(query).mappings().first()
     if row is None:
-        raise Refused(_("this code is not known; make a new one in the studio") if kind == "device" else
+        raise EntryRefused(_("this code is not known; make a new one in the studio") if kind == "device" else
                       _("this link is not known: it may have been replaced by a newer one; ask your teacher"))  # fmt: skip
     if row["used"] is not None:
-        raise Refused(_("this link has been used already: a further device needs a code from the studio of the first one, or a new link "
-                        "from your teacher"))  # fmt: skip
+        raise EntryRefused(_("this link has been used already: a further device needs a code from the studio of the first one, "
+                             "or a new link from your teacher"))  # fmt: skip
     if row["expires"] is not None and row["expires"] < _now():
         told = _("this code is too old; make a new one in the studio") if kind == "device" else _("this link is too old; ask your teacher")
-        raise Refused(told)
+        raise EntryRefused(told)
     return row
 
 
@@ -159,9 +161,9 @@ def join(db: Database, secret: str, *, kind: str = "join") -> str:
     with db.transaction() as connection:
         row = _valid(connection, kind, secret)
         # Two browsers at once: only one of them changes the row.
-        used = connection.execute(sa.update(Link).where(Link.id == row["id"], Link.used.is_(None)).values(used=_now()))
+        used = connection.execute(sa.update(EntryLink).where(EntryLink.id == row["id"], EntryLink.used.is_(None)).values(used=_now()))
         if used.rowcount != 1:
-            raise Refused(_("this link has been used already"))
+            raise EntryRefused(_("this link has been used already"))
         return _enter(connection, int(row["member_id"]), "code" if kind == "device" else "link")
 
 
@@ -174,9 +176,9 @@ def enrol(db: Database, code: str, student: str, name: str, most: int) -> str:
         wanted = connection.scalar(sa.select(Course.code))
         count = int(connection.scalar(sa.select(sa.func.count()).select_from(Member)) or 0)
     if not wanted or not secrets.compare_digest(wanted.strip().lower().encode(), code.strip().lower().encode()):
-        raise Refused(_("this is not the code of the class"))
+        raise EntryRefused(_("this is not the code of the class"))
     if count >= most:
-        raise Refused(_("the course has {most} members, as many as it takes; ask your teacher").format(most=most))
+        raise EntryRefused(_("the course has {most} members, as many as it takes; ask your teacher").format(most=most))
     return enter(db, add(db, student, name=name), "class code")
 
 
@@ -220,5 +222,5 @@ def sign_out(db: Database, member_id: int, sessions: Sequence[str] | None = None
         if sessions is not None:
             gone = gone.where(Device.digest.in_([digest(s) for s in sessions]))
         else:
-            connection.execute(sa.delete(Link).where(Link.member_id == member_id, Link.used.is_(None)))
+            connection.execute(sa.delete(EntryLink).where(EntryLink.member_id == member_id, EntryLink.used.is_(None)))
         connection.execute(gone)

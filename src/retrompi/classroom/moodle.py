@@ -87,7 +87,7 @@ def worksheet_filled(file: Path, people: Sequence[Person], lab: str) -> tuple[st
         if person is None or grade is None:
             continue
         found.add(person.student)
-        row["Grade"] = f"{_scaled(grade, row.get('Maximum grade') or row.get('Maximum Grade') or ''):.2f}"
+        row["Grade"] = f"{_scale_points(grade, row.get('Maximum grade') or row.get('Maximum Grade') or ''):.2f}"
         if "Feedback comments" in names:
             row["Feedback comments"] = safe_cell(grade.feedback)
     text = io.StringIO()
@@ -95,7 +95,7 @@ def worksheet_filled(file: Path, people: Sequence[Person], lab: str) -> tuple[st
     return text.getvalue(), [p.student for p in people if lab in p.grades and p.student not in found]
 
 
-def _scaled(grade: Grade, maximum: str) -> float:
+def _scale_points(grade: Grade, maximum: str) -> float:
     top = re.fullmatch(r"\s*(\d+(?:[.,]\d+)?)\s*", maximum)
     return grade.points * float(top[1].replace(",", ".")) / grade.of if top and grade.of else grade.points
 

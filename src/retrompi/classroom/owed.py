@@ -13,14 +13,14 @@ from retrompi.classroom.asked import Waiting, fail, record, waiting
 from retrompi.classroom.database import Database
 from retrompi.classroom.prepare import SESSION
 from retrompi.labs.lab import lab as lab_of
-from retrompi.labs.work import Asked
+from retrompi.labs.work import CheckRequest
 from retrompi.studio.lab_jobs import check
 from retrompi.studio.lab_session import Desk, owner_of
 
 if TYPE_CHECKING:
     from retrompi.classroom.shelf import DatabaseShelf
     from retrompi.labs.grade import Grading
-    from retrompi.studio.resources import Member, Resources
+    from retrompi.studio.resources import Resources, SessionMember
 
 __all__ = ["Owed"]
 
@@ -28,19 +28,19 @@ __all__ = ["Owed"]
 class Owed:
     """The checks that are graded again, and the results that are recorded later. Thread-safe."""
 
-    def __init__(self, db: Database, resources: Resources, shelf: Callable[[Member], DatabaseShelf]) -> None:
+    def __init__(self, db: Database, resources: Resources, shelf: Callable[[SessionMember], DatabaseShelf]) -> None:
         self._db, self._resources, self._shelf = db, resources, shelf
         self._known = Desk(resources).known
         self._lock = threading.Lock()
         self._again: deque[Waiting] = deque()
-        self._unrecorded: deque[tuple[Asked, Grading]] = deque()
+        self._unrecorded: deque[tuple[CheckRequest, Grading]] = deque()
 
     def find(self) -> None:
         """The checks under which a server of this course was stopped: they are graded by `pay`. Only before the course is served."""
         with self._lock:
             self._again.extend(waiting(self._db))
 
-    def later(self, asked: Asked, grading: Grading) -> None:
+    def later(self, asked: CheckRequest, grading: Grading) -> None:
         """A result that the database did not take."""
         with self._lock:
             self._unrecorded.append((asked, grading))

@@ -14,7 +14,7 @@ from retrompi.classroom.members import digest
 from retrompi.classroom.schema import Base, Course, CourseLab, Device, Mark, Member, Work
 from retrompi.classroom.shelf import work_of
 from retrompi.labs.lab import lab
-from retrompi.labs.work import written
+from retrompi.labs.work import folder_files
 
 __all__ = ["archive", "devices"]
 
@@ -54,7 +54,7 @@ def archive(db: Database, member_id: int) -> bytes:
         told["check_results"] = [_plain(row) for row in connection.execute(mine).mappings()]
         for row in connection.execute(sa.select(Work.__table__).where(Work.member_id == member_id)).mappings().all():
             told.setdefault("works", []).append(_plain(row))
-            for name, content in written(work_of(connection, dict(row)), lab(row["lab"])).items():
+            for name, content in folder_files(work_of(connection, dict(row)), lab(row["lab"])).items():
                 packed.writestr(f"{row['lab']}/{name}", content)
         packed.writestr("data.json", json.dumps(told, indent=1, ensure_ascii=False, default=str))
     return out.getvalue()

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from retrompi.base import translate
 from retrompi.base.translate import _, ngettext
-from retrompi.studio.resources import Member
+from retrompi.studio.resources import SessionMember
 
 __all__ = ["ago", "field", "here", "message", "page", "style", "teaching", "utc", "when"]
 
@@ -76,7 +76,7 @@ def way(name: str) -> str:
     return told.get(name, name)
 
 
-def unnumbered(text: str) -> str:
+def without_numbers(text: str) -> str:
     """A question for all: each student has numbers of their own, so the numbers' names stand for them."""
     return re.sub(r"\{([a-z][a-z0-9_]*)(?::arg)?\}", r"[\1]", text)
 
@@ -86,7 +86,7 @@ def _environment() -> Environment:
     made = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
                        lstrip_blocks=True)  # fmt: skip
     made.filters.update(when=when, ago=ago, field=field, points=lambda v: "–" if v is None else f"{v:g}", percent=lambda v: f"{v:.0%}")
-    made.filters.update(role=role, status=status, unnumbered=unnumbered, way=way)
+    made.filters.update(role=role, status=status, unnumbered=without_numbers, way=way)
     made.globals.update(_=_, ngettext=ngettext)
     return made
 
@@ -117,7 +117,7 @@ def teaching(function: F) -> F:
 
     @wraps(function)
     def view(*args: Any, **values: Any) -> Any:
-        member: Member | None = g.get("member")
+        member: SessionMember | None = g.get("member")
         if member is None or not member.teaches:
             return message(_("This page is for the teachers of the course."), 403)
         return function(*args, **values)

@@ -15,10 +15,10 @@ from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Member, Work
 from retrompi.classroom.states import state_of
 from retrompi.labs import answers
-from retrompi.labs.answers import Given, Problem
+from retrompi.labs.answers import Given, UnreadableAnswer
 from retrompi.labs.lab import Lab, Task
 
-__all__ = ["Bin", "Distribution", "distribution", "sealed"]
+__all__ = ["Bin", "PredictionSpread", "distribution", "sealed_predictions"]
 
 MOST_BINS = 14
 
@@ -33,7 +33,7 @@ class Bin:
 
 
 @dataclass
-class Distribution:
+class PredictionSpread:
     """The predictions of a task: ``median`` as text for numbers, ``within`` how many were within a factor of two of their own answer."""
 
     task: Task
@@ -45,7 +45,7 @@ class Distribution:
     within: int | None = None
 
 
-def sealed(db: Database, lab: Lab) -> list[tuple[str, dict[str, str]]]:
+def sealed_predictions(db: Database, lab: Lab) -> list[tuple[str, dict[str, str]]]:
     """(student, task -> sealed prediction) of all students with a work on the lab."""
     query = sa.select(Member.student, Work.state).join(Work, Work.member_id == Member.id)
     with db.reading() as connection:
@@ -53,15 +53,15 @@ def sealed(db: Database, lab: Lab) -> list[tuple[str, dict[str, str]]]:
     return [(row.student, {k: s.text for k, s in state_of(row.state).sealed.items()}) for row in rows]
 
 
-def distribution(task: Task, rows: Sequence[tuple[str, dict[str, str]]], right: Mapping[str, Any] | None = None) -> Distribution:
+def distribution(task: Task, rows: Sequence[tuple[str, dict[str, str]]], right: Mapping[str, Any] | None = None) -> PredictionSpread:
     """The distribution of the predictions of ``task``; with the simulated answers of the students beside it, where they are to be shown."""
-    found = Distribution(task)
+    found = PredictionSpread(task)
     values: list[tuple[str, Any]] = []
     for student, texts in rows:
         if task.id in texts:
             try:
                 values.append((student, answers.value(task, Given(texts[task.id], texts[task.id]))))
-            except Problem:
+            except UnreadableAnswer:
                 continue
     found.count = len(values)
     wanted = {student for student, _ in values}
@@ -80,13 +80,13 @@ def distribution(task: Task, rows: Sequence[tuple[str, dict[str, str]]], right: 
     return found
 
 
-def _numbers(found: Distribution, values: Sequence[tuple[str, float]], right: Mapping[str, Any]) -> None:
+def _numbers(found: PredictionSpread, values: Sequence[tuple[str, float]], right: Mapping[str, Any]) -> None:
     """Fills in the bins of numbers: 1, 2, 5 of every decade, so that guesses that differ by powers of ten are seen side by side."""
     unit = found.task.unit
     numbers = sorted(float(v) for _, v in values)
     if not numbers:
         return
-    found.median = shown(numbers[len(numbers) // 2], unit)
+    found.median = number_text(numbers[len(numbers) // 2], unit)
     edges = _edges([v for v in [*numbers, *map(float, right.values())] if v > 0 and math.isfinite(v)])
     rest = sum(v <= 0 for v in numbers)
     if rest:
@@ -94,11 +94,12 @@ def _numbers(found: Distribution, values: Sequence[tuple[str, float]], right: Ma
     for low, high in pairwise(edges):
         count = sum(low <= v < high for v in numbers)
         hits = sum(low <= float(v) < high for v in right.values())
-        found.bins.append(Bin(f"{shown(low, unit)} … {shown(high, unit)}", count, hits))
+        found.bins.append(Bin(f"{number_text(low, unit)} … {number_text(high, unit)}", count, hits))
     if right:
         found.within = sum(s in right and float(right[s]) > 0 and v > 0 and 0.5 <= v / float(right[s]) <= 2 for s, v in values)
         low, high = min(map(float, right.values())), max(map(float, right.values()))
-        found.answer = shown(low, unit) if shown(low, unit) == shown(high, unit) else f"{shown(low, unit)} … {shown(high, unit)}"
+        ends = dict.fromkeys((number_text(low, unit), number_text(high, unit)))
+        found.answer = " … ".join(ends)
 
 
 def _edges(values: Sequence[float]) -> list[float]:
@@ -116,6 +117,6 @@ def _edges(values: Sequence[float]) -> list[float]:
     return edges
 
 
-def shown(value: float, unit: str) -> str:
+def number_text(value: float, unit: str) -> str:
     """A number with its unit, in three digits."""
     return units.format_quantity(float(f"{value:.3g}"), unit)

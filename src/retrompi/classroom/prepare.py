@@ -20,11 +20,11 @@ from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Member as Row
 from retrompi.classroom.schema import Work
 from retrompi.labs.lab import lab as lab_of
-from retrompi.studio.lab_jobs import expected, key_of
+from retrompi.studio.lab_jobs import expected_values, key_of
 from retrompi.studio.lab_session import Desk
 
 if TYPE_CHECKING:
-    from retrompi.studio.resources import Member, Resources
+    from retrompi.studio.resources import Resources, SessionMember
 
 __all__ = ["SESSION", "Preparer"]
 
@@ -56,7 +56,7 @@ class Preparer:
                     self._waiting[row.lab, row.student] = None
             self._changed.notify()
 
-    def wanted(self, member: Member, lab: str) -> None:
+    def prefer(self, member: SessionMember, lab: str) -> None:
         """A member has begun a lab."""
         with self._changed:
             self._waiting[lab, member.student] = None
@@ -68,7 +68,7 @@ class Preparer:
         found = self._known.get(key_of(lab_of(lab), student))
         return None if found is None else dict(found["expected"])
 
-    def known(self, lab: str, students: Iterable[str]) -> dict[str, dict[str, Any]]:
+    def known_values(self, lab: str, students: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Key of a student's values -> right ones and those of mistakes, of the students for whom they are prepared."""
         keys = {key_of(lab_of(lab), student) for student in students}
         return {key: dict(found) for key in keys if (found := self._known.get(key)) is not None}
@@ -90,7 +90,7 @@ class Preparer:
         key, jobs = key_of(lab_of(lab), student), self._resources.jobs
         if self._known.get(key) is not None:
             return
-        job = jobs.submit(SESSION, "answers", expected, lab, student, self._resources.places[1], client=SESSION)
+        job = jobs.submit(SESSION, "answers", expected_values, lab, student, self._resources.places[1], client=SESSION)
         state = jobs.wait(job, SESSION, _WAIT_S)
         if state.status == "done":
             self._known.put(key, state.result)

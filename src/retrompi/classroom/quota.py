@@ -14,9 +14,9 @@ from retrompi.base.errors import UsageError
 from retrompi.classroom.course import Settings
 from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Usage
-from retrompi.studio.resources import Member
+from retrompi.studio.resources import SessionMember
 
-__all__ = ["Quotas", "used"]
+__all__ = ["Quotas", "usage_of"]
 
 
 @dataclass
@@ -27,7 +27,7 @@ class _Used:
     upload_B: int = 0
 
 
-def used(db: Database, member_id: int, day: date) -> dict[str, Any]:
+def usage_of(db: Database, member_id: int, day: date) -> dict[str, Any]:
     """What a member has used on a day: runs, cpu_s, uploads, upload_B."""
     columns = (Usage.runs, Usage.cpu_s, Usage.uploads, Usage.upload_B)
     with db.reading() as connection:
@@ -36,14 +36,14 @@ def used(db: Database, member_id: int, day: date) -> dict[str, Any]:
 
 
 class Quotas:
-    """The account of a class (`retrompi.studio.jobs.Account`): counted in memory, written by `flush`. Thread-safe."""
+    """The account of a class (`retrompi.studio.jobs.Allowance`): counted in memory, written by `flush`. Thread-safe."""
 
-    def __init__(self, db: Database, member: Callable[[str], Member | None], settings: Callable[[], Settings]) -> None:
+    def __init__(self, db: Database, member: Callable[[str], SessionMember | None], settings: Callable[[], Settings]) -> None:
         self._db, self._member, self._settings = db, member, settings
         self._lock = threading.Lock()
         self._of: dict[tuple[int, date], _Used] = {}
         self._changed: set[tuple[int, date]] = set()
-        self._whose: dict[str, Member | None] = {}
+        self._whose: dict[str, SessionMember | None] = {}
         """Session -> member, from `ask`: `pay` must not wait for the database."""
 
     def _today(self, member_id: int) -> tuple[tuple[int, date], _Used]:
@@ -52,11 +52,11 @@ class Quotas:
         with self._lock:
             if key in self._of:
                 return key, self._of[key]
-        stored = _Used(**used(self._db, *key))
+        stored = _Used(**usage_of(self._db, *key))
         with self._lock:
             return key, self._of.setdefault(key, stored)
 
-    def _limited(self, session: str) -> Member | None:
+    def _member_of(self, session: str) -> SessionMember | None:
         found = self._member(session)
         with self._lock:
             if len(self._whose) > 10_000:
@@ -68,7 +68,7 @@ class Quotas:
         """Counts a job. UsageError when the day's jobs or processor seconds are used up."""
         if " " in session:  # the studio itself computes something in advance: no cookie can have a blank
             return
-        found = self._limited(session)
+        found = self._member_of(session)
         if found is None:
             raise UsageError("only members of the course may simulate here", code="quota")
         key, now = self._today(found.id)
@@ -98,7 +98,7 @@ class Quotas:
 
     def upload(self, session: str, size_B: int) -> None:
         """Counts an upload. UsageError when the day's files or bytes are used up."""
-        found = self._limited(session)
+        found = self._member_of(session)
         if found is None:
             raise UsageError("only members of the course may upload here", code="quota")
         key, now = self._today(found.id)

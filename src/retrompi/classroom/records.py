@@ -18,7 +18,7 @@ from retrompi.classroom.schema import Check, CheckResult, Mark, Member, Work
 from retrompi.labs.lab import Lab
 from retrompi.labs.lab import lab as lab_of
 
-__all__ = ["Mistake", "Standing", "TaskStatistics", "grades", "mistakes", "standings", "standings_of", "statistics"]
+__all__ = ["MistakeTally", "Standing", "TaskStatistics", "grades", "mistakes", "standings", "standings_of", "statistics"]
 
 DONE = ("right", "sealed", "changed", "open")
 
@@ -65,7 +65,7 @@ def _newest(connection: Connection, member_id: int | None, *, late: bool) -> lis
     return [dict(row) for row in connection.execute(query).mappings()]
 
 
-def _marked(connection: Connection) -> dict[tuple[int, str, str], float]:
+def _points_given(connection: Connection) -> dict[tuple[int, str, str], float]:
     """(member, lab, task) -> points that teachers gave."""
     query = sa.select(Mark.member_id, Mark.lab, Mark.task, sa.func.sum(Mark.points)).where(Mark.points.is_not(None))
     rows = connection.execute(query.group_by(Mark.member_id, Mark.lab, Mark.task))
@@ -105,7 +105,7 @@ def standings_of(connection: Connection, member_id: int | None = None) -> dict[t
     for part in _parts(sorted(wanted)):
         for result in connection.execute(sa.select(*columns).where(CheckResult.check_id.in_(part))).mappings():
             results[result["check_id"]].append(dict(result))
-    marked = _marked(connection)
+    marked = _points_given(connection)
     for check in newest:
         one = found.setdefault((check["member_id"], check["lab"]), Standing(check["member_id"], check["lab"]))
         counted = timely.get((check["member_id"], check["lab"]), check)
@@ -157,7 +157,7 @@ def statistics(db: Database, lab: Lab) -> list[TaskStatistics]:
         query = sa.select(CheckResult.task, CheckResult.status, CheckResult.points, CheckResult.given, Check.member_id, Check.at)
         query = query.join(Check).where(Check.lab == lab.name, Check.member_id.in_(_students()))
         rows = connection.execute(query.order_by(Check.number, Check.id)).all()
-        marked = _marked(connection)
+        marked = _points_given(connection)
     tries: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for row in rows:
         if row.given and row.status not in ("missing", "waiting"):
@@ -185,7 +185,7 @@ def _students() -> Any:
 
 
 @dataclass
-class Mistake:
+class MistakeTally:
     """A kind of mistake in a task: what the check says of it, without the numbers of single students; who made it; their answers."""
 
     says: str
@@ -198,17 +198,17 @@ class Mistake:
         return [text if len(text) <= 40 else f"{text[:39]}…" for text, _ in self.given.most_common(3)]
 
 
-def mistakes(db: Database, lab: Lab, most: int = 8) -> dict[str, list[Mistake]]:
+def mistakes(db: Database, lab: Lab, most: int = 8) -> dict[str, list[MistakeTally]]:
     """Task -> kinds of mistakes, those of the most students first; ``says`` is empty for what no usual mistake leads to."""
     query = sa.select(CheckResult.task, CheckResult.says, CheckResult.given, Check.member_id).join(Check)
     wrong = query.where(Check.lab == lab.name, CheckResult.status.in_(("wrong", "unreadable")), Check.member_id.in_(_students()))
-    found: dict[str, dict[str, Mistake]] = defaultdict(dict)
+    found: dict[str, dict[str, MistakeTally]] = defaultdict(dict)
     with db.reading() as connection:
         rows = connection.execute(wrong.order_by(Check.number, Check.id)).all()
     seen: set[tuple[str, int, str]] = set()
     for task, says, given, student in rows:
         kind = _kind(says, given)
-        one = found[task].setdefault(kind, Mistake(kind))
+        one = found[task].setdefault(kind, MistakeTally(kind))
         one.students.add(student)
         if (task, student, given) not in seen:  # the same answer, checked again, is one answer
             seen.add((task, student, given))

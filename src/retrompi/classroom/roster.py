@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from retrompi.classroom import members
 from retrompi.classroom.database import Database
-from retrompi.studio.resources import Member
+from retrompi.studio.resources import SessionMember
 
 __all__ = ["Roster"]
 
@@ -26,12 +26,12 @@ class Roster:
     def __init__(self, db: Database) -> None:
         self.db = db
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, tuple[float, Member | None]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[float, SessionMember | None]] = OrderedDict()
         self._sessions: dict[str, datetime] = {}
         self._people: dict[int, datetime] = {}
         self._wrote = time.monotonic()
 
-    def member(self, session: str) -> Member | None:
+    def member(self, session: str) -> SessionMember | None:
         """The member whose browser has this session; None for a stranger's."""
         now = time.monotonic()
         with self._lock:
@@ -67,7 +67,7 @@ class Roster:
         if sessions:
             members.saw(self.db, sessions, people)
 
-    def seen(self) -> dict[int, datetime]:
+    def last_seen(self) -> dict[int, datetime]:
         """Member -> when seen last, of those not written yet."""
         with self._lock:
             return dict(self._people)

@@ -25,9 +25,8 @@ from sqlalchemy import (
 )  # fmt: skip
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-__all__ = ["REVISION", "VERSION_TABLE", "AskedCheck", "Base", "Check", "CheckResult", "Course", "CourseLab", "Device", "Id", "Link", "Mark",
-           "Member", "Usage", "Utc", "Work", "WorkFile", "WorkResult",
-           "of_member"]  # fmt: skip
+__all__ = ["REVISION", "VERSION_TABLE", "AskedCheck", "Base", "Check", "CheckResult", "Course", "CourseLab", "Device", "EntryLink", "Id",
+           "Mark", "Member", "Usage", "Utc", "Work", "WorkFile", "WorkResult", "of_member"]  # fmt: skip
 
 REVISION = "0001"
 """The version of the tables that this code works with."""
@@ -120,7 +119,7 @@ class Member(Base):
     seen: Mapped[datetime | None] = mapped_column(Utc)
 
 
-class Link(Base):
+class EntryLink(Base):
     """A way in, used once: a link (``kind`` join) or a code for another device (``kind`` device). Only a hash of it is kept."""
 
     __tablename__ = "links"

@@ -13,10 +13,10 @@ from sqlalchemy.engine import Connection
 from retrompi.classroom.records import Standing, standings_of
 from retrompi.classroom.schema import CourseLab
 
-__all__ = ["shown", "tell"]
+__all__ = ["tell", "visible_points"]
 
 
-def shown(one: Standing, released: datetime | None) -> tuple[float, float]:
+def visible_points(one: Standing, released: datetime | None) -> tuple[float, float]:
     """(points, points that are still open) as the student sees them."""
     return (one.points, one.open) if released is not None else one.unmarked
 
@@ -29,5 +29,5 @@ def tell(connection: Connection, lab: str, member_id: int | None = None) -> None
     released = connection.scalar(sa.select(CourseLab.released).where(CourseLab.lab == lab))
     for (member, name), one in standings_of(connection, member_id).items():
         if name == lab and one.checked is not None:
-            points, left = shown(one, released)
+            points, left = visible_points(one, released)
             scores.record(connection, member=member, lab=lab, points=points, of=one.of, pending=left > 0, at=datetime.now(UTC))

@@ -29,11 +29,11 @@ from retrompi.classroom.shelf import DatabaseShelf
 from retrompi.classroom.teacher import teacher
 from retrompi.studio.guard import Guard
 from retrompi.studio.limits import Limits
-from retrompi.studio.resources import Member
+from retrompi.studio.resources import SessionMember
 from retrompi.studio.serve import Studio, is_loopback, reachable
 from retrompi.studio.uploads import uploads_of
 
-__all__ = ["ClassServer", "Hall", "base_of", "checked_address"]
+__all__ = ["ClassServer", "ServedCourse", "base_of", "checked_address"]
 
 _EVERY_S = 15.0
 
@@ -104,8 +104,8 @@ class ClassServer(Studio):
         found = self.roster.member(session)
         return None if found is None else self._shelf_of(found)
 
-    def _shelf_of(self, member: Member) -> DatabaseShelf:
-        return DatabaseShelf(self.db, member, self.preparer.wanted, self.owed.later)
+    def _shelf_of(self, member: SessionMember) -> DatabaseShelf:
+        return DatabaseShelf(self.db, member, self.preparer.prefer, self.owed.later)
 
     def _more(self, session: str) -> list[tuple[str, str]]:
         found = self.roster.member(session)
@@ -133,7 +133,7 @@ class ClassServer(Studio):
         server.register_blueprint(teacher(self))
         if importlib.util.find_spec("retrompi.classroom.lti_routes") is not None:
             lti: Any = importlib.import_module("retrompi.classroom.lti_routes")
-            lti.install(server, Hall(self))
+            lti.install(server, ServedCourse(self))
 
     @property
     def links(self) -> str:
@@ -183,7 +183,7 @@ class ClassServer(Studio):
         self._flush()
 
 
-class Hall:
+class ServedCourse:
     """What the doors for learning platforms need of a course."""
 
     def __init__(self, server: ClassServer) -> None:
@@ -207,7 +207,7 @@ class Hall:
                     raise
         raise UsageError("too many members of one name", code="bad-name")
 
-    def renamed(self, member: int, name: str, email: str, role: str) -> None:
+    def rename_member(self, member: int, name: str, email: str, role: str) -> None:
         """A later launch tells another name, address or role."""
         members.rename(self._server.db, member, name=name, email=email, role=role)
         self._server.roster.forget()

@@ -25,8 +25,8 @@ from retrompi.classroom.shown_marks import with_marks
 from retrompi.classroom.states import state_of, told_state
 from retrompi.labs import student as _student
 from retrompi.labs.student import normal_id
-from retrompi.labs.work import Asked, Conflict, Last, Ran, Work, begin
-from retrompi.studio.resources import Member
+from retrompi.labs.work import CheckRequest, Conflict, Last, Ran, Work, begin
+from retrompi.studio.resources import SessionMember
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
@@ -53,8 +53,8 @@ class DatabaseShelf:
     the result of a check that the database did not take."""
 
     def __init__(
-        self, db: Database, member: Member, changed: Callable[[Member, str], None] = lambda member, lab: None,
-        later: Callable[[Asked, Grading], None] = lambda asked, grading: None,
+        self, db: Database, member: SessionMember, changed: Callable[[SessionMember, str], None] = lambda member, lab: None,
+        later: Callable[[CheckRequest, Grading], None] = lambda asked, grading: None,
     ) -> None:  # fmt: skip
         self.db, self.member, self._changed, self._later = db, member, changed, later
 
@@ -63,7 +63,7 @@ class DatabaseShelf:
         with self.db.reading() as connection:
             return [str(n) for n in connection.scalars(sa.select(Row.lab).where(Row.member_id == self.member.id).order_by(Row.lab))]
 
-    def offered(self, lab: str) -> bool:
+    def offers(self, lab: str) -> bool:
         """Whether the lab is of the course."""
         return lab in lab_names(self.db)
 
@@ -131,11 +131,11 @@ class DatabaseShelf:
         if new:
             connection.execute(sa.insert(WorkFile), new)
 
-    def ask(self, work: Work) -> Asked:
+    def ask(self, work: Work) -> CheckRequest:
         """Notes that a check is asked for, of the work as it is, and whether it comes late."""
         return asked_checks.ask(self.db, self.member.id, work)
 
-    def checked(self, asked: Asked, grading: Grading) -> None:
+    def keep_check(self, asked: CheckRequest, grading: Grading) -> None:
         """Records a check: what it said of each task. Only the first time that it is told, and for members only."""
         try:
             asked_checks.record(self.db, asked, grading)
@@ -144,7 +144,7 @@ class DatabaseShelf:
             told = _("the result is kept, and recorded when the course's database takes it; now it says: {error}")
             raise StoreError(told.format(error=error)) from error
 
-    def failed(self, asked: Asked, error: str) -> None:
+    def keep_failure(self, asked: CheckRequest, error: str) -> None:
         """Keeps why a check could not be graded; "" if it was taken back."""
         asked_checks.fail(self.db, asked, error)
 
@@ -161,13 +161,13 @@ class DatabaseShelf:
         out = {}
         for content in rows:
             with suppress(InputError):  # it can be run again
-                found = Ran.unpacked(content)
+                found = Ran.unpack(content)
                 out[found.key] = found
         return out
 
     def keep(self, lab: Lab, ran: Ran) -> None:
         """Keeps a form's result in the place of its last one; of a work that is gone it keeps nothing."""
-        content = ran.packed()
+        content = ran.pack()
         with self.db.transaction() as connection:
             work = connection.scalar(sa.select(Row.id).where(Row.member_id == self.member.id, Row.lab == lab.name))
             if work is None:
@@ -176,7 +176,7 @@ class DatabaseShelf:
             connection.execute(sa.insert(WorkResult), [{"work_id": work, "key": ran.key, "content": content}])
 
 
-def bring(db: Database, member: Member, work: Work) -> Work:
+def bring(db: Database, member: SessionMember, work: Work) -> Work:
     """Keeps a work that was done on the command line (a zip of its folder) as the member's, in the place of what there was.
 
     UsageError for another student's, or with fewer checks, hints or sealed predictions than the one that is kept: a work goes on, it does

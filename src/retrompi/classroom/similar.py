@@ -18,7 +18,7 @@ from retrompi.labs.work import Work as Done
 if TYPE_CHECKING:
     from retrompi.labs.alike import Facts
 
-__all__ = ["compared", "works"]
+__all__ = ["compare_works", "works"]
 
 
 def works(db: Database, lab: Lab) -> list[tuple[int, str, Done]]:
@@ -29,7 +29,7 @@ def works(db: Database, lab: Lab) -> list[tuple[int, str, Done]]:
         return [(row["member_id"], row["student"], work_of(connection, dict(row))) for row in rows]
 
 
-def compared(
+def compare_works(
     report: Any, name: str, found: Sequence[tuple[int, str, Done]], known: Mapping[str, Mapping[str, Any]], store: str | None
 ) -> dict[str, Any]:
     """A job: ``pairs`` (one, other: member ids; why: the reasons, the strongest first; weight: about the decimal digits of how unlikely
@@ -53,7 +53,7 @@ def compared(
 
 def _facts(lab: Lab, student: str, work: Done, known: Mapping[str, Mapping[str, Any]], store: str | None) -> Facts | None:
     """What is compared of a work; None if its right values are not known."""
-    from retrompi.labs.facts import gathered
+    from retrompi.labs.facts import gather_facts
     from retrompi.studio.lab_jobs import bench_of, key_of
 
     values = known.get(key_of(lab, student))
@@ -61,6 +61,6 @@ def _facts(lab: Lab, student: str, work: Done, known: Mapping[str, Mapping[str, 
         return None
     files = {t.file: work.files[t.file].decode("utf-8", "replace") for t in lab.tasks if t.kind == "file" and t.file in work.files}
     try:
-        return gathered(lab, work.state, work.given(lab), files, bench_of(lab, student, store, values))
+        return gather_facts(lab, work.state, work.given_answers(lab), files, bench_of(lab, student, store, values))
     except RetrompiError:
         return None

@@ -21,7 +21,7 @@ from retrompi.classroom.page import message, page, style
 from retrompi.classroom.roll import Entry, entries
 from retrompi.labs.lab import labs
 
-__all__ = ["Asked", "StartPage", "asked_of", "make"]
+__all__ = ["CoursePlan", "StartPage", "asked_of", "make"]
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _LONGEST = 400_000
@@ -29,7 +29,7 @@ _LONGEST = 400_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class CoursePlan:
     """What a class is made of. ``dates``: lab -> (opens, closes), as written."""
 
     name: str
@@ -40,7 +40,7 @@ class Asked:
     code: str = ""
 
 
-def asked_of(form: Any) -> Asked:
+def asked_of(form: Any) -> CoursePlan:
     """What a form asks for. UsageError or InputError in one line for what is missing or cannot be taken."""
     name = form.get("name", "").strip()[:200]
     wanted = tuple(lab for lab in form.getlist("lab") if lab)
@@ -52,10 +52,10 @@ def asked_of(form: Any) -> Asked:
     if not any(p.role == "teacher" for p in people):
         people = [Entry(teacher, role="teacher"), *people]
     dates = {lab: (form.get(f"opens-{lab}", "")[:40], form.get(f"closes-{lab}", "")[:40]) for lab in wanted}
-    return Asked(name, wanted, tuple(people), dates, form.get("zone", "").strip()[:60], form.get("code", "").strip()[:40])
+    return CoursePlan(name, wanted, tuple(people), dates, form.get("zone", "").strip()[:60], form.get("code", "").strip()[:40])
 
 
-def make(where: str | None, asked: Asked) -> tuple[Database, dict[str, str]]:
+def make(where: str | None, asked: CoursePlan) -> tuple[Database, dict[str, str]]:
     """The new course, and each student's secret of the first link; nothing is left of one that cannot be made. Raises UsageError or
     StoreError."""
     zone = course.zone_of(asked.zone) if asked.zone else None

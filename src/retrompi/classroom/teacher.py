@@ -34,7 +34,7 @@ class Served(Protocol):
     """What these pages need of the server (`retrompi.classroom.serve.ClassServer`)."""
 
     db: Database
-    course: course.About
+    course: course.CourseInfo
     roster: Roster
     preparer: Preparer
     resources: Resources
@@ -67,10 +67,10 @@ def teacher(server: Served) -> Blueprint:
     making = Lock()
 
     def people() -> list[dict[str, Any]]:
-        recent = server.roster.seen()
+        recent = server.roster.last_seen()
         return [{**row, "seen": recent.get(row["id"], row["seen"])} for row in members.members(db)]
 
-    def named(lab: str) -> Lab:
+    def find_lab(lab: str) -> Lab:
         return lab_of(course.plan(db, lab[:80])["lab"])
 
     def whom(member_id: int) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def teacher(server: Served) -> Blueprint:
         )  # fmt: skip
 
     @made.errorhandler(RetrompiError)
-    def refused(error: RetrompiError) -> Response:
+    def refusal(error: RetrompiError) -> Response:
         return message(str(error), 404 if error.code in ("gone", "unknown-lab", "unknown-task") else 400)
 
     @made.get("")
@@ -102,9 +102,9 @@ def teacher(server: Served) -> Blueprint:
     @made.get("/lab/<lab>")
     @teaching
     def of_lab(lab: str) -> Response:
-        found = named(lab)
+        found = find_lab(lab)
         plan = course.plan(db, found.name)
-        rows = predictions.sealed(db, found)
+        rows = predictions.sealed_predictions(db, found)
         shown = []
         for task in found.predictions:
             right: dict[str, Any] | None = None
@@ -118,7 +118,7 @@ def teacher(server: Served) -> Blueprint:
     @made.get("/lab/<lab>/slides.html")
     @teaching
     def slides_of(lab: str) -> Response:
-        found = named(lab)
+        found = find_lab(lab)
         with making:
             # Once in the server's life: simulating their figures takes seconds.
             if found.name not in decks:
@@ -130,7 +130,7 @@ def teacher(server: Served) -> Blueprint:
     @teaching
     def change_lab(lab: str, what: str) -> Response:
         _may_change()
-        found = named(lab)
+        found = find_lab(lab)
         if what == "dates":
             times = {name: course.time_of(request.form.get(name, "")[:40], server.course.settings.tz) for name in ("opens", "closes")}
             course.dates(db, found.name, **times)
@@ -146,7 +146,7 @@ def teacher(server: Served) -> Blueprint:
     @made.get("/marks/<lab>/<task>")
     @teaching
     def marking(lab: str, task: str) -> Response:
-        found = named(lab)
+        found = find_lab(lab)
         asked = found.task(task[:80])
         anonymous = server.course.settings.anonymous
         sheets = marks.sheets(db, found, asked, anonymous=anonymous)
@@ -156,7 +156,7 @@ def teacher(server: Served) -> Blueprint:
     @made.post("/marks/<lab>/<task>/<tag>")
     @teaching
     def mark(lab: str, task: str, tag: str) -> Response:
-        found = named(lab)
+        found = find_lab(lab)
         asked = found.task(task[:80])
         sheet = next((s for s in marks.sheets(db, found, asked) if s.tag == tag), None)
         if sheet is None:
@@ -164,9 +164,9 @@ def teacher(server: Served) -> Blueprint:
         given = {}
         for number, one in enumerate(marks.criteria(asked)):
             comment = request.form.get(f"comment-{number}", "").strip() if one.name else request.form.get("comment", "").strip()
-            given[one.name] = marks.Given(_points(request.form.get(f"points-{number}", "")), comment)
+            given[one.name] = marks.GivenMark(_points(request.form.get(f"points-{number}", "")), comment)
         if marks.WHOLE not in given:
-            given[marks.WHOLE] = marks.Given(None, request.form.get("comment", "").strip())
+            given[marks.WHOLE] = marks.GivenMark(None, request.form.get("comment", "").strip())
         marks.give(db, found, asked, sheet.member_id, given, g.member.id)
         return _back(f"{HOME}/marks/{found.name}/{asked.id}#{sheet.tag}")
 
@@ -184,7 +184,7 @@ def teacher(server: Served) -> Blueprint:
     @made.get("/student/<int:member_id>/<lab>")
     @teaching
     def answers_of(member_id: int, lab: str) -> Response:
-        person, found = whom(member_id), named(lab)
+        person, found = whom(member_id), find_lab(lab)
         rows = answers.answers(db, found, member_id, server.preparer.right(found.name, person["student"]))
         return page("answers.html", person=person, lab=found, rows=rows, checks=answers.checks(db, found, member_id),
                     given=marks.given_to(db, member_id, found))  # fmt: skip
@@ -192,11 +192,11 @@ def teacher(server: Served) -> Blueprint:
     @made.get("/alike/<lab>")
     @teaching
     def alike(lab: str) -> Response:
-        found = named(lab)
+        found = find_lab(lab)
         works = similar.works(db, found)
-        known = server.preparer.known(found.name, (student for _id, student, _work in works))
+        known = server.preparer.known_values(found.name, (student for _id, student, _work in works))
         jobs, title = server.resources.jobs, _("comparing the works")
-        job = jobs.submit(SESSION, title, similar.compared, found.name, works, known, server.resources.places[1],
+        job = jobs.submit(SESSION, title, similar.compare_works, found.name, works, known, server.resources.places[1],
                           client=f"alike {found.name}")  # fmt: skip
         state = jobs.wait(job, SESSION, _COMPARING_S)
         if state.status != "done":

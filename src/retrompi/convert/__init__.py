@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from retrompi.base.errors import UsageError
 from retrompi.base.files import open_regular
-from retrompi.convert.formats import BUILT_IN, Clock, Format, Options, find, names, readable
+from retrompi.convert.formats import BUILT_IN, Clock, Format, FormatOptions, find, names, readable
 from retrompi.convert.losses import Loss, Losses
 from retrompi.traces.errors import TraceError
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["BUILT_IN", "Clock", "Converted", "Format", "Loss", "Losses", "Options", "detect", "find", "load", "names", "readable", "save"]
+__all__ = ["BUILT_IN", "Clock", "Converted", "Format", "FormatOptions", "Loss", "Losses", "detect", "find", "load", "names", "readable",
+           "save"]  # fmt: skip
 
 
 @dataclass
@@ -60,7 +61,7 @@ def _folder(path: Path, known: list[Format]) -> tuple[str, Path] | None:
     return None
 
 
-def load(path: str | Path, source: str | None = None, options: Options | None = None) -> Converted:
+def load(path: str | Path, source: str | None = None, options: FormatOptions | None = None) -> Converted:
     """Read a trace of any format.
 
     ``path`` is a file or folder; ``source`` names its format (None: detected by content); ``options`` apply as far as the format uses them.
@@ -76,10 +77,10 @@ def load(path: str | Path, source: str | None = None, options: Options | None = 
     read = find(found).read
     if read is None:
         raise UsageError(f"traces of the format {found!r} cannot be read")
-    return Converted(read(where, losses, options or Options()), found, losses)
+    return Converted(read(where, losses, options or FormatOptions()), found, losses)
 
 
-def save(made: Converted, out: Path, target: str = "ti", options: Options | None = None) -> None:
+def save(made: Converted, out: Path, target: str = "ti", options: FormatOptions | None = None) -> None:
     """Write the trace that `load` returned.
 
     ``target`` is ``ti`` (a folder; one file when ``out`` ends in .ti, .gz or .zst), ``smpi`` (likewise, with only the actions that SMPI
@@ -89,4 +90,4 @@ def save(made: Converted, out: Path, target: str = "ti", options: Options | None
     if write is None:
         targets = ", ".join(f for f in names() if find(f).write is not None)
         raise UsageError(f"there is no format {target!r} to write; there are {targets}", code="unknown-format")
-    write(made.trace, out, made.losses, options or Options())
+    write(made.trace, out, made.losses, options or FormatOptions())

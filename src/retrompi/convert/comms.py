@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Comm", "Join", "Joining", "Making", "Reader", "Stuck", "run"]
+__all__ = ["Comm", "Join", "Joining", "Making", "Reader", "StuckRanks", "run"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ Making = Generator[Join, Any, None]
 Joining = Generator[Join, Any, Any]
 
 
-class Stuck(Exception):
+class StuckRanks(Exception):
     """Ranks wait for one that never makes the call; the message names the first."""
 
 
@@ -56,7 +56,7 @@ class _State:
 
 
 def run(readers: Sequence[Reader], progress: Callable[[int, int], None] | None = None) -> None:
-    """Run the readers of all ranks to completion. Raises `Stuck` when a joint call stays incomplete."""
+    """Run the readers of all ranks to completion. Raises `StuckRanks` when a joint call stays incomplete."""
     waiting: dict[int, Join] = {}
     state = _State()
     ready: list[tuple[int, Any]] = [(rank, None) for rank in range(len(readers))]
@@ -76,7 +76,7 @@ def run(readers: Sequence[Reader], progress: Callable[[int, int], None] | None =
     if waiting:
         rank, join = min(waiting.items())
         absent = [r for r in _members(join) if r not in waiting or not _same(waiting[r], join)]
-        raise Stuck(f"{join.place}: rank {rank} makes {join.how} with rank {absent[0] if absent else '?'}, which never does")
+        raise StuckRanks(f"{join.place}: rank {rank} makes {join.how} with rank {absent[0] if absent else '?'}, which never does")
 
 
 def _members(join: Join) -> tuple[int, ...]:

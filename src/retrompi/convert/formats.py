@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.convert.losses import Losses
     from retrompi.traces.files import UndefinedSource
 
-__all__ = ["BUILT_IN", "GROUP", "Clock", "Format", "Options", "find", "names", "readable"]
+__all__ = ["BUILT_IN", "GROUP", "Clock", "Format", "FormatOptions", "find", "names", "readable"]
 
 GROUP = "retrompi.formats"
 BUILT_IN = {
@@ -35,7 +35,7 @@ Clock = Literal["cpu", "wall"]
 
 
 @dataclass(frozen=True)
-class Options:
+class FormatOptions:
     """How a trace is read and written; each format uses the options that apply to it.
 
     ``rate`` in flop/s converts recorded times into operations and back; ``clock`` chooses DUMPI's clock (None: the CPU's if recorded);
@@ -63,8 +63,8 @@ class Format:
     name: str
     sniff: Callable[[Path, bytes], bool] | None = None
     leaders: tuple[str, ...] = ()
-    read: Callable[[Path, Losses, Options], Trace] | None = None
-    write: Callable[[Trace, Path, Losses, Options], None] | None = None
+    read: Callable[[Path, Losses, FormatOptions], Trace] | None = None
+    write: Callable[[Trace, Path, Losses, FormatOptions], None] | None = None
 
 
 @cache

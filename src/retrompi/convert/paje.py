@@ -101,7 +101,7 @@ def _rgb(colour: str) -> str:
     return '"' + " ".join(f"{int(colour[i : i + 2], 16) / 255:.3f}" for i in (1, 3, 5)) + '"'
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace('"', "'") + '"'
 
 
@@ -117,13 +117,13 @@ def write(timeline: Timeline, path: Path) -> list[str]:
         '3 leg Hop leg "0.600 0.600 0.600"',
     ]  # fmt: skip
     for i, name in enumerate(t.states):
-        define.append(f"3 s{i} State {_quoted(name)} {_rgb(colour_of(name))}")
+        define.append(f"3 s{i} State {_quote(name)} {_rgb(colour_of(name))}")
     for i in sorted(set(t.calls.op)):
-        define.append(f"3 c{i} Call {_quoted(t.ops[i])} {_rgb(colour_of('compute' if t.ops[i] == 'compute' else 'library'))}")
+        define.append(f"3 c{i} Call {_quote(t.ops[i])} {_rgb(colour_of('compute' if t.ops[i] == 'compute' else 'library'))}")
     hosts = list(dict.fromkeys(p.host for p in t.processes))
     define.append(f"4 {_time(start)} run Run 0 run")
-    define += [f"4 {_time(start)} h{i} Host run {_quoted(h)}" for i, h in enumerate(hosts)]
-    define += [f"4 {_time(start)} p{i} Process h{hosts.index(p.host)} {_quoted(p.name)}" for i, p in enumerate(t.processes)]
+    define += [f"4 {_time(start)} h{i} Host run {_quote(h)}" for i, h in enumerate(hosts)]
+    define += [f"4 {_time(start)} p{i} Process h{hosts.index(p.host)} {_quote(p.name)}" for i, p in enumerate(t.processes)]
     out.append("\n".join(define) + "\n")
     # At equal times, ends come before beginnings.
     events: list[tuple[int, int, str]] = []
@@ -132,8 +132,8 @@ def write(timeline: Timeline, path: Path) -> list[str]:
     place, c = t.process_of(), t.calls
     for i in range(len(c)):
         op = t.ops[c.op[i]]
-        name = _quoted(call_name(op, c.peer[i], c.tag[i], c.bytes[i]))
-        where = _quoted(f"{t.files[c.rank[i]]}:{c.line[i]}")
+        name = _quote(call_name(op, c.peer[i], c.tag[i], c.bytes[i]))
+        where = _quote(f"{t.files[c.rank[i]]}:{c.line[i]}")
         begin, end = max(c.begin[i], start), min(c.end[i], ending)
         if end <= begin:  # a pop before its push would break the nesting
             continue
@@ -144,7 +144,7 @@ def write(timeline: Timeline, path: Path) -> list[str]:
         if not m.sent[i] <= m.received[i] <= ending:
             continue
         kind = "collective" if m.context[i] % 2 else "program"
-        told = f'{m.bytes[i]} {m.tag[i]} {_quoted(f"{t.files[m.source[i]]}:{m.line[i]}")}'
+        told = f'{m.bytes[i]} {m.tag[i]} {_quote(f"{t.files[m.source[i]]}:{m.line[i]}")}'
         stops = [(place[m.source[i]], m.sent[i]), *((p, at) for p, at, _ in hops), (place[m.destination[i]], m.received[i])]
         legs = [("Message", kind, stops[0], stops[-1])]
         if hops:

@@ -231,7 +231,7 @@ class _Track:
             else:
                 add(name_iid=iid, string_value=value)
 
-    def _named(self, ps: int, kind: int, name: str, told: dict[str, Any]) -> Any:
+    def _named_packet(self, ps: int, kind: int, name: str, told: dict[str, Any]) -> Any:
         packet = self._packet(ps, kind)
         if (iid := self._names.get(name)) is None:
             iid = self._names[name] = len(self._names) + 1
@@ -253,7 +253,7 @@ class _Track:
         body = self._bodies.get((kind, rest, name, merged))
         if body is None:
             told = {"merged": 1} if merged else {}
-            packet = self._named(ps, kind, name, told) if kind == _BEGIN else self._ended(ps)
+            packet = self._named_packet(ps, kind, name, told) if kind == _BEGIN else self._end_packet(ps)
             if packet.HasField("interned_data"):
                 put(self.out, packet.SerializeToString())
                 return
@@ -262,9 +262,9 @@ class _Track:
         put(self.out, b"\x40" + varint(ns) + body)  # field 8: timestamp
 
     def begin(self, ps: int, name: str, told: dict[str, Any]) -> None:
-        put(self.out, self._named(ps, _BEGIN, name, told).SerializeToString())
+        put(self.out, self._named_packet(ps, _BEGIN, name, told).SerializeToString())
 
-    def _ended(self, ps: int) -> Any:
+    def _end_packet(self, ps: int) -> Any:
         packet = self._packet(ps, _END)
         if rest := ps % _PER_NS:
             self._annotate(packet, {"end_ps": rest})
@@ -274,7 +274,7 @@ class _Track:
         self.plain(ps, _END)
 
     def instant(self, ps: int, name: str, told: dict[str, Any], flow: int, ends: bool) -> None:
-        packet = self._named(ps, _INSTANT, name, told)
+        packet = self._named_packet(ps, _INSTANT, name, told)
         (packet.track_event.terminating_flow_ids if ends else packet.track_event.flow_ids).append(flow)
         put(self.out, packet.SerializeToString())
 

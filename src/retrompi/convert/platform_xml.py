@@ -35,7 +35,7 @@ def xml(platform: Platform) -> str:
     if link.kind in _GRIDS:
         SubElement(top, "zone", id="world", routing="Full").append(_grid(platform))  # SimGrid 4.1 takes no torus as the whole platform
     elif link.kind == "switch":
-        top.append(_switched("platform", platform.hosts, link))
+        top.append(_switch_zone("platform", platform.hosts, link))
     elif link.kind == "wan":
         top.append(_sites(platform))
     else:
@@ -48,7 +48,7 @@ def host_names(platform: Platform) -> list[str]:
     """The names of the hosts in the file, in order: their own, except in a torus or fat tree whose hosts are not numbered."""
     if platform.link.kind not in _GRIDS:
         return [h.name for h in platform.hosts]
-    prefix, first = _numbered(platform.hosts)
+    prefix, first = _numbering(platform.hosts)
     return [f"{prefix}{first + i}" for i in range(len(platform.hosts))]
 
 
@@ -68,7 +68,7 @@ def _link(into: Element, name: str, bandwidth: float, latency: float, policy: st
     SubElement(into, "link", id=name, bandwidth=f"{bandwidth!r}Bps", latency=f"{latency!r}s", sharing_policy=policy)
 
 
-def _numbered(hosts: Sequence[Host]) -> tuple[str, int]:
+def _numbering(hosts: Sequence[Host]) -> tuple[str, int]:
     """(prefix, first number) of hosts called n1, n2, ...; of others, those that the file gives them: node-0, node-1, ..."""
     found = re.fullmatch(r"(.*?)(0|[1-9]\d*)", hosts[0].name)
     if found and all(h.name == f"{found[1]}{int(found[2]) + i}" for i, h in enumerate(hosts)):
@@ -82,7 +82,7 @@ def _grid(platform: Platform) -> Element:
     if len({(h.flops, h.cores) for h in hosts}) > 1:
         raise UsageError(f"platform '{platform.name}': the hosts of a {link.kind} in SimGrid are all alike, these differ in flops or cores",
                          code="bad-topology")  # fmt: skip
-    prefix, first = _numbered(hosts)
+    prefix, first = _numbering(hosts)
     levels = len(link.shape) // 3
     parts = [link.shape] if link.kind == "torus" else [link.shape[i * levels : (i + 1) * levels] for i in range(3)]
     shape = ";".join(",".join(map(str, part)) for part in parts)
@@ -96,7 +96,7 @@ def _grid(platform: Platform) -> Element:
     )  # fmt: skip
 
 
-def _switched(name: str, hosts: Sequence[Host], link: Link) -> Element:
+def _switch_zone(name: str, hosts: Sequence[Host], link: Link) -> Element:
     """Hosts on one switch: a link up and down for each."""
     zone = Element("zone", id=name, routing="Cluster")
     for h in hosts:
@@ -114,7 +114,7 @@ def _sites(platform: Platform) -> Element:
     link, sites = platform.link, max(platform.link.shape) + 1
     world = Element("zone", id="platform", routing="Full")
     for site in range(sites):
-        world.append(_switched(f"site-{site}", [h for h, at in zip(platform.hosts, link.shape, strict=True) if at == site], link))
+        world.append(_switch_zone(f"site-{site}", [h for h, at in zip(platform.hosts, link.shape, strict=True) if at == site], link))
     pairs = [(a, b) for a in range(sites) for b in range(a + 1, sites)]
     for a, b in pairs:
         _link(world, f"line-{a}-{b}", link.wan_bandwidth, link.wan_latency)

@@ -9,21 +9,21 @@ from retrompi._engine import Trace
 from retrompi.spec.calls import CALLS, Family, names
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import COLLECTIVES, split
-from retrompi.traces.matching import Job
+from retrompi.traces.matching import MatchedJob
 from retrompi.traces.tracker import End
 
-__all__ = ["Place", "possible", "refuse_changed_messages", "refuse_lost_order"]
+__all__ = ["PlacedJob", "possible", "refuse_changed_messages", "refuse_lost_order"]
 
 _SYNCHRONOUS = frozenset(name for call in CALLS if call.mode == "synchronous" for name in call.names)
 _EPOCHS = frozenset(name for name in names(Family.EPOCH) if not name.startswith("Win_flush")) - {"Win_post"}
 
 
 @dataclass(frozen=True)
-class Place:
+class PlacedJob:
     """A job, and where its lines stand: ``numbers`` are those in the files of ``trace``, by rank."""
 
     trace: Trace
-    job: Job
+    job: MatchedJob
     numbers: Sequence[Sequence[int]]
 
     def of(self, rank: int, at: int) -> str:
@@ -35,7 +35,7 @@ class Place:
         return TraceError(why, self.trace.files[end.rank], self.numbers[end.rank][end.post], code="lossy-conversion")
 
 
-def orders_messages(job: Job, rank: int, at: int) -> str:
+def orders_messages(job: MatchedJob, rank: int, at: int) -> str:
     """The action of a line whose only effect may be that what follows it is later than what came before it on another rank; empty for
     others. A probe that is followed by its receive is none: that receive waits as well."""
     lines = job.lines[rank]
@@ -50,7 +50,7 @@ def orders_messages(job: Job, rank: int, at: int) -> str:
     return action if action.lower() in ("waitany", "waitsome") and "done" not in attributes else ""
 
 
-def refuse_lost_order(place: Place, target: str, lost: Callable[[int, int, str], bool]) -> None:
+def refuse_lost_order(place: PlacedJob, target: str, lost: Callable[[int, int, str], bool]) -> None:
     """Raises ``TraceError`` if the order of messages decides what a receive takes, and a call that may order them is lost.
 
     ``lost`` says of a rank, a line and its action whether ``target`` has no counterpart of it.
@@ -71,7 +71,7 @@ def refuse_lost_order(place: Place, target: str, lost: Callable[[int, int, str],
                 )
 
 
-def refuse_changed_messages(place: Place, after: Job, target: str) -> None:
+def refuse_changed_messages(place: PlacedJob, after: MatchedJob, target: str) -> None:
     """Raises ``TraceError`` unless every receive takes from the converted job ``after``, which has all messages of the original in the
     same order on each rank, what it takes from the original."""
     job = place.job
@@ -103,6 +103,6 @@ def refuse_changed_messages(place: Place, after: Job, target: str) -> None:
                 raise place.refuse(r, f"{target} matches messages by source and tag alone, where this receive {what}")
 
 
-def possible(job: Job, receive: End) -> list[End]:
+def possible(job: MatchedJob, receive: End) -> list[End]:
     """The messages of its communicator that a receive may take, by what the lines say of source and tag."""
     return [s for key, some in job.sent_to.get((receive.rank, receive.comm), {}).items() if receive.fits(*key) for s in some]

@@ -71,7 +71,7 @@ class Script:
             if value is None:
                 continue
             name = "from" if key == "source" else key
-            words.append(f"{name}={joined(value)}")
+            words.append(f"{name}={attribute_text(value)}")
         self.lines.append(" ".join(words))
 
     def text(self) -> str:
@@ -80,7 +80,7 @@ class Script:
         return "".join(line + "\n" for line in self.lines)
 
 
-def joined(value: object) -> str:
+def attribute_text(value: object) -> str:
     """An attribute's value: a list joined by commas (``none`` when empty), anything else as it is."""
     if isinstance(value, str):
         return value

@@ -5,22 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from retrompi._engine import Trace
-from retrompi.convert.formats import Format, Options
+from retrompi.convert.formats import Format, FormatOptions
 from retrompi.convert.losses import PLACES, Losses
-from retrompi.convert.same_messages import Place, refuse_changed_messages, refuse_lost_order
+from retrompi.convert.same_messages import PlacedJob, refuse_changed_messages, refuse_lost_order
 from retrompi.convert.ti import ONE_FILE
 from retrompi.spec.calls import BY_NAME, Family, is_nonblocking
 from retrompi.traces import files
 from retrompi.traces.errors import TraceError
-from retrompi.traces.execution import Execution
+from retrompi.traces.execution import JobExecution
 from retrompi.traces.lines import COLLECTIVES, rank_lines, split
-from retrompi.traces.matching import Job
+from retrompi.traces.matching import MatchedJob
 from retrompi.traces.tracker import End
 
 __all__ = ["FORMAT"]
 
 
-def _write(trace: Trace, out: Path, losses: Losses, options: Options) -> None:
+def _write(trace: Trace, out: Path, losses: Losses, options: FormatOptions) -> None:
     remarks, counts = trace.smpi_losses()
     places: dict[tuple[str, str], list[str]] = {}
     for file, line, action, reason in remarks:
@@ -35,10 +35,10 @@ def _write(trace: Trace, out: Path, losses: Losses, options: Options) -> None:
 def _refuse_another_program(trace: Trace) -> None:
     """Raises ``TraceError`` if the lines that SMPI's replay supports hang or match messages otherwise than the trace."""
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
-    job = Job([texts for texts, _ in rows])
-    place = Place(trace, job, [numbers for _, numbers in rows])
+    job = MatchedJob([texts for texts, _ in rows])
+    place = PlacedJob(trace, job, [numbers for _, numbers in rows])
 
-    def lost(rank: int, at: int, action: str) -> bool:
+    def is_lost(rank: int, at: int, action: str) -> bool:
         if action not in COLLECTIVES:
             return True
         comm = int(split(job.lines[rank][at])[2].get("comm", 0))
@@ -51,7 +51,7 @@ def _refuse_another_program(trace: Trace) -> None:
         action, _, attributes = split(job.lines[end.rank][end.post])
         return (action == "start" and "req" not in attributes) or (action == "startall" and "reqs" not in attributes)
 
-    refuse_lost_order(place, "SMPI's replay", lost)
+    refuse_lost_order(place, "SMPI's replay", is_lost)
     started = next((e for t in job.trackers for e in (*t.sends, *t.recvs) if left_out(e) and e.real), None)
     if started is not None:
         raise place.refuse(started, "SMPI's replay has no persistent requests, and without req= none can be told apart; name them")
@@ -60,22 +60,22 @@ def _refuse_another_program(trace: Trace) -> None:
     except TraceError as error:
         why = f"the lines that SMPI's replay supports are no program: {error}"
         raise TraceError(why, trace.files[0], code="lossy-conversion") from None
-    after = Job([rank_lines(written, r)[0] for r in range(trace.ranks)])
+    after = MatchedJob([rank_lines(written, r)[0] for r in range(trace.ranks)])
     refuse_changed_messages(place, after, "SMPI's replay")
     _refuse_needed_buffers(place, after)
 
 
-def _refuse_needed_buffers(place: Place, after: Job) -> None:
+def _refuse_needed_buffers(place: PlacedJob, after: MatchedJob) -> None:
     """Raises ``TraceError`` if the trace runs only because sends are buffered that SMPI's replay knows as standard ones."""
     job = place.job
 
-    def buffered(end: End) -> bool:
+    def is_buffered(end: End) -> bool:
         return split(job.lines[end.rank][end.made])[0] in ("bsend", "ibsend", "bsendInit")
 
-    first = next((s for t in job.trackers for s in t.sends if s.real and buffered(s)), None)
-    if first is None or Execution(after, lambda end: True).stuck is None:
+    first = next((s for t in job.trackers for s in t.sends if s.real and is_buffered(s)), None)
+    if first is None or JobExecution(after, lambda end: True).stuck is None:
         return
-    if Execution(job, lambda end: not buffered(end)).stuck is None:
+    if JobExecution(job, lambda end: not is_buffered(end)).stuck is None:
         raise place.refuse(first, "SMPI's replay has no buffered sends; with sends that end when they are received this trace hangs")
 
 

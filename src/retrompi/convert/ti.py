@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from retrompi._engine import Trace
-from retrompi.convert.formats import Format, Options
+from retrompi.convert.formats import Format, FormatOptions
 from retrompi.convert.losses import Losses
 from retrompi.traces import files
 from retrompi.traces.lines import not_held
@@ -16,14 +16,14 @@ ONE_FILE = (".ti", ".gz", ".zst")
 """Suffixes that select one file instead of a folder."""
 
 
-def _read(path: Path, losses: Losses, options: Options) -> Trace:
+def _read(path: Path, losses: Losses, options: FormatOptions) -> Trace:
     trace = files.read(path, undefined_source=options.undefined_source)
     for file, line, action, reason in not_held(trace):
         losses.add(action, reason, f"{file}:{line}")
     return trace
 
 
-def _write(trace: Trace, out: Path, losses: Losses, options: Options) -> None:
+def _write(trace: Trace, out: Path, losses: Losses, options: FormatOptions) -> None:
     files.write(trace, out, shared=out.suffix in ONE_FILE)
 
 

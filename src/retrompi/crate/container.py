@@ -25,7 +25,7 @@ __all__ = [
     "MANIFEST",
     "METADATA",
     "Contents",
-    "Finding",
+    "FileProblem",
     "check_manifest",
     "manifest_of",
     "place",
@@ -33,7 +33,7 @@ __all__ = [
     "sha256",
     "write",
     "wrong_name",
-    "zipped",
+    "zip_files",
 ]  # fmt: skip
 
 METADATA = "ro-crate-metadata.json"
@@ -46,7 +46,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
 @dataclass(frozen=True)
-class Finding:
+class FileProblem:
     """What is wrong with one file of a crate; ``file`` is its path in the crate, or "" for the crate as a whole."""
 
     file: str
@@ -58,7 +58,7 @@ class Contents:
     """The files of a crate by their paths in it, and what is wrong with what they were read from."""
 
     files: dict[str, bytes]
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[FileProblem] = field(default_factory=list)
 
 
 def sha256(data: bytes) -> str:
@@ -79,7 +79,7 @@ def manifest_of(files: Mapping[str, bytes]) -> bytes:
     return "".join(f"{sha256(files[name])}  {name}\n" for name in sorted(files) if name != MANIFEST).encode()
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
+def zip_files(files: Mapping[str, bytes]) -> bytes:
     """The zip of ``files``: the metadata first, then by path."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as made:
@@ -96,7 +96,7 @@ def write(files: Mapping[str, bytes], target: Path) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.suffix.lower() == ".zip":
-            target.write_bytes(zipped(files))
+            target.write_bytes(zip_files(files))
             return
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise InputError("is no empty folder; name a new one", target, code="exists-already")
@@ -185,12 +185,12 @@ def _of_zip(crate: Path) -> Contents:
             try:
                 out.files[info.filename] = opened.read(info)
             except zipfile.BadZipFile:
-                out.findings.append(Finding(info.filename, "is not what the zip's own checksum says"))
-    if not out.findings and (made := zipped(out.files)) != whole:
+                out.findings.append(FileProblem(info.filename, "is not what the zip's own checksum says"))
+    if not out.findings and (made := zip_files(out.files)) != whole:
         at = next((i for i, (a, b) in enumerate(zip(made, whole, strict=False)) if a != b), min(len(made), len(whole)))
         before = [i for i in infos if i.header_offset <= at]
         near = max(before, key=lambda i: i.header_offset).filename if before and at < _directory(whole, infos) else ""
-        out.findings.append(Finding(near, f"the zip's own record of it differs at byte {at}" if near
+        out.findings.append(FileProblem(near, f"the zip's own record of it differs at byte {at}" if near
                                     else f"the zip's directory differs at byte {at} from that of these files"))  # fmt: skip
     return out
 
@@ -200,21 +200,21 @@ def _directory(whole: bytes, infos: Iterable[zipfile.ZipInfo]) -> int:
     return max((i.header_offset + 30 + len(i.filename.encode()) + i.compress_size for i in infos), default=0)
 
 
-def check_manifest(files: Mapping[str, bytes]) -> list[Finding]:
+def check_manifest(files: Mapping[str, bytes]) -> list[FileProblem]:
     """How the files differ from the manifest among them; [] if every file is listed with its SHA-256 and none is missing."""
     listed: dict[str, str] = {}
     text = files[MANIFEST].decode("utf-8", "replace")
     for number, line in enumerate(text.split("\n")[:-1], 1):
         told = _LINE.fullmatch(line)
         if told is None or told[2] in listed:
-            return [Finding(MANIFEST, f"line {number} is no SHA-256 and path" if told is None else f"line {number} names a file again")]
+            return [FileProblem(MANIFEST, f"line {number} is no SHA-256 and path" if told is None else f"line {number} names a file again")]
         listed[told[2]] = told[1]
-    out = [Finding(name, "is missing") for name in listed if name not in files]
-    out += [Finding(name, "is not in the manifest") for name in files if name not in listed and name != MANIFEST]
-    out += [Finding(name, "is not what was written: another SHA-256 than in the manifest") for name in listed
+    out = [FileProblem(name, "is missing") for name in listed if name not in files]
+    out += [FileProblem(name, "is not in the manifest") for name in files if name not in listed and name != MANIFEST]
+    out += [FileProblem(name, "is not what was written: another SHA-256 than in the manifest") for name in listed
             if name in files and sha256(files[name]) != listed[name]]  # fmt: skip
     if not out and manifest_of(files) != files[MANIFEST]:
-        out.append(Finding(MANIFEST, "is not as retrompi writes it"))
+        out.append(FileProblem(MANIFEST, "is not as retrompi writes it"))
     return out
 
 

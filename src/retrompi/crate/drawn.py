@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from retrompi.papers.reproduction import Reproduction
     from retrompi.papers.verdicts import Verdict
 
-__all__ = ["BAND", "MOST", "agreement", "asked", "of_study", "rounded", "technique"]
+__all__ = ["BAND", "MOST", "agreement", "of_study", "round_quantile", "spec_in", "technique"]
 
 BAND = ("model", "mode", "size_B", "low_us", "median_us", "high_us")
 MOST = 10_000
@@ -26,7 +26,7 @@ _DIGITS = 12
 """Significant digits of a quantile, whose last ones may differ between versions of NumPy."""
 
 
-def rounded(value: float) -> float:
+def round_quantile(value: float) -> float:
     """A quantile, in as many digits as are the same everywhere."""
     return float(f"{value:.{_DIGITS}g}")
 
@@ -36,7 +36,7 @@ def of_study(study: Reproduction) -> dict[str, Any]:
     if study.spec is None:
         return {}
     bands = [
-        dict(zip(BAND, (model, mode, size, *map(rounded, span)), strict=True))
+        dict(zip(BAND, (model, mode, size, *map(round_quantile, span)), strict=True))
         for (model, mode), sizes in study.bands.items()
         for size, *span in sizes
     ]
@@ -47,11 +47,11 @@ def agreement(verdict: Verdict) -> dict[str, Any]:
     """What a record has of a verdict's draws; {} without them."""
     if verdict.agreement is None:
         return {}
-    told = {k: rounded(v) if isinstance(v, float) else v for k, v in verdict.agreement.row().items()}
+    told = {k: round_quantile(v) if isinstance(v, float) else v for k, v in verdict.agreement.row().items()}
     return {"agreement": told}
 
 
-def asked(record: Mapping[str, Any]) -> Spec | None:
+def spec_in(record: Mapping[str, Any]) -> Spec | None:
     """The specification in a record, of which nothing is trusted; None without one. UsageError for what is none."""
     told = record.get("uncertainty")
     if told is None:

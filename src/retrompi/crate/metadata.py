@@ -302,7 +302,7 @@ class _Graph:
                                 measurementTechnique=drawn.technique(self.record, seen["draws"])))  # fmt: skip
         return out
 
-    def made(self) -> dict[str, Any]:
+    def build(self) -> dict[str, Any]:
         record, about = self.record, self.about
         self.statement_ids = [s["id"] for s in record["statements"]]
         self.people_and_software()
@@ -345,4 +345,4 @@ class _Graph:
 
 def graph(record: Row, circumstances: Row, files: Mapping[str, bytes]) -> dict[str, Any]:
     """The JSON-LD of a crate with these files (all but the metadata itself and the manifest)."""
-    return _Graph(record, circumstances, files).made()
+    return _Graph(record, circumstances, files).build()

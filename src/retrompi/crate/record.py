@@ -23,12 +23,12 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.release import codemeta, version
 from retrompi.crate import drawn
 from retrompi.crate.container import sha256, wrong_name
-from retrompi.crate.drawn import rounded
+from retrompi.crate.drawn import round_quantile
 from retrompi.papers import curve_verdicts
 from retrompi.papers.claims import Claim
 from retrompi.papers.evaluators import EVALUATORS, evaluate
 from retrompi.papers.findings import Data, Unavailable
-from retrompi.papers.metrics import Curve, curves
+from retrompi.papers.metrics import TimeCurve, curves
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import NUMBERS
 from retrompi.spec import composition, machines, platform_file, registry
@@ -38,16 +38,16 @@ from retrompi.spec.question import Question, Starts
 from retrompi.store.closure import ENTRIES, modules
 from retrompi.store.identity import code_version
 from retrompi.studies import posteriors
-from retrompi.studies.pack import content, named, named_alike
+from retrompi.studies.pack import content, named_alike, names_in
 from retrompi.studies.priors import priors_of
 from retrompi.studies.uncertainty import LEVEL
 
 if TYPE_CHECKING:
     from retrompi.papers.reproduction import Reproduction
     from retrompi.store.database import Details, Store
-    from retrompi.studies.stored_study import Stored
+    from retrompi.studies.stored_study import StoredStudy
 
-__all__ = ["FORMAT", "Circumstances", "Made", "as_json", "circumstances", "of_paper", "of_study", "study_intervals", "writer"]
+__all__ = ["FORMAT", "Circumstances", "CrateRecord", "as_json", "circumstances", "of_paper", "of_study", "study_intervals", "writer"]
 
 FORMAT = 1
 JUDGING = ("retrompi.papers.verdicts", "retrompi.papers.curve_verdicts", "retrompi.papers.reproduction", "retrompi.crate.record")
@@ -60,7 +60,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Made:
+class CrateRecord:
     """A record, and the input files by their paths in the crate; ``notes`` are remarks on what was left out."""
 
     record: Row
@@ -116,7 +116,7 @@ def _moment(at: datetime) -> str:
 # --- a paper ----------------------------------------------------------------------------------------------------------------------
 
 
-def of_paper(study: Reproduction, store: Store) -> Made:
+def of_paper(study: Reproduction, store: Store) -> CrateRecord:
     """The record of a replayed paper, which is at hand."""
     plan = study.paper
     parts = _Parts({}, {})
@@ -139,18 +139,18 @@ def of_paper(study: Reproduction, store: Store) -> Made:
     }
     parts.inputs(own=plan.folder, scenarios=[str(details[i].run["scenario"]) for i in study.runs],
                  traces=[str(details[i].run["trace"]) for i in study.runs])  # fmt: skip
-    return Made(record, {**inputs, **parts.files}, parts.notes)
+    return CrateRecord(record, {**inputs, **parts.files}, parts.notes)
 
 
 class _Watched(Data):
     """The data of verdicts, noting which curves and facts are read."""
 
-    def __init__(self, points: Mapping[tuple[str, str], Curve], facts: Mapping[str, Any]) -> None:
+    def __init__(self, points: Mapping[tuple[str, str], TimeCurve], facts: Mapping[str, Any]) -> None:
         super().__init__(points, facts)
         self.read: dict[str, None] = {}
         self.curves: dict[tuple[str, str], None] = {}
 
-    def curve(self, model: str, mode: str) -> Curve:
+    def curve(self, model: str, mode: str) -> TimeCurve:
         found = super().curve(model, mode)
         self.curves[model, mode] = None
         return found
@@ -252,7 +252,7 @@ def _function(function: Callable[..., Any]) -> Row:
 # --- a study ----------------------------------------------------------------------------------------------------------------------
 
 
-def of_study(found: Stored, intervals: Sequence[Mapping[str, Any]] = ()) -> Made:
+def of_study(found: StoredStudy, intervals: Sequence[Mapping[str, Any]] = ()) -> CrateRecord:
     """The record of a stored study read with its draws as points; ``intervals``: of one with draws, the rows of its view."""
     others = sorted({str(r["code_version"]) for r in found.versions} - {code_version()})
     if others:
@@ -262,7 +262,7 @@ def of_study(found: Stored, intervals: Sequence[Mapping[str, Any]] = ()) -> Made
     packed, notes = content(found)
     if notes:
         raise UsageError(f"{notes[0].split(';')[0]}: a crate holds every trace that it is rebuilt from", code="too-large")
-    named_there = named(found.definition)
+    named_there = names_in(found.definition)
     platforms = {registry.platform(text).name: text for text in named_there["platform"]}
     parts = _Parts({registry.model(text).name: text for text in named_there["model"]}, platforms)
     ids = list(dict.fromkeys(r["run_id"] for r in found.rows if r["run_id"] is not None))
@@ -288,7 +288,7 @@ def of_study(found: Stored, intervals: Sequence[Mapping[str, Any]] = ()) -> Made
     }
     shipped = [t for t in named_there["trace"] if _shipped_trace(t)]
     parts.inputs(own=None, scenarios=(), traces=shipped)
-    return Made(record, {**{f"study/{k}": v for k, v in packed.items()}, **parts.files}, parts.notes)
+    return CrateRecord(record, {**{f"study/{k}": v for k, v in packed.items()}, **parts.files}, parts.notes)
 
 
 def _shipped_trace(text: str) -> bool:
@@ -413,11 +413,11 @@ class _Parts:
         key = json.dumps([run["model"], run["platform"], run["mode"], run["overrides"], sorted(used)], sort_keys=True)
         if key not in self._sets:
             number = self._sets[key] = len(self._sets) + 1
-            rows = self._described(run, frozenset(used))
+            rows = self._describe_run(run, frozenset(used))
             self.parameters.append({"set": number, "model": run["model"], "platform": run["platform"], "rows": rows})
         return self._sets[key]
 
-    def _described(self, run: Mapping[str, Any], used: frozenset[str]) -> list[Row]:
+    def _describe_run(self, run: Mapping[str, Any], used: frozenset[str]) -> list[Row]:
         model = self.classes.get(run["model"], run["model"])
         platform = self.platforms.get(run["platform"], run["platform"])
         sets = dict(run["overrides"] or {})
@@ -459,7 +459,7 @@ class _Parts:
 
     def _platform(self, text: str) -> None:
         files: list[Path] = []
-        plain_file = paths.platforms_dir() / f"{composition.unsized(text)}.toml"
+        plain_file = paths.platforms_dir() / f"{composition.without_size(text)}.toml"
         if plain_file.is_file():
             files = platform_file.sources(plain_file)
         else:
@@ -494,7 +494,7 @@ def _posterior(cls: type[RuntimeModel], question: Question) -> tuple[dict[str, R
     """Key of a parameter -> the interval that the posterior at hand leaves of it; and the files of the posteriors."""
     try:
         priors = priors_of(Resolved.of(question))
-        found = posteriors.applied(cls, priors)
+        found = posteriors.posteriors_for(cls, priors)
     except (RetrompiError, ValueError):  # a run that no draws can be made of
         return {}, []
     out: dict[str, Row] = {}
@@ -506,8 +506,9 @@ def _posterior(cls: type[RuntimeModel], question: Question) -> tuple[dict[str, R
         files[posterior.file] = None
         low, high = (float(v) for v in np.quantile(posterior.column(prior.path), [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
         for key, factor in prior.keys.items():
-            out[key] = {"level": LEVEL, "low": rounded(low * factor), "high": rounded(high * factor), "file": posterior.file.name,
-                        "of": posterior.of, "told": posteriors.word(float(posterior.seen.get(prior.path, 1.0)))}  # fmt: skip
+            out[key] = {"level": LEVEL, "low": round_quantile(low * factor), "high": round_quantile(high * factor),
+                        "file": posterior.file.name, "of": posterior.of,
+                        "told": posteriors.word(float(posterior.seen.get(prior.path, 1.0)))}  # fmt: skip
     return out, list(files)
 
 

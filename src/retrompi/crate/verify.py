@@ -21,7 +21,7 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.release import version
 from retrompi.base.scratch import folder as scratch_folder
 from retrompi.crate import derive, drawn, record
-from retrompi.crate.container import MANIFEST, Contents, Finding, check_manifest, place, read, sha256, wrong_name
+from retrompi.crate.container import MANIFEST, Contents, FileProblem, check_manifest, place, read, sha256, wrong_name
 from retrompi.papers.agreement import with_agreement
 from retrompi.papers.paper import all_papers, working_with
 from retrompi.papers.reproduction import WORKERS, run_papers
@@ -32,9 +32,9 @@ from retrompi.studies.pack import ROWS, reference_rows
 from retrompi.studies.pack import write as write_packed
 from retrompi.studies.run import run_study
 from retrompi.studies.unpack import PYTHON, compare, unpack
-from retrompi.studies.worker_pool import Pool
+from retrompi.studies.worker_pool import WorkerPool
 
-__all__ = ["Rebuild", "Verification", "digest_of", "opened", "verify"]
+__all__ = ["Rebuild", "Verification", "digest_of", "open_crate", "verify"]
 
 MOST_FINDINGS = 20
 _EXPLAINS = ("identity", "code_version", "model_hash", "platform_hash", "workload_hash", "software", "code", "hash", "functions", "source",
@@ -60,7 +60,7 @@ class Verification:
 
     digest: str
     files: int
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[FileProblem] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     runs: int = 0
     numbers: int = 0
@@ -85,14 +85,14 @@ def digest_of(files: Mapping[str, bytes]) -> str:
     return sha256(files[MANIFEST])
 
 
-def opened(crate: Path) -> tuple[Opened, list[Finding]]:
+def open_crate(crate: Path) -> tuple[Opened, list[FileProblem]]:
     """A crate with what is wrong with its files; InputError if it is none."""
     found = read(crate)
     wrong = [*found.findings, *(check_manifest(found.files) if not found.findings else [])]
     return _parse_contents(found, crate, wrong), wrong
 
 
-def _parse_contents(found: Contents, crate: Path, wrong: Sequence[Finding]) -> Opened:
+def _parse_contents(found: Contents, crate: Path, wrong: Sequence[FileProblem]) -> Opened:
     told: dict[str, Any] = {}
     for name in (derive.RECORD, derive.CIRCUMSTANCES):
         try:
@@ -118,24 +118,24 @@ def verify(crate: Path, *, digest: str = "", rebuild: Rebuild | None = None) -> 
     ``digest``: what `digest_of` gave when the crate was written, known from elsewhere. InputError for what is no crate; UsageError
     (``untrusted-code``) for one with Python of its own that is to be rebuilt and not trusted. What is wrong is in the findings.
     """
-    told, wrong = opened(crate)
+    told, wrong = open_crate(crate)
     out = Verification(digest_of(told.files) if MANIFEST in told.files else "", len(told.files), wrong)
     if digest and digest.lower() != out.digest:
-        out.findings.append(Finding("", f"the digest is {out.digest}, not {digest.lower()[:64]}"))
+        out.findings.append(FileProblem("", f"the digest is {out.digest}, not {digest.lower()[:64]}"))
     if not out.findings:
-        _derived(told, out)
+        _check_derived(told, out)
     if not out.findings and rebuild is not None:
         _rebuilt(told, out, rebuild)
     return out
 
 
-def _derived(told: Opened, out: Verification) -> None:
+def _check_derived(told: Opened, out: Verification) -> None:
     """Step 2: what follows from the record, byte for byte."""
     try:
         again = derive.complete(told.record, told.circumstances, told.inputs)
     except (*_NONSENSE, RetrompiError) as error:
         out.findings.append(
-            Finding(derive.RECORD, f"is no record that a crate can be made from: {type(error).__name__}: {str(error)[:80]}")
+            FileProblem(derive.RECORD, f"is no record that a crate can be made from: {type(error).__name__}: {str(error)[:80]}")
         )
         return
     differing = [n for n in again if again[n] != told.files.get(n)] + [n for n in told.files if n not in again]
@@ -147,7 +147,7 @@ def _derived(told: Opened, out: Verification) -> None:
         return
     if len(differing) > 1:  # the manifest differs with any other file
         differing = [n for n in differing if n != MANIFEST]
-    out.findings += [Finding(n, "does not follow from the record" if n in again else "belongs to no crate") for n in differing]
+    out.findings += [FileProblem(n, "does not follow from the record" if n in again else "belongs to no crate") for n in differing]
 
 
 def _rebuilt(told: Opened, out: Verification, how: Rebuild) -> None:
@@ -169,7 +169,7 @@ def _rebuilt(told: Opened, out: Verification, how: Rebuild) -> None:
     except RetrompiError as error:
         if error.exit_code == 3:
             raise
-        out.findings.append(Finding("", f"cannot be rebuilt: {error}"))
+        out.findings.append(FileProblem("", f"cannot be rebuilt: {error}"))
         return
     out.runs = len(again["runs"])
     rebuilt = json.loads(record.as_json(again))
@@ -177,7 +177,7 @@ def _rebuilt(told: Opened, out: Verification, how: Rebuild) -> None:
     for where in _differences(told.record, rebuilt, "", skipped, out):
         if len(out.findings) >= MOST_FINDINGS:
             break
-        out.findings.append(Finding(derive.RECORD, where))
+        out.findings.append(FileProblem(derive.RECORD, where))
 
 
 def _check_installed(told: Opened, out: Verification, same: bool) -> None:
@@ -190,14 +190,14 @@ def _check_installed(told: Opened, out: Verification, same: bool) -> None:
         if first == "inputs" and rest.partition("/")[0] in places:
             pairs[name] = places[rest.partition("/")[0]].joinpath(*PurePosixPath(rest.partition("/")[2]).parts)
         elif first == "inputs":
-            out.findings.append(Finding(name, "is no file of retrompi"))
+            out.findings.append(FileProblem(name, "is no file of retrompi"))
         elif first == "paper" and told.record.get("shipped"):
             pairs[name] = paths.papers_dir().joinpath(*PurePosixPath(rest).parts)
     for name, file in pairs.items():
         if not file.is_file() or file.read_bytes() != told.files[name]:
             said = "is not the file of this retrompi, by which the numbers would be made again"
             if same or name.startswith("paper/"):
-                out.findings.append(Finding(name, said))
+                out.findings.append(FileProblem(name, said))
             else:
                 out.remarks.append(f"{name} {said}")
 
@@ -218,7 +218,7 @@ def _paper(told: Opened, scratch: Path, out: Verification, how: Rebuild) -> dict
             untrusted.mark(folder, "a crate")
             _check_inside(mine, key)
         given = str(folder)
-    store, spec = open_store(scratch / "rebuilt.db"), drawn.asked(told.record)
+    store, spec = open_store(scratch / "rebuilt.db"), drawn.spec_in(told.record)
     with working_with(given) as plans:
         replayed = run_papers([plans[0].key], store, progress=how.progress, keep=False, workers=how.workers)[0]
         if spec is not None:
@@ -228,11 +228,11 @@ def _paper(told: Opened, scratch: Path, out: Verification, how: Rebuild) -> dict
 
 def _check_inside(files: Mapping[str, bytes], key: str) -> None:
     """Raises UsageError when a TOML file of an untrusted paper names a file outside of its folder."""
-    from retrompi.base.toml import parsed
+    from retrompi.base.toml import parse
 
     for name, data in files.items():
         if name.endswith(".toml"):
-            for text in _texts(parsed(data.decode("utf-8", "replace"), Path(name), "paper")):
+            for text in _texts(parse(data.decode("utf-8", "replace"), Path(name), "paper")):
                 if text.startswith(("/", "~", "\\")) or ".." in text.replace("\\", "/").split("/"):
                     raise UsageError(f"paper/{key}/{name} names '{text[:80]}', which is outside of the crate", code="bad-crate")
 
@@ -253,11 +253,11 @@ def _study(told: Opened, scratch: Path, out: Verification, how: Rebuild) -> dict
     if how.trust and untrusted.root_of(package.folder) is not None:
         untrusted.trust(package.folder)
     store = open_store(scratch / "rebuilt.db")
-    ran = run_study(store, design.study(str(package.study)), executor=Pool(how.workers), report=how.progress)
+    ran = run_study(store, design.study(str(package.study)), executor=WorkerPool(how.workers), report=how.progress)
     found = stored_study.read(store, ran.study_id, together=True)
     for d in compare(package.rows, reference_rows(found))[:MOST_FINDINGS]:
         where = "" if d.position is None else f"point {d.position}: "
-        out.findings.append(Finding(f"study/{ROWS}", f"{where}{d.what} {d.packed}, here {d.here}"))
+        out.findings.append(FileProblem(f"study/{ROWS}", f"{where}{d.what} {d.packed}, here {d.here}"))
     return record.of_study(found, record.study_intervals(store, ran.study_id)).record
 
 

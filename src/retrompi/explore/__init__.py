@@ -13,8 +13,8 @@ program can distinguish::
 
 from __future__ import annotations
 
-from .result import End, Explored
+from .result import ExecutionEnd, Explored
 from .run import explore
-from .search import Limits
+from .search import SearchLimits
 
-__all__ = ["End", "Explored", "Limits", "explore"]
+__all__ = ["ExecutionEnd", "Explored", "SearchLimits", "explore"]

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from .machine import Machine, Message, State
-from .program import ANY_SOURCE, ANY_TAG, CHOICE, PROBE, RECV, SEND, SPAWN, WAIT, Program
+from .machine import ExecutionState, PendingMessage, ProgramMachine
+from .program import ANY_SOURCE, ANY_TAG, CHOICE, PROBE, RECV, SEND, SPAWN, WAIT, ExploredProgram
 
 __all__ = ["can_arrive", "matters"]
 
 _STEPS = 1 << 24
 
 
-def matters(program: Program) -> bool:
+def matters(program: ExploredProgram) -> bool:
     """Whether a rank receives from any source and also otherwise, so that an execution must be looked at."""
     kinds: dict[int, set[tuple[int, int]]] = defaultdict(set)
     wild: set[int] = set()
@@ -33,7 +33,7 @@ def matters(program: Program) -> bool:
     return any(len(kinds[rank]) > 1 for rank in wild)
 
 
-def can_arrive(st: State, program: Program, machine: Machine) -> bool:
+def can_arrive(st: ExecutionState, program: ExploredProgram, machine: ProgramMachine) -> bool:
     """Whether there is an order of all events that explains the matches of an execution."""
     after: dict[Any, list[Any]] = defaultdict(list)
     receive_of: dict[int, int] = {}  # message -> receive, by step
@@ -42,7 +42,7 @@ def can_arrive(st: State, program: Program, machine: Machine) -> bool:
         receive, message, pairs = pairs
         receive_of[message] = receive
     chosen = {-step: what for step, what in st.taken if step < 0}
-    sent: dict[int, list[Message]] = defaultdict(list)  # by receiver, in the order of each sender
+    sent: dict[int, list[PendingMessage]] = defaultdict(list)  # by receiver, in the order of each sender
     for strand, ops in enumerate(program.strands):
         last: dict[int, int] = {}
         for at, op in enumerate(ops[: max(st.pc[strand], 0)]):
@@ -85,7 +85,9 @@ def can_arrive(st: State, program: Program, machine: Machine) -> bool:
     return _acyclic(after)
 
 
-def _behind(after: dict[Any, list[Any]], m: Message, step: int, op: Any, messages: list[Message], receive_of: dict[int, int]) -> None:
+def _behind(
+    after: dict[Any, list[Any]], m: PendingMessage, step: int, op: Any, messages: list[PendingMessage], receive_of: dict[int, int]
+) -> None:
     """What else would have matched came after ``m``, unless a receive posted earlier took it."""
     _, _, ctx, tag, *_ = op
     for x in messages:

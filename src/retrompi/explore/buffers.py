@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Buffers", "Path", "PoolSize", "Space"]
+__all__ = ["BufferPath", "Buffers", "PoolSize", "Space"]
 
 _NO_LIMIT = 1 << 62
 
@@ -54,7 +54,7 @@ class Space:
 
 
 @dataclass(frozen=True)
-class Path:
+class BufferPath:
     """The messages between two ranks of one host, or of two hosts."""
 
     protocol: tuple[tuple[float, float, str], ...]
@@ -85,8 +85,8 @@ class Buffers:
     limit."""
 
     hosts: tuple[int, ...]
-    same: Path
-    remote: Path
+    same: BufferPath
+    remote: BufferPath
     unexpected: int = 0
     names: tuple[str, ...] = field(default=())
 
@@ -97,22 +97,22 @@ class Buffers:
         return cls(tuple(rows["placement"]), _path(rows, "same"), _path(rows, "remote"), int(rows["unexpected_limit"]), names)
 
     @classmethod
-    def unlimited(cls, ranks: int, eager_until: float = math.inf) -> Buffers:
+    def without_limit(cls, ranks: int, eager_until: float = math.inf) -> Buffers:
         """Of no runtime in particular: messages of up to ``eager_until`` bytes are buffered without a limit, longer ones wait for their
         receive (0: all but empty ones)."""
-        path = Path(((0, eager_until + 1, "eager"), (eager_until + 1, math.inf, "rendezvous")), _NO_LIMIT, 0)
+        path = BufferPath(((0, eager_until + 1, "eager"), (eager_until + 1, math.inf, "rendezvous")), _NO_LIMIT, 0)
         return cls(tuple(range(ranks)), path, path)
 
-    def path(self, source: int, destination: int) -> Path:
+    def path(self, source: int, destination: int) -> BufferPath:
         """The path from one rank to another."""
         return self.same if self.hosts[source] == self.hosts[destination] else self.remote
 
 
-def _path(rows: Mapping[str, Any], where: str) -> Path:
+def _path(rows: Mapping[str, Any], where: str) -> BufferPath:
     protocol = tuple((float(a), float(b), str(kind)) for a, b, kind in rows[f"protocol_{where}"])
     hops: Sequence[Mapping[str, Any]] = rows[where]
     if not hops:
-        return Path(protocol, _NO_LIMIT, 0)
+        return BufferPath(protocol, _NO_LIMIT, 0)
     first = hops[0]
     packet, header = max(1, int(min(first["packet"], _NO_LIMIT))), int(first["header"])
     pool = space = None
@@ -123,7 +123,7 @@ def _path(rows: Mapping[str, Any], where: str) -> Path:
         )  # fmt: skip
     if not first.get("progress", True) or rows["unexpected_limit"]:
         space = _space(hops, rows)
-    return Path(protocol, packet, header, pool, space)
+    return BufferPath(protocol, packet, header, pool, space)
 
 
 def _space(hops: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> Space | None:

@@ -19,9 +19,9 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from .buffers import Buffers, PoolSize
-from .program import ANY_SOURCE, ANY_TAG, CALL, CHOICE, COUNTED, JOIN, NOTIFY, PROBE, RECV, SEND, SPAWN, WAIT, Program
+from .program import ANY_SOURCE, ANY_TAG, CALL, CHOICE, COUNTED, JOIN, NOTIFY, PROBE, RECV, SEND, SPAWN, WAIT, ExploredProgram
 
-__all__ = ["Begin", "Choose", "Machine", "Move", "State", "Take"]
+__all__ = ["Begin", "Choose", "ExecutionState", "Move", "ProgramMachine", "Take"]
 
 
 class Take(NamedTuple):
@@ -63,7 +63,7 @@ class Posted(NamedTuple):
     slot: int
 
 
-class Message(NamedTuple):
+class PendingMessage(NamedTuple):
     """A message that no receive has taken. ``slot`` is complete when one has (0: it was at once); ``held``: its buffers in a pool;
     ``eager``: its data are on their way."""
 
@@ -80,11 +80,11 @@ class Message(NamedTuple):
 _STEPS = 1 << 24
 
 
-def _takes(src: int, ctx: int, tag: int, m: Message) -> bool:
+def _takes(src: int, ctx: int, tag: int, m: PendingMessage) -> bool:
     return m.ctx == ctx and src in (ANY_SOURCE, m.src) and tag in (ANY_TAG, m.tag)
 
 
-class State:
+class ExecutionState:
     """A point of an execution. ``taken`` are the outcomes so far that the order decided; ``path`` is how it was reached and ``pairs`` are
     its matches (steps of the receive and the send), last first."""
 
@@ -96,10 +96,10 @@ class State:
     pc: list[int]
     open: set[int]
     posted: list[list[Posted]]
-    queue: list[list[Message]]
-    inbox: list[list[Message]]
-    pins: list[list[tuple[int, int, int, Message]]]
-    probed: dict[tuple[int, int], Message]
+    queue: list[list[PendingMessage]]
+    inbox: list[list[PendingMessage]]
+    pins: list[list[tuple[int, int, int, PendingMessage]]]
+    probed: dict[tuple[int, int], PendingMessage]
     joined: dict[Any, int]
     counted: list[int]
     must: set[int]
@@ -114,9 +114,9 @@ class State:
     finished: int
     work: list[int]
 
-    def copy(self) -> State:
+    def copy(self) -> ExecutionState:
         """An independent copy."""
-        new = State.__new__(State)
+        new = ExecutionState.__new__(ExecutionState)
         new.pc = self.pc.copy()
         new.open = self.open.copy()
         new.posted = [p.copy() for p in self.posted]
@@ -134,7 +134,7 @@ class State:
         new.work = []
         return new
 
-    def probed_by(self, rank: int) -> dict[int, Message]:
+    def probed_by(self, rank: int) -> dict[int, PendingMessage]:
         """The messages that a rank's probes have found, by step."""
         return {at: m for (strand, at), m in self.probed.items() if strand == rank}
 
@@ -147,14 +147,14 @@ class State:
         )  # fmt: skip
 
 
-class Machine:
+class ProgramMachine:
     """Carries out a program under the buffers of a runtime.
 
     ``interleave``: calls are steps of their own (`Begin`), as they must be where buffers can overflow (``coupled``); else every rank goes
     on by itself.
     """
 
-    def __init__(self, program: Program, buffers: Buffers, *, interleave: bool | None = None) -> None:
+    def __init__(self, program: ExploredProgram, buffers: Buffers, *, interleave: bool | None = None) -> None:
         self.program, self.buffers = program, buffers
         self.ops, self.rank_of = program.strands, program.rank_of
         self.ranks = program.ranks
@@ -164,7 +164,7 @@ class Machine:
         self._owner: dict[int, int] = {}  # slot -> strand
         self._spawned: dict[int, int] = {}  # strand -> slot that it completes
         self._last: list[dict[tuple[int, int, int], int]] = [{} for _ in self.ops]
-        self.messages: dict[int, Message] = {}
+        self.messages: dict[int, PendingMessage] = {}
         """Every message that has been sent in some execution, by step."""
         self._calls: list[list[int]] = []
         self._about: dict[int, tuple[str, int, int]] = {}
@@ -194,7 +194,7 @@ class Machine:
             self._calls.append(calls)
 
     def call_of(self, strand: int, step: int) -> int:
-        """The call that a step belongs to (index in `Program.calls`)."""
+        """The call that a step belongs to (index in `ExploredProgram.calls`)."""
         return self._calls[strand][step + 1]
 
     def calls_before(self, strand: int, step: int) -> int:
@@ -205,9 +205,9 @@ class Machine:
         """What a slot belongs to: ``send``, ``receive`` or ``collective``, the peer, the tag."""
         return self._about.get(slot, ("collective", ANY_SOURCE, 0))
 
-    def start(self) -> State:
+    def start(self) -> ExecutionState:
         """The state in which no rank can go on by itself."""
-        st = State.__new__(State)
+        st = ExecutionState.__new__(ExecutionState)
         strands, n = len(self.ops), self.ranks
         st.pc = [0] * n + [-1] * (strands - n)
         st.open, st.must = set(), set()
@@ -225,7 +225,7 @@ class Machine:
 
     # ---- moves
 
-    def moves(self, st: State) -> list[Move]:
+    def moves(self, st: ExecutionState) -> list[Move]:
         """What can happen next, in a fixed order; none: the execution is over."""
         if st.aborted:
             return []
@@ -246,7 +246,7 @@ class Machine:
                     found += [Take(rank, posted.step, m.step) for m in self.candidates(st, rank, posted)]
         return found
 
-    def apply(self, st: State, move: Move) -> State:
+    def apply(self, st: ExecutionState, move: Move) -> ExecutionState:
         """The state after a move, and all that follows from it by itself."""
         new = st.copy()
         new.path = (move, st.path)
@@ -277,7 +277,7 @@ class Machine:
         self.settle(new)
         return new
 
-    def _outcomes(self, st: State, strand: int, op: tuple[Any, ...]) -> Iterator[Choose]:
+    def _outcomes(self, st: ExecutionState, strand: int, op: tuple[Any, ...]) -> Iterator[Choose]:
         _, what, slots, number = op
         active = [s for s in slots if s not in st.must]  # those that another choice has completed are gone
         if what in ("test", "all", "anytest", "sometest"):
@@ -295,7 +295,7 @@ class Machine:
             if what == "some" and not active:
                 yield Choose(strand, number, ())
 
-    def _finds(self, st: State, strand: int, at: int, op: tuple[Any, ...]) -> Iterator[Take]:
+    def _finds(self, st: ExecutionState, strand: int, at: int, op: tuple[Any, ...]) -> Iterator[Take]:
         probe = Posted(0, op[1], op[2], op[3], -1, 0)
         step = strand * _STEPS + at + 1
         known = any(_takes(probe.src, probe.ctx, probe.tag, pinned) for *_, pinned in st.pins[strand])  # found before, and still there
@@ -305,7 +305,7 @@ class Machine:
         if not op[4] and not known:
             yield Take(strand, step, 0, True)
 
-    def candidates(self, st: State, rank: int, r: Posted, *, of_probe: bool = False) -> list[Message]:
+    def candidates(self, st: ExecutionState, rank: int, r: Posted, *, of_probe: bool = False) -> list[PendingMessage]:
         """The messages that an unmatched receive may take now, the first of each sender."""
         earlier = []
         if st.posted[rank]:
@@ -313,7 +313,7 @@ class Machine:
                 if p.step == r.step and not of_probe:
                     break
                 earlier.append(p)
-        found: list[Message] = []
+        found: list[PendingMessage] = []
         senders = set()
         for m in st.queue[rank]:
             if m.src in senders or not _takes(r.src, r.ctx, r.tag, m):
@@ -328,7 +328,7 @@ class Machine:
                     found = [m for m in found if m is pinned or not _takes(src, ctx, tag, m)]
         return found
 
-    def closed(self, st: State, rank: int, r: Posted, found: list[Message]) -> bool:
+    def is_closed(self, st: ExecutionState, rank: int, r: Posted, found: list[PendingMessage]) -> bool:
         """Whether the receive can never have other candidates than ``found``: nobody else will send it anything."""
         if len(found) == 1 and any(
             found[0] is pinned and src in (ANY_SOURCE, r.src) and ctx == r.ctx and tag in (ANY_TAG, r.tag)
@@ -344,7 +344,7 @@ class Machine:
 
     # ---- what happens by itself
 
-    def settle(self, st: State) -> None:
+    def settle(self, st: ExecutionState) -> None:
         """Carries out every step that is nobody's choice."""
         while not st.aborted:
             while st.work and not st.aborted:
@@ -354,7 +354,7 @@ class Machine:
             if st.aborted or not self._only_ones(st):
                 return
 
-    def _only_ones(self, st: State) -> bool:
+    def _only_ones(self, st: ExecutionState) -> bool:
         """Matches receives from any source that have one candidate and will have no other."""
         if self.interleave:
             return False  # it may happen later: buffers are held until then
@@ -363,12 +363,12 @@ class Machine:
                 if r.src != ANY_SOURCE or not st.queue[rank]:
                     continue
                 found = self.candidates(st, rank, r)
-                if len(found) == 1 and self.closed(st, rank, r, found):
+                if len(found) == 1 and self.is_closed(st, rank, r, found):
                     self._match(st, rank, at, found[0])
                     return True
         return False
 
-    def _go(self, st: State, strand: int) -> None:
+    def _go(self, st: ExecutionState, strand: int) -> None:
         """Carries out a strand's steps until it has to wait."""
         ops, rank, interleave = self.ops[strand], self.rank_of[strand], self.interleave
         at = st.pc[strand]
@@ -440,12 +440,12 @@ class Machine:
             takes_in = strand not in st.pushing or self._drains(rank, st.pushing[strand])
             st.absorbs[rank] = (at >= len(ops) or ops[at][0] != CALL) and takes_in
 
-    def _complete(self, st: State, slot: int) -> None:
+    def _complete(self, st: ExecutionState, slot: int) -> None:
         if slot in st.open:
             st.open.discard(slot)
             st.work += self._strands_of[self.rank_of[self._owner[slot]]]
 
-    def _send(self, st: State, strand: int, rank: int, at: int, op: tuple[Any, ...]) -> bool:
+    def _send(self, st: ExecutionState, strand: int, rank: int, at: int, op: tuple[Any, ...]) -> bool:
         _, dst, ctx, tag, size, waits, slot, eager = op
         held: tuple[int, ...] = ()
         if self.coupled and dst != rank and eager:
@@ -456,7 +456,7 @@ class Machine:
                 return False
         if waits:
             st.open.add(slot)
-        m = Message(strand * _STEPS + at + 1, rank, ctx, tag, size, slot if waits else 0, held, eager)
+        m = PendingMessage(strand * _STEPS + at + 1, rank, ctx, tag, size, slot if waits else 0, held, eager)
         self.messages[m.step] = m
         st.pc[strand] = at + 1
         if self.coupled and dst != rank:
@@ -466,7 +466,7 @@ class Machine:
             self._pair(st, dst)
         return True
 
-    def _pair(self, st: State, rank: int) -> None:
+    def _pair(self, st: ExecutionState, rank: int) -> None:
         """Matches what nobody can choose: receives that name their source; where messages come as they are sent, all."""
         posted = st.posted[rank]
         if self.coupled:
@@ -486,18 +486,18 @@ class Machine:
         if st.queue[rank]:
             st.work += [s for s in self._strands_of[rank] if s < self.ranks and self._probes(st, s)]
 
-    def _pair_as_they_come(self, st: State, rank: int) -> None:
+    def _pair_as_they_come(self, st: ExecutionState, rank: int) -> None:
         for m in list(st.queue[rank]):
             at = next((i for i, p in enumerate(st.posted[rank]) if _takes(p.src, p.ctx, p.tag, m)), None)
             if at is not None:
                 self._match(st, rank, at, m)
                 return  # it has looked again
 
-    def _probes(self, st: State, strand: int) -> bool:
+    def _probes(self, st: ExecutionState, strand: int) -> bool:
         ops, at = self.ops[strand], st.pc[strand]
         return 0 <= at < len(ops) and ops[at][0] == PROBE
 
-    def _match(self, st: State, rank: int, at: int, m: Message) -> None:
+    def _match(self, st: ExecutionState, rank: int, at: int, m: PendingMessage) -> None:
         r = st.posted[rank].pop(at)
         st.queue[rank].remove(m)
         st.pairs = (r.step, m.step, st.pairs)
@@ -516,7 +516,7 @@ class Machine:
 
     # ---- buffers that can overflow
 
-    def _takes_space(self, st: State, strand: int, rank: int, dst: int, size: int) -> bool:
+    def _takes_space(self, st: ExecutionState, strand: int, rank: int, dst: int, size: int) -> bool:
         """Whether a sender that takes in nothing can put a message into its path; it waits until the receiver has taken all in."""
         key = self.tight.space(rank, dst)
         if key is None:
@@ -539,7 +539,7 @@ class Machine:
         space = self.buffers.path(rank, dst).space
         return space is not None and space.drains
 
-    def _hold(self, st: State, rank: int, dst: int, size: int) -> tuple[int, ...]:
+    def _hold(self, st: ExecutionState, rank: int, dst: int, size: int) -> tuple[int, ...]:
         host = self.buffers.hosts[rank]
         pool = self.tight.pools.get(host) if self.buffers.hosts[dst] == host else None
         if pool is None:
@@ -563,7 +563,7 @@ class Machine:
         """A host's name."""
         return self.buffers.names[index] if index < len(self.buffers.names) else str(index)
 
-    def _give(self, st: State, rank: int, held: tuple[int, ...]) -> None:
+    def _give(self, st: ExecutionState, rank: int, held: tuple[int, ...]) -> None:
         host = self.buffers.hosts[rank]
         pool = self.tight.pools[host]
         rest, free = st.pools[host]
@@ -574,7 +574,7 @@ class Machine:
                 free = (*free[:buffer], free[buffer] + 1, *free[buffer + 1 :])
         st.pools[host] = rest, free
 
-    def _absorb(self, st: State) -> bool:
+    def _absorb(self, st: ExecutionState) -> bool:
         """The ranks that wait in a call take in what has come; whether anything changed."""
         changed = False
         for rank in range(self.ranks):
@@ -597,7 +597,7 @@ class Machine:
                     return False
         return changed
 
-    def _may_go_on(self, st: State, rank: int) -> bool:
+    def _may_go_on(self, st: ExecutionState, rank: int) -> bool:
         """Whether what a rank waits for has come: it then takes in nothing more."""
         ops, at = self.ops[rank], st.pc[rank]
         return at < len(ops) and (
@@ -606,7 +606,7 @@ class Machine:
             or (ops[at][0] == PROBE and any(_takes(ops[at][1], ops[at][2], ops[at][3], m) for m in st.queue[rank]))
         )
 
-    def _overflow(self, st: State, rank: int) -> None:
+    def _overflow(self, st: ExecutionState, rank: int) -> None:
         limit = self.buffers.unexpected
         if not limit or st.aborted:
             return
@@ -618,7 +618,7 @@ class Machine:
 class _Tight:
     """The buffers that the messages of a program could fill, if none were taken out: the only ones that matter."""
 
-    def __init__(self, program: Program, buffers: Buffers) -> None:
+    def __init__(self, program: ExploredProgram, buffers: Buffers) -> None:
         self.buffers = buffers
         self.pools: dict[int, PoolSize] = {}
         in_pool: dict[int, int] = {}
@@ -644,15 +644,15 @@ class _Tight:
                 self.pools[host] = pool
         self.unexpected = bool(buffers.unexpected) and max(to_rank, default=0) > buffers.unexpected
         if not (self.pools or self.unexpected):  # where a sender drains, space alone stops nobody for good
-            in_space = {key: total for key, total in in_space.items() if not self._drained(key)}
+            in_space = {key: total for key, total in in_space.items() if not self._space_drains(key)}
         self.spaces = {key for key, total in in_space.items() if self._fills(key, total, program)}
 
-    def _fills(self, key: tuple[int, int], total: int, program: Program) -> bool:
+    def _fills(self, key: tuple[int, int], total: int, program: ExploredProgram) -> bool:
         path = self.buffers.same if key[0] < 0 else self.buffers.path(*key)
         assert program.ranks > key[1]
         return path.space is not None and total > path.space.total
 
-    def _drained(self, key: tuple[int, int]) -> bool:
+    def _space_drains(self, key: tuple[int, int]) -> bool:
         path = self.buffers.same if key[0] < 0 else self.buffers.path(*key)
         return path.space is not None and path.space.drains
 

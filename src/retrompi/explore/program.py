@@ -21,8 +21,8 @@ from retrompi.traces.lines import COLLECTIVES, COMM_MAKERS
 
 from .buffers import Buffers
 
-__all__ = ["ANY_SOURCE", "ANY_TAG", "CALL", "CHOICE", "COUNTED", "JOIN", "NOTIFY", "PROBE", "RECV", "SEND", "SPAWN", "WAIT", "Call",
-           "Op", "Program"]  # fmt: skip
+__all__ = ["ANY_SOURCE", "ANY_TAG", "CALL", "CHOICE", "COUNTED", "JOIN", "NOTIFY", "PROBE", "RECV", "SEND", "SPAWN", "WAIT",
+           "ExploredProgram", "Op", "ProgramCall"]  # fmt: skip
 
 ANY_SOURCE, ANY_TAG, PROC_NULL = -555, -444, -666
 
@@ -49,7 +49,7 @@ _ISEND, _IRECV, _STEP_WAIT, _WAIT_ALL, _COPY, _COMBINE, _PUT, _TAKEN, _ALL_TAKEN
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ProgramCall:
     """A line of a rank: a call of the program."""
 
     rank: int
@@ -67,14 +67,14 @@ class _Filed:
 
 
 @dataclass
-class Program:
+class ExploredProgram:
     """The steps of each strand; the first ``ranks`` strands are the ranks, the others their non-blocking collectives."""
 
     ranks: int
     files: Sequence[str]
     strands: list[list[Op]] = field(default_factory=list)
     rank_of: list[int] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[ProgramCall] = field(default_factory=list)
     requests: dict[int, int] = field(default_factory=dict)
     """Slot -> identity of its request in the trace, where it has one."""
     choices: dict[int, tuple[int, str]] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Program:
     slots: int = 0
 
     @classmethod
-    def of(cls, trace: Trace, buffers: Buffers, library: Sequence[Any]) -> Program:
+    def of(cls, trace: Trace, buffers: Buffers, library: Sequence[Any]) -> ExploredProgram:
         """The steps of a trace under a runtime's protocol; ``library`` is what `_engine.library_steps` returns.
 
         Raises InputError for a line that the search cannot take.
@@ -106,7 +106,7 @@ class Program:
 class _Rank:
     """Reads the lines of one rank."""
 
-    def __init__(self, made: Program, trace: Trace, buffers: Buffers, rank: int, library: Mapping[int, Any]) -> None:
+    def __init__(self, made: ExploredProgram, trace: Trace, buffers: Buffers, rank: int, library: Mapping[int, Any]) -> None:
         self.made, self.trace, self.buffers, self.rank, self.library = made, trace, buffers, rank, library
         self.ops = made.strands[rank]
         self.filed: list[_Filed] = []
@@ -120,10 +120,10 @@ class _Rank:
         for line, name, peer, tag, peer2, size, size2, _, more in self.trace.rank_actions(self.rank, extension=True):
             if name.startswith("mark ") or name in _QUIET:
                 continue
-            self.made.calls.append(Call(self.rank, line, name))
+            self.made.calls.append(ProgramCall(self.rank, line, name))
             self.ops.append((CALL, len(self.made.calls) - 1))
             self.line(line, name, (peer, tag, peer2, size, size2), more)
-        self.made.calls.append(Call(self.rank, line, "finalize"))
+        self.made.calls.append(ProgramCall(self.rank, line, "finalize"))
         self.ops.append((CALL, len(self.made.calls) - 1))
         if self.sends:
             self.ops.append((WAIT, tuple(self.sends)))
@@ -245,11 +245,11 @@ class _Rank:
         gone = {id(f) for f in done if not f.template}
         self.filed = [f for f in self.filed if id(f) not in gone]
 
-    def found(self, key: tuple[int, int, int], req: int) -> list[_Filed]:
+    def find(self, key: tuple[int, int, int], req: int) -> list[_Filed]:
         return [f for f in self.filed if f.active and (f.req == req if req else f.key == key)][:1]
 
     def one(self, low: str, key: tuple[int, int, int], req: int, more: Mapping[str, Any]) -> None:
-        found = self.found(key, req)
+        found = self.find(key, req)
         if low == "wait" or more.get("flag") is True:
             self.wait([f.slot for f in found])
             self.retire(found)

@@ -9,7 +9,7 @@ from typing import Any
 
 from retrompi.spec.outcome import Outcome
 
-__all__ = ["Count", "End", "Explored", "Stuck"]
+__all__ = ["Count", "ExecutionEnd", "Explored", "Stuck"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Stuck:
 
 
 @dataclass(slots=True)
-class End:
+class ExecutionEnd:
     """One way in which executions end: ``completed``, ``deadlock`` (at these calls) or ``aborted`` (for this reason).
 
     ``classes`` is how many executions that the program can tell apart end so; ``outcomes`` and ``order`` are those of the shortest one,
@@ -93,7 +93,7 @@ class Explored:
     """
 
     model: str = ""
-    ends: list[End] = field(default_factory=list)
+    ends: list[ExecutionEnd] = field(default_factory=list)
     orders: int = 0
     abandoned: int = 0
     unreduced: Count | None = None
@@ -111,7 +111,7 @@ class Explored:
         return sum(e.classes for e in self.ends)
 
     @property
-    def failing(self) -> Sequence[End]:
+    def failing(self) -> Sequence[ExecutionEnd]:
         """The ends other than completion, the one with the shortest counterexample first."""
         return sorted((e for e in self.ends if e.failed), key=lambda e: (e.calls, e.outcome, e.detail))
 

@@ -24,18 +24,18 @@ from retrompi.spec.outcome import Outcome
 
 from .arrivals import can_arrive, matters
 from .buffers import Buffers
-from .machine import Begin, Choose, Machine, Message, Move, State, Take
-from .program import ANY_SOURCE, ANY_TAG, CALL, CHOICE, COUNTED, JOIN, PROBE, RECV, WAIT, Program
-from .result import Count, End, Explored, Stuck
+from .machine import Begin, Choose, ExecutionState, Move, PendingMessage, ProgramMachine, Take
+from .program import ANY_SOURCE, ANY_TAG, CALL, CHOICE, COUNTED, JOIN, PROBE, RECV, WAIT, ExploredProgram
+from .result import Count, ExecutionEnd, Explored, Stuck
 
-__all__ = ["Limits", "count_orders", "explore_program"]
+__all__ = ["SearchLimits", "count_orders", "explore_program"]
 
 Progress = Callable[[int], None]
 _STEPS = 1 << 24
 
 
 @dataclass(frozen=True)
-class Limits:
+class SearchLimits:
     """When a search stops: after so many orders (0: any number), after so many seconds (0: any time). ``counted``: states of a
     program of 100 calls, in proportion fewer of a longer one, after which the number of orders without reduction is estimated, from up to
     ``descents`` random ones (0: it is not wanted)."""
@@ -46,7 +46,7 @@ class Limits:
     descents: int = 200
 
 
-DEFAULT = Limits()
+DEFAULT = SearchLimits()
 _DESCENDED = 20_000
 """Calls of all random descents together."""
 
@@ -54,14 +54,14 @@ _DESCENDED = 20_000
 class _Found:
     """The ends, and the shortest execution to each."""
 
-    def __init__(self, program: Program, machine: Machine) -> None:
+    def __init__(self, program: ExploredProgram, machine: ProgramMachine) -> None:
         self.program, self.machine = program, machine
-        self.ends: dict[Any, End] = {}
-        self.states: dict[Any, State] = {}
+        self.ends: dict[Any, ExecutionEnd] = {}
+        self.states: dict[Any, ExecutionState] = {}
         self.classes: set[Any] = set()
         self.look = not machine.coupled and matters(program)
 
-    def add(self, st: State) -> bool:
+    def add(self, st: ExecutionState) -> bool:
         """An execution has ended; False if it is none: a test was to succeed and does not, or no order of arrival explains it."""
         program, ops = self.program, self.machine.ops
         stuck: list[tuple[int, int]] = []
@@ -91,14 +91,14 @@ class _Found:
         calls = self._calls(st)
         end = self.ends.get(key)
         if end is None:
-            end = self.ends[key] = End(key[0], st.aborted, calls=calls)
+            end = self.ends[key] = ExecutionEnd(key[0], st.aborted, calls=calls)
             self.states[key] = st
         elif calls < end.calls:
             end.calls, self.states[key] = calls, st
         end.classes += 1
         return True
 
-    def _calls(self, st: State) -> int:
+    def _calls(self, st: ExecutionState) -> int:
         """The calls of the program that have begun."""
         if self.machine.interleave:
             return sum(isinstance(m, Begin) for m in _moves(st))
@@ -107,18 +107,18 @@ class _Found:
             begun += self.machine.calls_before(strand, st.pc[strand])
         return begun
 
-    def sorted_ends(self) -> list[End]:
+    def sorted_ends(self) -> list[ExecutionEnd]:
         """The ends with their shortest executions, completion first."""
         for key, end in self.ends.items():
             st = self.states[key]
             _tell(end, st, self.program, self.machine)
             if end.outcome == Outcome.DEADLOCK:
-                end.stuck = tuple(_stuck(st, strand, self.program, self.machine) for strand, _ in key[1])
+                end.stuck = tuple(_stuck_call(st, strand, self.program, self.machine) for strand, _ in key[1])
                 end.detail = "; ".join(f"rank {s.rank} waits for {s.waits_for}" for s in end.stuck)
         return sorted(self.ends.values(), key=lambda e: (e.failed, e.calls, e.outcome, e.detail))
 
 
-def _moves(st: State) -> Iterable[Move]:
+def _moves(st: ExecutionState) -> Iterable[Move]:
     """The moves that led to a state, last first."""
     path = st.path
     while path is not None:
@@ -126,10 +126,12 @@ def _moves(st: State) -> Iterable[Move]:
         path = path[1]
 
 
-def explore_program(program: Program, buffers: Buffers, limits: Limits = DEFAULT, progress: Progress | None = None) -> Explored:
+def explore_program(
+    program: ExploredProgram, buffers: Buffers, limits: SearchLimits = DEFAULT, progress: Progress | None = None
+) -> Explored:
     """Visit every distinguishable execution of ``program``. ``progress`` is called with the orders followed so far."""
     began = time.perf_counter()
-    machine = Machine(program, buffers)
+    machine = ProgramMachine(program, buffers)
     found = _Found(program, machine)
     result = Explored(open_ended=program.open_ended, interleaved=machine.interleave)
     search = _calls_too if machine.interleave else _matches
@@ -141,7 +143,7 @@ def explore_program(program: Program, buffers: Buffers, limits: Limits = DEFAULT
     return result
 
 
-def _over(result: Explored, limits: Limits, began: float) -> bool:
+def _over(result: Explored, limits: SearchLimits, began: float) -> bool:
     done = result.orders + result.abandoned
     if limits.orders and done >= limits.orders:
         result.limited = f"after {limits.orders} orders"
@@ -150,9 +152,11 @@ def _over(result: Explored, limits: Limits, began: float) -> bool:
     return bool(result.limited)
 
 
-def _matches(machine: Machine, found: _Found, result: Explored, limits: Limits, progress: Progress | None, began: float) -> None:
+def _matches(
+    machine: ProgramMachine, found: _Found, result: Explored, limits: SearchLimits, progress: Progress | None, began: float
+) -> None:
     """Depth first over what is open, with persistent and sleep sets."""
-    stack: list[tuple[State, frozenset[Move]]] = [(machine.start(), frozenset())]
+    stack: list[tuple[ExecutionState, frozenset[Move]]] = [(machine.start(), frozenset())]
     while stack:
         st, asleep = stack.pop()
         moves, alone = _persistent(machine, st)
@@ -173,7 +177,7 @@ def _matches(machine: Machine, found: _Found, result: Explored, limits: Limits, 
                 return
             continue
         tried: set[Move] = set() if alone else set(asleep)
-        nexts: list[tuple[State, frozenset[Move]]] = []
+        nexts: list[tuple[ExecutionState, frozenset[Move]]] = []
         for move in awake:
             sleeping = asleep if alone else tried
             nexts.append((machine.apply(st, move), frozenset(m for m in sleeping if independent(m, move))))
@@ -191,7 +195,7 @@ def independent(a: Move, b: Move) -> bool:
     return not isinstance(a, Begin) and not isinstance(b, Begin) and a.rank != b.rank
 
 
-def _persistent(machine: Machine, st: State) -> tuple[list[Move], bool]:
+def _persistent(machine: ProgramMachine, st: ExecutionState) -> tuple[list[Move], bool]:
     """The moves to try in a state, and whether they are alternatives of one receive or test that nothing else can affect."""
     moves = machine.moves(st)
     groups: dict[tuple[int, int], list[Move]] = {}
@@ -206,12 +210,14 @@ def _persistent(machine: Machine, st: State) -> tuple[list[Move], bool]:
             group = groups.get((rank, r.step))
             if group is None or (best is not None and len(group) >= len(best)):
                 continue
-            if machine.closed(st, rank, r, machine.candidates(st, rank, r)):
+            if machine.is_closed(st, rank, r, machine.candidates(st, rank, r)):
                 best = group
     return (best, True) if best is not None else (moves, False)
 
 
-def _calls_too(machine: Machine, found: _Found, result: Explored, limits: Limits, progress: Progress | None, began: float) -> None:
+def _calls_too(
+    machine: ProgramMachine, found: _Found, result: Explored, limits: SearchLimits, progress: Progress | None, began: float
+) -> None:
     """Over calls and matches; a state met before is not followed again.
 
     How many calls have begun is a fact of a state, not of the way to it, so that the order of the search is free: in turns the state with
@@ -256,7 +262,7 @@ def _calls_too(machine: Machine, found: _Found, result: Explored, limits: Limits
             progress(result.orders + result.abandoned)
 
 
-def _unseen(st: State, move: Move, new: State, machine: Machine) -> bool:
+def _unseen(st: ExecutionState, move: Move, new: ExecutionState, machine: ProgramMachine) -> bool:
     """Whether a call only changed what its own rank sees: it returned without sending, without taking anything in, and without space
     being given back. In any order with the calls of others it does the same, so that it alone is tried."""
     if not isinstance(move, Begin):
@@ -269,10 +275,10 @@ def _unseen(st: State, move: Move, new: State, machine: Machine) -> bool:
     )  # fmt: skip
 
 
-def count_orders(program: Program, buffers: Buffers, limits: Limits = DEFAULT) -> Count:
+def count_orders(program: ExploredProgram, buffers: Buffers, limits: SearchLimits = DEFAULT) -> Count:
     """How many orders of calls and matches there are: counted over the states, or estimated from random descents (Knuth 1975)."""
-    machine = Machine(program, buffers, interleave=True)
-    exact = _counted(machine, min(limits.counted, 100 * limits.counted // max(len(program.calls), 1)))
+    machine = ProgramMachine(program, buffers, interleave=True)
+    exact = _count_paths(machine, min(limits.counted, 100 * limits.counted // max(len(program.calls), 1)))
     if exact is not None:
         return Count(_log10(exact), True)
     source = random.Random(1)
@@ -292,10 +298,10 @@ def _log10(n: int) -> float:
     return math.log10(n // 10**digits) + digits
 
 
-def _counted(machine: Machine, most: int) -> int | None:
+def _count_paths(machine: ProgramMachine, most: int) -> int | None:
     """The number of paths through the states; None if there are more than ``most`` states."""
     orders: dict[Any, int] = {}
-    stack: list[tuple[State, Any, list[State] | None]] = [(machine.start(), None, None)]
+    stack: list[tuple[ExecutionState, Any, list[ExecutionState] | None]] = [(machine.start(), None, None)]
     stack[0] = (stack[0][0], stack[0][0].key(), None)
     while stack:
         st, key, nexts = stack.pop()
@@ -315,10 +321,10 @@ def _counted(machine: Machine, most: int) -> int | None:
 # ---- telling
 
 
-def _tell(end: End, st: State, program: Program, machine: Machine) -> None:
+def _tell(end: ExecutionEnd, st: ExecutionState, program: ExploredProgram, machine: ProgramMachine) -> None:
     """What the open calls of an execution did, and in which order the calls began."""
     moves = list(_moves(st))[::-1]
-    done: dict[int, Message] = machine.messages
+    done: dict[int, PendingMessage] = machine.messages
     line_of = machine.call_of
     for step, what in sorted(st.taken, key=lambda t: t[0]):
         if step < 0:  # a choice
@@ -344,14 +350,14 @@ def _tell(end: End, st: State, program: Program, machine: Machine) -> None:
     end.order = [(program.calls[m.call].rank, program.calls[m.call].line) for m in moves if isinstance(m, Begin)]
 
 
-def _stuck(st: State, strand: int, program: Program, machine: Machine) -> Stuck:
+def _stuck_call(st: ExecutionState, strand: int, program: ExploredProgram, machine: ProgramMachine) -> Stuck:
     at = st.pc[strand]
     op = machine.ops[strand][at]
     call = program.calls[machine.call_of(strand, at)]
     return Stuck(strand, program.files[strand], call.line, call.name, *_waits(st, strand, op, machine))
 
 
-def _waits(st: State, rank: int, op: tuple[Any, ...], machine: Machine) -> tuple[str, tuple[int, ...]]:
+def _waits(st: ExecutionState, rank: int, op: tuple[Any, ...], machine: ProgramMachine) -> tuple[str, tuple[int, ...]]:
     """What a stuck step waits for, in words, and the ranks that could provide it."""
     texts: list[str] = []
     who: set[int] = set()

@@ -7,20 +7,19 @@ Every model is judged by a standard curve, and one with calibrating statements b
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from retrompi.base import paths
-from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.inference import ranks
 from retrompi.inference.design import Training, sobol
 from retrompi.inference.likelihood import Array
-from retrompi.inference.problem import Member, Part, Point, Problem, of_model, of_paper
+from retrompi.inference.problem import PointObservable, PosteriorMember, Problem, ProblemPart, of_model, of_paper
+from retrompi.inference.stored_rows import read_rows, write_table
 from retrompi.papers import curve_checks
 from retrompi.papers.claims import papers
 from retrompi.papers.experiments import Look, Seen
@@ -31,7 +30,7 @@ from retrompi.spec.bounds import Bounds
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.question import Question, pingpong
 
-__all__ = ["ERROR", "SIZES", "TRAINED", "TRUTHS", "Checked", "check", "file", "kept", "of", "pooled", "standard", "write"]
+__all__ = ["ERROR", "SIZES", "TRAINED", "TRUTHS", "RankCheck", "check", "file", "of", "pool_histograms", "read_checks", "standard", "write"]
 
 SIZES = (0, 16, 64, 256, 1024, 4096, 16384, 32768, 65536, 131072, 262144, 1048576)
 """Sizes (B) of the standard curve."""
@@ -46,7 +45,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Checked:
+class RankCheck:
     """A row of the table; coverages are of 90 % intervals, histograms counts of ranks in ten equal bins, errors root mean squares over
     the observables. ``data``: what the model was judged by."""
 
@@ -82,30 +81,16 @@ def file() -> Path:
     return paths.validate_dir() / "posteriors" / "ranks.csv"
 
 
-def kept(path: Path | None = None) -> dict[tuple[str, str], Checked]:
+def read_checks(path: Path | None = None) -> dict[tuple[str, str], RankCheck]:
     """(model, data) -> row of the table; empty without one. Raises InputError for a file that cannot be read."""
-    path = path or file()
-    if not path.is_file():
-        return {}
-    types = {f.name: {"int": int, "float": float, "str": str}[str(f.type)] for f in fields(Checked)}
-    try:
-        with path.open(encoding="utf-8", newline="") as text:
-            found = [Checked(**{k: types[k](v) for k, v in row.items()}) for row in csv.DictReader(text)]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"no table of ranks: {error}", path, code="unreadable-file") from None
-    return {(c.model, c.data): c for c in found}
+    return {(c.model, c.data): c for c in read_rows(path or file(), RankCheck, "ranks")}
 
 
-def write(rows: Sequence[Checked], path: Path | None = None) -> Path:
+def write(rows: Sequence[RankCheck], path: Path | None = None) -> Path:
     """Replaces these rows in the table and keeps the others. Raises InputError if it cannot be written."""
     path = path or file()
-    every = {**kept(path), **{(c.model, c.data): c for c in rows}}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="") as text:
-            write_rows(text, [f.name for f in fields(Checked)], [asdict(every[key]) for key in sorted(every)])
-    except OSError as error:
-        raise InputError(f"cannot write the table of ranks: {error.strerror}", path, code="unwritable-file") from None
+    every = {**read_checks(path), **{(c.model, c.data): c for c in rows}}
+    write_table(path, RankCheck, [every[key] for key in sorted(every)], "ranks")
     return path
 
 
@@ -131,9 +116,9 @@ def standard(cls: type[RuntimeModel], platform: str = "") -> Problem:
             why = str(error)
             continue
         base = cls.name.partition(":")[0]
-        points = tuple(Point("standard", base, size, nominal[size], ERROR) for size in SIZES)
-        part = Part(f"{on} {placement}", (Look("standard", asked, _curve),), points)
-        return Problem(cls.name, on, (part,), (Member(cls.name, Path(), base, (), (0,), ()),), ())
+        points = tuple(PointObservable("standard", base, size, nominal[size], ERROR) for size in SIZES)
+        part = ProblemPart(f"{on} {placement}", (Look("standard", asked, _curve),), points)
+        return Problem(cls.name, on, (part,), (PosteriorMember(cls.name, Path(), base, (), (0,), ()),), ())
     raise UsageError(f"'{cls.name}' completes no PingPong on '{on}': {why}", code="not-completed")
 
 
@@ -156,7 +141,7 @@ def of(what: str, platform: str = "") -> dict[str, Problem]:
 
 def check(
     problem: Problem, data: str, *, seed: int = 1, trained: int = TRAINED, progress: Progress | None = None
-) -> tuple[Checked, ranks.Ranks]:
+) -> tuple[RankCheck, ranks.Ranks]:
     """Simulates the ``trained`` training runs and truths that are not known yet, and judges the ranks. The same seed gives the same row.
 
     Raises InputError if too few runs complete for an emulator.
@@ -180,14 +165,14 @@ def check(
     return _row(problem, data, found, seed), found
 
 
-def _row(problem: Problem, data: str, found: ranks.Ranks, seed: int) -> Checked:
-    every, seen = found.judged(range(found.dims)), found.judged(found.seen)
+def _row(problem: Problem, data: str, found: ranks.Ranks, seed: int) -> RankCheck:
+    every, seen = found.judge_columns(range(found.dims)), found.judge_columns(found.seen)
     informed = [i for i in found.seen if found.left[i] < INFORMED]
-    sigma = found.judged(range(found.dims, found.dims + found.deviations))
-    return Checked(
+    sigma = found.judge_columns(range(found.dims, found.dims + found.deviations))
+    return RankCheck(
         problem.of, data, problem.parts[0].name if data == "standard curve" else problem.platform or problem.of, len(found.ranks),
         found.skipped, found.dims, len(found.seen), len(informed), _r(every.coverage), _r(seen.coverage),
-        _r(found.judged(informed).coverage), _r(sigma.coverage), _r(seen.p), _rms(found.error), _rms(found.actual), _r(found.r_hat),
+        _r(found.judge_columns(informed).coverage), _r(sigma.coverage), _r(seen.p), _rms(found.error), _rms(found.actual), _r(found.r_hat),
         round(found.ess), _text(every.histogram), _text(seen.histogram), seed,
     )  # fmt: skip
 
@@ -204,6 +189,6 @@ def _text(counts: Sequence[int]) -> str:
     return " ".join(map(str, counts))
 
 
-def pooled(rows: Mapping[tuple[str, str], Checked]) -> list[int]:
+def pool_histograms(rows: Mapping[tuple[str, str], RankCheck]) -> list[int]:
     """The histogram of all rows together, of the parameters that are seen."""
     return [sum(int(c.ranks_seen.split()[i]) for c in rows.values()) for i in range(ranks.BINS)]

@@ -19,7 +19,7 @@ import numpy as np
 
 from retrompi.base import paths
 from retrompi.inference.likelihood import Array
-from retrompi.inference.problem import Part
+from retrompi.inference.problem import ProblemPart
 from retrompi.store.identity import code_version
 
 __all__ = ["WORKERS", "Training", "sobol"]
@@ -49,7 +49,7 @@ def sobol(dims: int, runs: int, seed: int) -> Array:
 class Training:
     """The runs of a part that were simulated before with the same code, and those still to come."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: ProblemPart) -> None:
         self.part = part
         name = hashlib.sha256(f"{part.key} {code_version()}".encode()).hexdigest()
         self.file = paths.data_dir() / "training" / f"{name[:32]}.npz"

@@ -56,7 +56,7 @@ class Emulator:
         """Observables [m, k] at points ``u`` [m, dims] of the unit cube."""
         return np.asarray(self.constant + _basis(np.asarray(u, dtype=float), self.terms) @ self.coefficients)
 
-    def seen(self, indices: Array | list[int]) -> list[int]:
+    def parameters_of(self, indices: Array | list[int]) -> list[int]:
         """The parameters that any of these observables depends on."""
         return sorted({d for i in indices for d in self.active[int(i)]})
 
@@ -103,7 +103,7 @@ def _path(basis: Array, z: Array, alphas: Array) -> Array:
         return np.asarray(lasso_path(basis, z, alphas=alphas, precompute=basis.T @ basis, max_iter=500, tol=1e-3)[1])
 
 
-def _refitted(basis: Array, z: Array, on: Array) -> Array:
+def _refit(basis: Array, z: Array, on: Array) -> Array:
     """Least squares of the terms ``on``: their coefficients, the constant first."""
     return np.asarray(np.linalg.lstsq(np.column_stack([np.ones(len(z)), basis[:, on]]), z, rcond=None)[0])
 
@@ -126,13 +126,13 @@ def _sparse(basis: Array, z: Array, fold: Array) -> tuple[Array, float, Array]:
             if len(on) > rest.sum() // MOST_TERMS:
                 break
             if i == 0 or not np.array_equal(on, last):
-                found = _refitted(basis[rest], z[rest], on)
+                found = _refit(basis[rest], z[rest], on)
                 predicted = found[0] + basis[np.ix_(out, on)] @ found[1:]
             residuals[out, i] = z[out] - predicted
             last = on
     best = int(np.argmin((residuals**2).mean(axis=0)))
     on = np.flatnonzero(_path(basis, z - z.mean(), alphas[: best + 1])[:, best])
-    found = _refitted(basis, z, on)
+    found = _refit(basis, z, on)
     coefficients = np.zeros(basis.shape[1])
     coefficients[on] = found[1:]
     return coefficients, float(found[0]), residuals[:, best]

@@ -9,26 +9,25 @@ the rule by which a difference counts.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from retrompi.base import paths
-from retrompi.base.csv_safe import write_rows
-from retrompi.base.errors import InputError, UsageError
+from retrompi.base.errors import UsageError
 from retrompi.inference.design import WORKERS
-from retrompi.inference.likelihood import Array, Data, Likelihood, Statement
-from retrompi.inference.problem import Number, Part, held_out
+from retrompi.inference.likelihood import Array, Likelihood, Observations, StatedInterval
+from retrompi.inference.problem import ProblemPart, StatedNumber, held_out
+from retrompi.inference.stored_rows import read_rows, write_table
 from retrompi.spec import registry
 from retrompi.studies import posteriors
-from retrompi.studies.posteriors import DISCREPANCY, Posterior
+from retrompi.studies.posteriors import DISCREPANCY, PosteriorFile
 from retrompi.studies.priors import Prior
 
-__all__ = ["DRAWS", "Rival", "against", "compare", "file", "groups", "kept", "score", "word", "write"]
+__all__ = ["DRAWS", "Rival", "against", "compare", "file", "groups", "read_rivals", "score", "word", "write"]
 
 DRAWS = 50
 """Draws that a score is taken over."""
@@ -59,35 +58,22 @@ def file() -> Path:
     return paths.validate_dir() / "posteriors" / "rivals.csv"
 
 
-def kept(path: Path | None = None) -> list[Rival]:
+def read_rivals(path: Path | None = None) -> list[Rival]:
     """The stored rows; none without a file. Raises InputError for a file that cannot be read."""
-    path = path or file()
-    if not path.is_file():
-        return []
-    types = {f.name: {"int": int, "float": float, "str": str}[str(f.type)] for f in fields(Rival)}
-    try:
-        with path.open(encoding="utf-8", newline="") as text:
-            return [Rival(**{k: types[k](v) for k, v in row.items()}) for row in csv.DictReader(text)]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"no table of rivals: {error}", path, code="unreadable-file") from None
+    return read_rows(path or file(), Rival, "rivals")
 
 
 def write(rows: Sequence[Rival], path: Path | None = None) -> Path:
     """Writes the table. Raises InputError if it cannot be written."""
     path = path or file()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="") as text:
-            write_rows(text, [f.name for f in fields(Rival)], [asdict(r) for r in rows])
-    except OSError as error:
-        raise InputError(f"cannot write the table of rivals: {error.strerror}", path, code="unwritable-file") from None
+    write_table(path, Rival, rows, "rivals")
     return path
 
 
-def groups() -> dict[str, dict[str, Posterior]]:
+def groups() -> dict[str, dict[str, PosteriorFile]]:
     """Base model -> the posteriors of it and of its variants, by name: those that saw the same statements. Bases without a rival are
     left out."""
-    found: dict[str, dict[str, Posterior]] = {}
+    found: dict[str, dict[str, PosteriorFile]] = {}
     for name, cls in registry.models().items():
         base, _, variant = name.partition(":")
         path = cls.folder() / (f"posterior-{variant}.npz" if variant else "posterior.npz")
@@ -113,7 +99,7 @@ def word(difference: float, error: float) -> str:
 # --- predictive score --------------------------------------------------------------------------------------------------------------
 
 
-def _shares(part: Part, of: Posterior, rows: Array, seed: int) -> Array:
+def _shares(part: ProblemPart, of: PosteriorFile, rows: Array, seed: int) -> Array:
     """Draws [rows, priors] as shares of a part's priors: from the posterior, or from the prior where it has no column."""
     def column(prior: Prior) -> Array:
         if not of.holds(prior):
@@ -123,7 +109,7 @@ def _shares(part: Part, of: Posterior, rows: Array, seed: int) -> Array:
     return np.stack([column(p) for p in part.priors], axis=1)
 
 
-def score(model: str, of: Posterior, *, seed: int = 1, progress: Progress | None = None) -> tuple[dict[str, float], float]:
+def score(model: str, of: PosteriorFile, *, seed: int = 1, progress: Progress | None = None) -> tuple[dict[str, float], float]:
     """Held-out number -> log probability that the posterior ``of`` gives to what was published, and the share of runs without a number,
     whose probability is zero. The discrepancy is the draw's.
 
@@ -146,8 +132,8 @@ def score(model: str, of: Posterior, *, seed: int = 1, progress: Progress | None
                     progress(at * len(rows) + i + 1, len(parts) * len(rows), part.name)
         lost.append(float(np.isnan(y).mean()))
         for k, o in enumerate(part.observables):
-            if isinstance(o, Number):
-                data = Data([Statement(k, low, high, o.log) for low, high in o.readings])
+            if isinstance(o, StatedNumber):
+                data = Observations([StatedInterval(k, low, high, o.log) for low, high in o.readings])
                 terms = Likelihood(data, np.zeros(y.shape[1]))(y, sigma)
                 told[o.name] = float(np.log(np.mean(np.exp(terms)) + 1e-12))
     return told, float(np.mean(lost))

@@ -19,7 +19,7 @@ from scipy.special import log_ndtr, logsumexp, ndtri
 
 from retrompi.studies.uncertainty import DISCREPANCY_SCALE, kernel
 
-__all__ = ["Array", "Data", "Likelihood", "MeasuredCurve", "Replicas", "Statement", "correlation", "log_likelihood", "sigma_of"]
+__all__ = ["Array", "CurveData", "Likelihood", "Observations", "Replicas", "StatedInterval", "correlation", "log_likelihood", "sigma_of"]
 
 Array = NDArray[Any]
 LEAST = 1e-3
@@ -29,7 +29,7 @@ ROUGH_POINTS = 20
 
 
 @dataclass(frozen=True)
-class Statement:
+class StatedInterval:
     """A published number in an interval: observable ``index`` lies in ``low``..``high``, in its unit; an infinite limit is none.
 
     ``log``: the discrepancy multiplies; it is a share of the simulated number on the linear scale too. ``group``: whose discrepancy, where
@@ -51,7 +51,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class MeasuredCurve:
+class CurveData:
     """Points of a curve: the logarithms of their times in s, relative errors (standard deviations), log10(1 + size in B)."""
 
     indices: Sequence[int]
@@ -62,14 +62,14 @@ class MeasuredCurve:
 
 
 @dataclass(frozen=True)
-class Data:
+class Observations:
     """What was published about the observables; ``groups``: number of models with a discrepancy of their own.
 
     Its standard deviations are the columns of every ``sigma``: the smooth part's of each group, then those of `rough`.
     """
 
-    statements: Sequence[Statement] = ()
-    curves: Sequence[MeasuredCurve] = ()
+    statements: Sequence[StatedInterval] = ()
+    curves: Sequence[CurveData] = ()
     groups: int = 1
 
     @cached_property
@@ -123,7 +123,7 @@ class Replicas:
 class _Smooth:
     """A measured curve whose differences from what is simulated have the covariance C + s² K: errors C, discrepancy of deviation s."""
 
-    def __init__(self, c: MeasuredCurve, errors: Array, group: int) -> None:
+    def __init__(self, c: CurveData, errors: Array, group: int) -> None:
         self.points = np.asarray(c.indices, dtype=int)
         self.log_time = np.asarray(c.log_time, dtype=float)
         self._group = group
@@ -141,7 +141,7 @@ class _Smooth:
 class _Rough:
     """The same with a part of deviation t without correlation between sizes: C + s² K + t² I."""
 
-    def __init__(self, c: MeasuredCurve, errors: Array, group: int, rough: int) -> None:
+    def __init__(self, c: CurveData, errors: Array, group: int, rough: int) -> None:
         self.points = np.asarray(c.indices, dtype=int)
         self.log_time = np.asarray(c.log_time, dtype=float)
         self._errors, self._smooth, self._columns = errors, correlation(c.log10_size), (group, rough)
@@ -155,7 +155,7 @@ class _Rough:
         return np.asarray(-0.5 * ((z**2).sum(axis=1) + len(self.points) * np.log(2 * np.pi)) - logs)
 
 
-def _measured(c: MeasuredCurve, covariance: Array, data: Data) -> _Smooth | _Rough:
+def _curve_term(c: CurveData, covariance: Array, data: Observations) -> _Smooth | _Rough:
     at = np.asarray(c.indices, dtype=int)
     errors = np.diag(np.maximum(np.asarray(c.error, dtype=float), LEAST) ** 2) + covariance[np.ix_(at, at)]
     return _Rough(c, errors, c.group, data.groups + data.rough.index(c.group)) if c.group in data.rough else _Smooth(c, errors, c.group)
@@ -167,7 +167,7 @@ class Likelihood:
     ``replicas``: data sets to be judged in place of the published one.
     """
 
-    def __init__(self, data: Data, error: Array, replicas: Replicas | None = None) -> None:
+    def __init__(self, data: Observations, error: Array, replicas: Replicas | None = None) -> None:
         self.data = data
         self.replicas = replicas
         covariance = np.diag(np.asarray(error, dtype=float) ** 2) if np.ndim(error) == 1 else np.asarray(error, dtype=float)
@@ -180,7 +180,7 @@ class Likelihood:
         """The observables that statements are about, in the order of `terms`."""
         self._readings = [np.flatnonzero(self._index == i) for i in self.numbers]
         self._error = np.sqrt(np.diag(covariance))[self._index] if len(said) else np.zeros(0)
-        self._curves = [_measured(c, covariance, data) for c in data.curves]
+        self._curves = [_curve_term(c, covariance, data) for c in data.curves]
 
     def terms(self, y: Array, sigma: Array, which: Array | None = None) -> Array:
         """Logarithms of the likelihood of each of `numbers`, then of every curve: [m, numbers + curves] for ``y`` [m, k], ``sigma``
@@ -206,7 +206,7 @@ class Likelihood:
         return np.asarray(self.terms(y, sigma, which).sum(axis=1))
 
 
-def log_likelihood(y: Array, y_error: Array, sigma: Array, data: Data) -> Array:
+def log_likelihood(y: Array, y_error: Array, sigma: Array, data: Observations) -> Array:
     """Logarithm of the likelihood [m] of observables ``y`` [m, k] known up to ``y_error`` ([k] or [k, k]); ``sigma``: [m] or
     [m, deviations]."""
     s = np.asarray(sigma, dtype=float)

@@ -14,27 +14,27 @@ import numpy as np
 from retrompi.base import paths, units
 from retrompi.papers.markdown import fill, parts, table
 from retrompi.studies import posteriors
-from retrompi.studies.posteriors import DISCREPANCY, Posterior
+from retrompi.studies.posteriors import DISCREPANCY, PosteriorFile
 
-__all__ = ["determined_table", "posterior_table", "shipped", "write"]
+__all__ = ["determined_table", "posterior_table", "shipped_posteriors", "write"]
 
 NOTABLE = 0.8
 """Parameters that no fit was for have a row of their own where less than this share of the prior's variance is left."""
 
 
-def shipped() -> list[Posterior]:
+def shipped_posteriors() -> list[PosteriorFile]:
     """The posteriors of the package's models and papers, those of a group together: bases, then variants, then papers."""
     models = paths.models_dir()
     files = [*models.glob("*/posterior.npz"), *models.glob("*/posterior-*.npz"), *paths.papers_dir().glob("*/posterior-*.npz")]
 
-    def order(p: Posterior) -> tuple[int, str, str]:
+    def order(p: PosteriorFile) -> tuple[int, str, str]:
         of_paper, of_variant = p.file.parent.parent == paths.papers_dir(), "-" in p.file.stem
         return 2 * of_paper + (of_variant and not of_paper), p.about["platform"], name_of(p)
 
     return sorted(map(posteriors.read, files), key=order)
 
 
-def name_of(posterior: Posterior) -> str:
+def name_of(posterior: PosteriorFile) -> str:
     """The member whose file it is; of a paper, with its key."""
     member = str(posterior.about["member"])
     return member if posterior.about["platform"] else f"{posterior.of}, {member}"
@@ -43,7 +43,7 @@ def name_of(posterior: Posterior) -> str:
 def posterior_table() -> str:
     """Of every posterior: with what it is joint, what it reads, its discrepancy, and its diagnostics."""
     rows = []
-    for p in shipped():
+    for p in shipped_posteriors():
         a = p.about
         others = [m for m in a["members"] if m != a["member"]]
         low, middle, high = (f"{v:.0%}" for v in np.quantile(p.column(DISCREPANCY), (0.05, 0.5, 0.95)))
@@ -64,7 +64,7 @@ def posterior_table() -> str:
 def determined_table() -> str:
     """A row for every parameter that a fit was for, and for others that the data say something about; the rest are listed below."""
     rows, rest = [], []
-    every = shipped()
+    every = shipped_posteriors()
     told = {(p.group, path) for p in every for path in p.fitted}  # what members share is told once
     for p in every:
         mine = sorted((path for path in p.priors if path in p.fitted or (p.group, path) not in told),
@@ -78,7 +78,7 @@ def determined_table() -> str:
     return f"{table(head, rows)}\n\nNot determined, and not fitted: they keep their priors.\n\n" + "\n".join(rest)
 
 
-def _row(p: Posterior, path: str) -> tuple[str, ...]:
+def _row(p: PosteriorFile, path: str) -> tuple[str, ...]:
     low, high, _, unit = p.priors[path]
     base = units.canonical(str(unit))
     ends = np.quantile(p.column(path), (0.05, 0.95))

@@ -21,12 +21,12 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.inference import emulator, sampling
 from retrompi.inference.design import Training, sobol
 from retrompi.inference.likelihood import Array, Likelihood, sigma_of
-from retrompi.inference.problem import Member, Number, Part, Problem
+from retrompi.inference.problem import PosteriorMember, Problem, ProblemPart, StatedNumber
 from retrompi.spec import registry
 from retrompi.spec.question import canonical_hash
 from retrompi.studies import posteriors
 
-__all__ = ["CHECKED", "DRAWS", "ESS", "R_HAT", "SIMULATIONS", "Posterior", "converged", "posterior", "summary"]
+__all__ = ["CHECKED", "DRAWS", "ESS", "R_HAT", "SIMULATIONS", "Posterior", "has_converged", "posterior", "summary"]
 
 DRAWS = 1000
 SIMULATIONS = 512
@@ -38,7 +38,7 @@ R_HAT, ESS = 1.05, 400.0
 Progress = Callable[[int, int, str], None]
 
 
-def converged(diagnostics: Mapping[str, float]) -> bool:
+def has_converged(diagnostics: Mapping[str, float]) -> bool:
     """Whether the diagnostics of a file lie within the limits."""
     return diagnostics["r_hat"] <= R_HAT and diagnostics["ess"] >= ESS
 
@@ -62,7 +62,7 @@ class Posterior:
     @property
     def converged(self) -> bool:
         """Whether the sampler converged."""
-        return converged(self.diagnostics)
+        return has_converged(self.diagnostics)
 
     @property
     def left(self) -> dict[str, float]:
@@ -86,7 +86,7 @@ class Posterior:
         group = hashlib.sha256(values.tobytes() + self.sigma.astype(np.float32).tobytes()).hexdigest()[:16]
         return [self._write(m, values, group) for m in self.problem.members if m.name in self.problem.written]
 
-    def _write(self, member: Member, values: Array, group: str) -> Path:
+    def _write(self, member: PosteriorMember, values: Array, group: str) -> Path:
         used = {path for i in member.parts for path in self.problem.parts[i].paths}
         mine = [i for i, p in enumerate(self.problem.priors) if p.path in used]
         data, model = self.problem.data, self.problem.models.index(member.model)
@@ -99,13 +99,13 @@ class Posterior:
             raise InputError(f"cannot write the posterior: {error.strerror or error}", member.file, code="unwritable-file") from None
         return member.file
 
-    def _about(self, member: Member, group: str) -> dict[str, Any]:
+    def _about(self, member: PosteriorMember, group: str) -> dict[str, Any]:
         """The facts of a member's file, except the stamps."""
         problem, left = self.problem, self.left
         parts = [problem.parts[i] for i in member.parts]
         priors = {p.path: p for part in parts for p in part.priors}
         everything = {
-            "claims": sorted({i for part in problem.parts for o in part.observables if isinstance(o, Number) for i in o.stated_by}),
+            "claims": sorted({i for part in problem.parts for o in part.observables if isinstance(o, StatedNumber) for i in o.stated_by}),
             "curves": sorted({name for m in problem.members for name in m.curves}),
         }
         return {
@@ -122,7 +122,7 @@ class Posterior:
         }  # fmt: skip
 
 
-def _hashes(parts: Sequence[Part]) -> dict[str, str]:
+def _hashes(parts: Sequence[ProblemPart]) -> dict[str, str]:
     """Model -> a hash of its code, by which a posterior is known to be older than its model."""
     models = dict.fromkeys(one.question.model for part in parts for one in part.looks)
     return {registry.model(m).name: registry.model(m).code_hash() for m in models}
@@ -158,7 +158,7 @@ class _Trained:
     def __init__(self, problem: Problem, u: Sequence[Array], y: Sequence[Array], near: int) -> None:
         self.problem = problem
         self.dims = [problem.dims(part) for part in problem.parts]
-        self.fits = [_fitted(part, a, b, near) for part, a, b in zip(problem.parts, u, y, strict=True)]
+        self.fits = [_fit_emulator(part, a, b, near) for part, a, b in zip(problem.parts, u, y, strict=True)]
         self.error = np.concatenate([f.error for f in self.fits])
         size = [len(f.error) for f in self.fits]
         covariance = np.zeros((sum(size), sum(size)))
@@ -180,7 +180,7 @@ class _Trained:
         return self.likelihood(self.predict(u), sigma_of(x[:, len(self.seen) :]))
 
 
-def _fitted(part: Part, u: Array, y: Array, near: int) -> emulator.Emulator:
+def _fit_emulator(part: ProblemPart, u: Array, y: Array, near: int) -> emulator.Emulator:
     """The emulator of a part; its error is that of the last ``near`` runs, which are where the posterior is. 0: of all."""
     key = (part.key, hashlib.sha256(u.tobytes() + y.tobytes()).hexdigest(), near)
     if key not in _FITTED:
@@ -235,7 +235,7 @@ class _Runs:
         self.progress = progress
         self.done, self.total = 0, len(problem.parts) * (each + CHECKED)
 
-    def of(self, part: Part, points: Array) -> Array:
+    def of(self, part: ProblemPart, points: Array) -> Array:
         """The observables [n, k] of a part at points [n, d] of its own cube."""
         rows = self.training.setdefault(part.key, Training(part))
         found = rows.at(points, self.progress, self.done, self.total)
@@ -266,7 +266,7 @@ def _trained_on(problem: Problem, seed: int, waves: tuple[int, int], runs: _Runs
     return u, y
 
 
-def _draw_points(trained: _Trained, seed: int, draws: int) -> tuple[Array, sampling.Sample]:
+def _draw_points(trained: _Trained, seed: int, draws: int) -> tuple[Array, sampling.CubeSample]:
     """Points of the problem's cube [draws, dims] from the posterior: the parameters that nothing seen depends on have their prior."""
     problem = trained.problem
     dims = len(trained.seen) + problem.data.deviations

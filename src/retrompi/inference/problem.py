@@ -21,14 +21,14 @@ import numpy as np
 
 from retrompi.base import paths
 from retrompi.base.errors import EngineError, UsageError
-from retrompi.inference.likelihood import Array, Data, MeasuredCurve, Statement
+from retrompi.inference.likelihood import Array, CurveData, Observations, StatedInterval
 from retrompi.papers import calibrate, curve_checks, curve_fits, curves
-from retrompi.papers.claims import Checks, Claim, excluded, judging
+from retrompi.papers.claims import Checks, Claim, excluded_readings, judging
 from retrompi.papers.curve_verdicts import times_of
-from retrompi.papers.curves import Curve, FitPlan
+from retrompi.papers.curves import FitPlan, PaperCurve
 from retrompi.papers.evaluators import evaluate
 from retrompi.papers.experiments import Look, Seen, merge
-from retrompi.papers.findings import Check, Finding, base_value, scaled, unit_of
+from retrompi.papers.findings import Check, Finding, base_value, to_unit, unit_of
 from retrompi.papers.findings import Data as Shown
 from retrompi.papers.free_values import options, owner
 from retrompi.papers.metrics import curves as curves_in
@@ -41,14 +41,15 @@ from retrompi.spec.model import RuntimeModel
 from retrompi.spec.question import Question, canonical_hash
 from retrompi.studies.priors import Prior, priors_of, sets_at
 
-__all__ = ["Member", "Number", "Part", "Point", "Problem", "calibrated_on", "held_out", "of_model", "of_paper", "printed"]
+__all__ = ["PointObservable", "PosteriorMember", "Problem", "ProblemPart", "StatedNumber", "calibrated_on", "held_out", "of_model",
+           "of_paper", "printed_range"]  # fmt: skip
 
 LONGEST_S = 30.0
 """Seconds that one run may take: with some values of their ranges a run does not end."""
 
 
 @dataclass(frozen=True)
-class Number:
+class StatedNumber:
     """An observable that statements are about, by the check of ``claim``; ``readings``: their limits, in the unit of the check.
 
     ``model``: the base name of the model whose discrepancy it has; ``stated_by``: the claims.
@@ -73,7 +74,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Point:
+class PointObservable:
     """An observable that a point of a measured curve is about: the time of ``size`` B; ``error`` is a share of ``time`` (s)."""
 
     curve: str
@@ -94,12 +95,12 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Part:
+class ProblemPart:
     """Runs that are simulated together, and the observables that they show. ``below``: curve -> that of the layer below it."""
 
     name: str
     looks: tuple[Look, ...]
-    observables: tuple[Number | Point, ...]
+    observables: tuple[StatedNumber | PointObservable, ...]
     below: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -122,7 +123,9 @@ class Part:
     @cached_property
     def key(self) -> str:
         """A hash of what determines its observables, except the code."""
-        seen = [[o.name, o.claim.row(), dict(o.check), o.log] if isinstance(o, Number) else [o.curve, o.size] for o in self.observables]
+        seen = [
+            [o.name, o.claim.row(), dict(o.check), o.log] if isinstance(o, StatedNumber) else [o.curve, o.size] for o in self.observables
+        ]
         priors = [[p.path, p.low, p.high, p.log, p.whole, dict(p.keys)] for p in self.priors]
         return canonical_hash([[asked.key for asked, _ in self.drawn], priors, seen])
 
@@ -132,11 +135,11 @@ class Part:
         return [[f"{k}={v}" for k, v in sets_at(asked, drawn, at).items()] for asked, drawn in self.drawn]
 
     def simulate(self, shares: Sequence[float] | Array) -> Array:
-        """The observables [k] at a point, logarithms where `Number.log`; nan where a run does not complete or has no such number."""
+        """The observables [k] at a point, logarithms where `StatedNumber.log`; nan where a run does not complete or has no such number."""
         points: list[dict[str, object]] = []
         facts: dict[str, object] = {}
         for one, sets in zip(self.looks, self.sets(shares), strict=True):
-            told = _seen(one, sets)
+            told = _try_look(one, sets)
             if told is None:
                 return np.full(len(self.observables), np.nan)
             points += told[0]
@@ -157,7 +160,7 @@ def _on_scale(value: float | None, log: bool) -> float:
     return float(np.log(value)) if log else value
 
 
-def _seen(one: Look, sets: Sequence[str]) -> Seen | None:
+def _try_look(one: Look, sets: Sequence[str]) -> Seen | None:
     """What a run shows; None if it does not complete, or if drawn values exclude each other."""
     try:
         return one.with_(sets)
@@ -166,7 +169,7 @@ def _seen(one: Look, sets: Sequence[str]) -> Seen | None:
 
 
 @dataclass(frozen=True)
-class Member:
+class PosteriorMember:
     """A calibration: the ``file`` of its posterior, the ``fitted`` paths, its ``model`` (base name), and the indices of its ``parts``."""
 
     name: str
@@ -185,8 +188,8 @@ class Problem:
 
     of: str
     platform: str
-    parts: tuple[Part, ...]
-    members: tuple[Member, ...]
+    parts: tuple[ProblemPart, ...]
+    members: tuple[PosteriorMember, ...]
     written: tuple[str, ...]
     base: Problem | None = None
 
@@ -206,40 +209,40 @@ class Problem:
         """The base names of the models, each of which has a discrepancy."""
         return tuple(dict.fromkeys(o.model for part in self.parts for o in part.observables))
 
-    def dims(self, part: Part) -> list[int]:
+    def dims(self, part: ProblemPart) -> list[int]:
         """The dimensions that a part uses."""
         at = {path: i for i, path in enumerate(self.paths)}
         return [at[path] for path in part.paths]
 
     @property
-    def observables(self) -> list[Number | Point]:
+    def observables(self) -> list[StatedNumber | PointObservable]:
         """Those of all parts, one after the other."""
         return [o for part in self.parts for o in part.observables]
 
     @cached_property
-    def data(self) -> Data:
+    def data(self) -> Observations:
         """What was published about `observables`."""
-        statements: list[Statement] = []
-        points: dict[str, list[tuple[int, Point]]] = {}
+        statements: list[StatedInterval] = []
+        points: dict[str, list[tuple[int, PointObservable]]] = {}
         for k, o in enumerate(self.observables):
-            if isinstance(o, Point):
+            if isinstance(o, PointObservable):
                 points.setdefault(o.curve, []).append((k, o))
             else:
-                statements += [Statement(k, low, high, o.log, self.models.index(o.model)) for low, high in o.readings]
+                statements += [StatedInterval(k, low, high, o.log, self.models.index(o.model)) for low, high in o.readings]
         measured = [
-            MeasuredCurve(
+            CurveData(
                 [k for k, _ in of], [float(np.log(p.time)) for _, p in of], [p.error for _, p in of],
                 [float(np.log10(1 + p.size)) for _, p in of], self.models.index(of[0][1].model),
             )
             for of in points.values()
         ]  # fmt: skip
-        return Data(statements, measured, len(self.models))
+        return Observations(statements, measured, len(self.models))
 
 
 # --- statements --------------------------------------------------------------------------------------------------------------------
 
 
-def printed(claim: Claim) -> tuple[float, float]:
+def printed_range(claim: Claim) -> tuple[float, float]:
     """What a claim says: ``low``..``high`` in its unit; where these are one number, the interval of its printed digits.
 
     Raises ValueError for a claim without a number.
@@ -261,7 +264,7 @@ def _limits(claim: Claim, check: Check, found: Finding) -> tuple[float, float] |
     if not isinstance(found.observed, int | float) or claim.low is None or claim.high is None:
         return None
     if check.get("kind") == "near" or check.get("near") or found.low is None or found.high is None or found.low >= found.high:
-        return printed(claim)
+        return printed_range(claim)
     return found.low, found.high
 
 
@@ -274,7 +277,9 @@ class _Asked:
     model: str
 
 
-def _parts(name: str, looks: Mapping[str, Look], asked: Sequence[_Asked], points: Sequence[Point], below: Mapping[str, str]) -> list[Part]:
+def _parts(
+    name: str, looks: Mapping[str, Look], asked: Sequence[_Asked], points: Sequence[PointObservable], below: Mapping[str, str]
+) -> list[ProblemPart]:
     """The runs, those together that a check compares, with what they show of the ``asked`` checks and ``points``.
 
     Simulates every run once, with nominal values. Runs that nothing is asked about are left out.
@@ -282,33 +287,35 @@ def _parts(name: str, looks: Mapping[str, Look], asked: Sequence[_Asked], points
     bounded = {k: replace(one, question=one.question.with_(bounds=Bounds(wall_s=LONGEST_S))) for k, one in looks.items()}
     nominal = {k: one.with_([]) for k, one in bounded.items()}
     together: dict[str, set[str]] = {k: {k} for k in looks}
-    numbers: list[tuple[Number, str]] = []
-    for a, used, limits in [(a, *_observed(a, nominal, below)) for a in asked if "same" not in a.check]:
+    numbers: list[tuple[StatedNumber, str]] = []
+    for a, used, limits in [(a, *_runs_observed(a, nominal, below)) for a in asked if "same" not in a.check]:
         if limits is None:
             continue
         for k in used[1:]:
             both = together[used[0]] | together[k]
             together |= dict.fromkeys(both, both)
         others = [o for o in asked if o.check.get("same") == a.claim.id]
-        others += [_Asked(c, check, a.model) for c, check in excluded(a.claim.id)]
+        others += [_Asked(c, check, a.model) for c, check in excluded_readings(a.claim.id)]
         unit = unit_of(a.claim, a.check)
-        said = [limits, *(tuple(scaled(base_value(v, unit_of(o.claim, o.check)), unit) for v in printed(o.claim)) for o in others)]
+        said = [limits, *(tuple(to_unit(base_value(v, unit_of(o.claim, o.check)), unit) for v in printed_range(o.claim)) for o in others)]
         again = sum(n.claim.id == a.claim.id for n, _ in numbers)
-        number = Number(f"{a.claim.id}/{again + 1}" if again else a.claim.id, a.model, a.claim, a.check,
+        number = StatedNumber(f"{a.claim.id}/{again + 1}" if again else a.claim.id, a.model, a.claim, a.check,
                         tuple((float(low), float(high)) for low, high in dict.fromkeys(said)),
                         (a.claim.id, *dict.fromkeys(o.claim.id for o in others)))  # fmt: skip
         numbers.append((number, used[0]))
     found = []
     for group in {id(g): g for g in together.values()}.values():
         mine = tuple(k for k in looks if k in group)
-        seen: tuple[Number | Point, ...] = (*(n for n, k in numbers if k in group), *(p for p in points if p.curve in group))
+        seen: tuple[StatedNumber | PointObservable, ...] = (
+            *(n for n, k in numbers if k in group), *(p for p in points if p.curve in group)
+        )  # fmt: skip
         if seen:
             used_below = {k: v for k, v in below.items() if k in group}
-            found.append(Part(f"{name} {'+'.join(mine)}".strip(), tuple(bounded[k] for k in mine), seen, used_below))
+            found.append(ProblemPart(f"{name} {'+'.join(mine)}".strip(), tuple(bounded[k] for k in mine), seen, used_below))
     return found
 
 
-def _observed(a: _Asked, nominal: Mapping[str, Seen], below: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[float, float] | None]:
+def _runs_observed(a: _Asked, nominal: Mapping[str, Seen], below: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[float, float] | None]:
     """The fewest runs that show what a check observes, and its limits."""
     for count in (1, 2):
         for some in combinations(nominal, count):
@@ -324,16 +331,16 @@ def _observed(a: _Asked, nominal: Mapping[str, Seen], below: Mapping[str, str]) 
     return (), None
 
 
-def _curve_look(curve: Curve, sizes: Iterable[int]) -> Look:
-    def seen(question: Question) -> Seen:
+def _curve_look(curve: PaperCurve, sizes: Iterable[int]) -> Look:
+    def run_curve(question: Question) -> Seen:
         times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in simulate.benchmark(question)}
         return [], {"curves": {curve.name: curve_checks.facts_of(curve.grid, times)}}
 
-    return Look(curve.name, curves.question(curve, sizes).with_(idle_overrides=True), seen)
+    return Look(curve.name, curves.question(curve, sizes).with_(idle_overrides=True), run_curve)
 
 
-def _points(curve: Curve) -> list[Point]:
-    return [Point(curve.name, _base(curve.model), p.size, p.time, p.error) for p in curve_fits.seen_points(curve)]
+def _points(curve: PaperCurve) -> list[PointObservable]:
+    return [PointObservable(curve.name, _base(curve.model), p.size, p.time, p.error) for p in curve_fits.seen_points(curve)]
 
 
 def _base(model: str) -> str:
@@ -381,8 +388,8 @@ def of_model(model: str, platform: str) -> Problem:
     names = [cls.name if m == base else m for m in calibrated_on(platform)] if ours else []
     if cls.name not in names:
         names = [model, *(m for m in names if m.partition(":")[0] != base)]
-    parts: list[Part] = []
-    members: list[Member] = []
+    parts: list[ProblemPart] = []
+    members: list[PosteriorMember] = []
     for name in names:
         more, member = _of_one(name, platform, len(parts))
         parts += more
@@ -396,7 +403,7 @@ def of_model(model: str, platform: str) -> Problem:
     return Problem(cls.name, platform, tuple(parts), kept, (cls.name,), of_model(base, platform) if rivals else None)
 
 
-def _of_one(model: str, platform: str, begin: int) -> tuple[list[Part], Member]:
+def _of_one(model: str, platform: str, begin: int) -> tuple[list[ProblemPart], PosteriorMember]:
     """The parts of one model, of which the first is part ``begin`` of the problem."""
     cls = registry.model(model)
     base, _, variant = cls.name.partition(":")
@@ -405,7 +412,7 @@ def _of_one(model: str, platform: str, begin: int) -> tuple[list[Part], Member]:
     looks: dict[str, Look] = {}
     if any(a.check["kind"] != "curve" for a in asked):
         looks = {one.name: one for one in calibrate.looks_of(cls, model, platform)}
-    sizes = curve_checks.asked(seen.claims, seen.entries, seen.below)
+    sizes = curve_checks.sizes_asked(seen.claims, seen.entries, seen.below)
     points = [p for c in seen.curves if c.use == "calibrate" for p in _points(c)]
     for curve in seen.curves:
         mine = {p.size for p in points if p.curve == curve.name} | sizes[curve.name] | set(curve.grid if sizes[curve.name] else ())
@@ -414,13 +421,13 @@ def _of_one(model: str, platform: str, begin: int) -> tuple[list[Part], Member]:
     parts = _parts(cls.name, looks, asked, points, seen.below)
     keys = [f"{base}.{k}" for k, p in cls.params().items() if p.fitted] + [f"platform.host.{k}" for k in cls.fits_platform]
     fitted = _paths_of(keys, parts)
-    stated = tuple(i for part in parts for o in part.observables if isinstance(o, Number) for i in o.stated_by)
-    drawn = tuple(dict.fromkeys(o.curve for part in parts for o in part.observables if isinstance(o, Point)))
+    stated = tuple(i for part in parts for o in part.observables if isinstance(o, StatedNumber) for i in o.stated_by)
+    drawn = tuple(dict.fromkeys(o.curve for part in parts for o in part.observables if isinstance(o, PointObservable)))
     file = cls.folder() / (f"posterior-{variant}.npz" if variant else "posterior.npz")
-    return parts, Member(cls.name, file, base, fitted, tuple(range(begin, begin + len(parts))), stated, drawn)
+    return parts, PosteriorMember(cls.name, file, base, fitted, tuple(range(begin, begin + len(parts))), stated, drawn)
 
 
-def held_out(model: str, platform: str) -> list[Part]:
+def held_out(model: str, platform: str) -> list[ProblemPart]:
     """The runs by which a model is measured for its fit, with the numbers of claims of use ``validate`` that they show. No fit and no
     posterior reads them: they are for scores."""
     cls = registry.model(model)
@@ -429,7 +436,7 @@ def held_out(model: str, platform: str) -> list[Part]:
     return _parts(cls.name, {one.name: one for one in calibrate.looks_of(cls, model, platform)}, asked, (), {})
 
 
-def _paths_of(keys: Iterable[str], parts: Sequence[Part]) -> tuple[str, ...]:
+def _paths_of(keys: Iterable[str], parts: Sequence[ProblemPart]) -> tuple[str, ...]:
     """The paths of the parameters that these ``--set`` keys set in any of the runs."""
     wanted = set(keys)
     return tuple(dict.fromkeys(p.path for part in parts for _, drawn in part.drawn for p in drawn if wanted & set(p.keys)))
@@ -452,13 +459,13 @@ def of_paper(paper: Paper) -> list[Problem]:
     return [_together(paper, plans, evidence) for plans, _ in groups]
 
 
-def _of_fit(plan: FitPlan, of: curve_fits.Evidence) -> tuple[dict[str, set[int]], list[Part]]:
+def _of_fit(plan: FitPlan, of: curve_fits.PaperEvidence) -> tuple[dict[str, set[int]], list[ProblemPart]]:
     """Curve -> the sizes that a fit sees, and its parts when it is alone."""
     sizes = curve_fits.sizes_of(plan, of)
     return sizes, _parts_of([plan], sizes, of)
 
 
-def _parts_of(plans: Sequence[FitPlan], sizes: Mapping[str, set[int]], of: curve_fits.Evidence) -> list[Part]:
+def _parts_of(plans: Sequence[FitPlan], sizes: Mapping[str, set[int]], of: curve_fits.PaperEvidence) -> list[ProblemPart]:
     looks = {name: _curve_look(of.curves[name], mine) for name, mine in sizes.items()}
     below = {c.name: c.layer_below for c in of.curves.values()}
     asked = [_Asked(c, check, _base(of.curves[str(check["curve"])].model)) for plan in plans for c, check in curve_fits.claims_of(plan, of)]
@@ -466,7 +473,7 @@ def _parts_of(plans: Sequence[FitPlan], sizes: Mapping[str, set[int]], of: curve
     return _parts("", looks, asked, points, below)
 
 
-def _together(paper: Paper, plans: Sequence[FitPlan], of: curve_fits.Evidence) -> Problem:
+def _together(paper: Paper, plans: Sequence[FitPlan], of: curve_fits.PaperEvidence) -> Problem:
     """One problem of several fits, whose curves are simulated once for all of them."""
     sizes: dict[str, set[int]] = {}
     for plan in plans:
@@ -482,5 +489,5 @@ def _together(paper: Paper, plans: Sequence[FitPlan], of: curve_fits.Evidence) -
         fitted = _paths_of(keys, [parts[i] for i in shown])
         first = plan.curves[0] if plan.curves else str(curve_fits.claims_of(plan, of)[0][1]["curve"])
         file = paper.folder / f"posterior-{plan.name}.npz"
-        members.append(Member(plan.name, file, _base(of.curves[first].model), fitted, shown, plan.claims, plan.curves))
+        members.append(PosteriorMember(plan.name, file, _base(of.curves[first].model), fitted, shown, plan.claims, plan.curves))
     return Problem(paper.key, "", tuple(parts), tuple(members), tuple(m.name for m in members))

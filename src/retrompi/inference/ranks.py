@@ -16,10 +16,10 @@ import numpy as np
 from scipy.stats import binom, chi2
 
 from retrompi.inference import emulator
-from retrompi.inference.likelihood import LEAST, Array, Data, Likelihood, Replicas, correlation, sigma_of
-from retrompi.inference.sampling import Sample, sample_each
+from retrompi.inference.likelihood import LEAST, Array, Likelihood, Observations, Replicas, correlation, sigma_of
+from retrompi.inference.sampling import CubeSample, sample_each
 
-__all__ = ["BINS", "DRAWS", "LEVEL", "Block", "Judged", "Ranks", "check", "judge", "published_like"]
+__all__ = ["BINS", "DRAWS", "LEVEL", "Block", "RankTest", "Ranks", "check", "judge", "published_like"]
 
 DRAWS = 99
 """Draws of a posterior: ranks are 0..99."""
@@ -60,13 +60,13 @@ class Ranks:
         """Number of parameters."""
         return int(self.ranks.shape[1]) - self.deviations
 
-    def judged(self, dims: Sequence[int]) -> Judged:
+    def judge_columns(self, dims: Sequence[int]) -> RankTest:
         """Coverage and uniformity of these columns together."""
         return judge(self.ranks[:, list(dims)], self.draws)
 
 
 @dataclass(frozen=True)
-class Judged:
+class RankTest:
     """``coverage``: share of the truths inside the central interval of `LEVEL`; ``low``..``high``: between which it lies with 95 %
     probability if the posteriors are right and ranks independent; ``histogram`` of the ranks in `BINS` equal bins, and the probability
     ``p`` of a histogram at least as uneven (chi square; the ranks of one truth are taken as independent)."""
@@ -78,7 +78,7 @@ class Judged:
     p: float
 
 
-def judge(ranks: Array, draws: int) -> Judged:
+def judge(ranks: Array, draws: int) -> RankTest:
     """Coverage and uniformity of ``ranks`` of any shape, 0..``draws``."""
     every = np.asarray(ranks).ravel()
     shares = (every + 0.5) / (draws + 1)
@@ -88,11 +88,11 @@ def judge(ranks: Array, draws: int) -> Judged:
     n = max(len(every), 1)
     even = n / BINS
     low, high = (float(binom.ppf(q, n, LEVEL)) / n for q in (0.025, 0.975))
-    return Judged(float(inside.mean()) if len(every) else float("nan"), low, high, tuple(int(c) for c in counts),
+    return RankTest(float(inside.mean()) if len(every) else float("nan"), low, high, tuple(int(c) for c in counts),
                   float(chi2.sf(((counts - even) ** 2 / even).sum(), BINS - 1)))  # fmt: skip
 
 
-def published_like(y: Array, sigma: Array, data: Data, rng: np.random.Generator) -> tuple[Data, Replicas]:
+def published_like(y: Array, sigma: Array, data: Observations, rng: np.random.Generator) -> tuple[Observations, Replicas]:
     """Data of the published kind about true observables ``y`` [n, k], with discrepancies ``sigma`` [n, deviations].
 
     A number is rounded as the published one: to the cell of a grid as wide as its interval, or to the side of its limit. Of several
@@ -122,10 +122,10 @@ def published_like(y: Array, sigma: Array, data: Data, rng: np.random.Generator)
         if c.group in data.rough:
             discrepancy += sigma[:, data.groups + data.rough.index(c.group), None] * rng.standard_normal((n, len(at)))
         times.append(y[:, at] + discrepancy + np.maximum(np.asarray(c.error), LEAST) * rng.standard_normal((n, len(at))))
-    return Data(tuple(said), data.curves, data.groups), Replicas(limits, times)
+    return Observations(tuple(said), data.curves, data.groups), Replicas(limits, times)
 
 
-def check(u: Array, y: Array, data: Data, *, blocks: Sequence[Block] = (), truths: int = 100, seed: int = 1) -> Ranks:
+def check(u: Array, y: Array, data: Observations, *, blocks: Sequence[Block] = (), truths: int = 100, seed: int = 1) -> Ranks:
     """Ranks of the last ``truths`` points of a design ``u`` [n, d] over the prior with observables ``y`` [n, k]; the other points train
     the emulator. The same seed gives the same ranks.
 
@@ -158,10 +158,10 @@ def check(u: Array, y: Array, data: Data, *, blocks: Sequence[Block] = (), truth
             out[:, list(b.columns)] = f.predict(whole[:, list(b.dims)])
         return out
 
-    def judged(predicted: Array, x: Array, which: Array) -> Array:
+    def likelihoods(predicted: Array, x: Array, which: Array) -> Array:
         return likelihood(predicted, sigma_of(x[:, len(seen) :]), which)
 
-    found: list[Sample] = sample_each(predict, judged, len(seen) + data.deviations, n, seed, DRAWS)
+    found: list[CubeSample] = sample_each(predict, likelihoods, len(seen) + data.deviations, n, seed, DRAWS)
     ranks = np.empty((n, d + data.deviations), dtype=int)
     left = np.ones((n, d))
     for i, one in enumerate(found):

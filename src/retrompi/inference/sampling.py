@@ -19,7 +19,7 @@ from scipy.special import logsumexp, ndtr
 from retrompi.base.errors import UsageError
 from retrompi.inference.likelihood import Array
 
-__all__ = ["NAME", "Sample", "r_hat", "sample", "sample_each"]
+__all__ = ["NAME", "CubeSample", "r_hat", "sample", "sample_each"]
 
 LogLikelihood = Callable[[Array], Array]
 """Points of the unit cube [m, dims] -> logarithm of the likelihood [m]."""
@@ -49,7 +49,7 @@ EDGE = 1e-12
 
 
 @dataclass(frozen=True)
-class Sample:
+class CubeSample:
     """Draws ``u`` [draws, dims] in the unit cube and how well they were found.
 
     ``r_hat``: the largest of all dimensions, between and within the halves of independent ensembles. ``ess``: the least effective sample
@@ -186,11 +186,11 @@ def _halves(chains: Array) -> Array:
     return np.concatenate([part.reshape(len(chains), -1, chains.shape[3]) for part in (chains[:, :half], chains[:, half : 2 * half])])
 
 
-def sample(log_likelihood: LogLikelihood, dims: int, seed: int, draws: int = 1000, evidence: bool = True) -> Sample:
+def sample(log_likelihood: LogLikelihood, dims: int, seed: int, draws: int = 1000, evidence: bool = True) -> CubeSample:
     """``draws`` points of the posterior under a uniform prior in the unit cube. The same seed gives the same draws.
 
     Steps are added until R-hat and the effective sample size (at least ``draws``) are good, or `MOST_STEPS` are made: what was reached
-    is in the `Sample`. Raises UsageError if emcee is not installed or no point of the prior is possible.
+    is in the `CubeSample`. Raises UsageError if emcee is not installed or no point of the prior is possible.
     """
     rng = np.random.default_rng(seed)
     run = _Ensembles(log_likelihood, lambda told, u, which: told, dims, ENSEMBLES, rng)
@@ -205,10 +205,10 @@ def sample(log_likelihood: LogLikelihood, dims: int, seed: int, draws: int = 100
     every = kept.reshape(-1, dims)
     at = rng.permutation(len(every))[:draws]
     told = _evidence(log_likelihood, every, rng) if evidence else (np.nan, np.nan)
-    return Sample(_cube(every[at]), mixed, float(size), float(run.sampler.acceptance_fraction.mean()), *told, run.steps)
+    return CubeSample(_cube(every[at]), mixed, float(size), float(run.sampler.acceptance_fraction.mean()), *told, run.steps)
 
 
-def sample_each(predict: Predict, judge: Judge, dims: int, data_sets: int, seed: int, draws: int = 99) -> list[Sample]:
+def sample_each(predict: Predict, judge: Judge, dims: int, data_sets: int, seed: int, draws: int = 99) -> list[CubeSample]:
     """A posterior for each of ``data_sets``, all sampled together: as `sample`, with one ensemble each and no evidence.
 
     Steps are added until nineteen of twenty have the effective sample size ``draws``.
@@ -228,7 +228,7 @@ def sample_each(predict: Predict, judge: Judge, dims: int, data_sets: int, seed:
     for i, chain in enumerate(kept):
         every = chain.reshape(-1, dims)
         at = rng.permutation(len(every))[:draws]
-        found.append(Sample(_cube(every[at]), r_hat(_halves(chain[None])), float(size[i]), float(rate[i]), steps=run.steps))
+        found.append(CubeSample(_cube(every[at]), r_hat(_halves(chain[None])), float(size[i]), float(rate[i]), steps=run.steps))
     return found
 
 

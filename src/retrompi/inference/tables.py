@@ -15,7 +15,7 @@ from pathlib import Path
 from scipy.stats import binom
 
 from retrompi.inference import checks, evidence, ranks
-from retrompi.inference.checks import Checked
+from retrompi.inference.checks import RankCheck
 from retrompi.inference.evidence import Rival
 from retrompi.papers.markdown import fill, parts
 
@@ -41,7 +41,7 @@ def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.2g}"
 
 
-def ranks_table(rows: Mapping[tuple[str, str], Checked]) -> str:
+def ranks_table(rows: Mapping[tuple[str, str], RankCheck]) -> str:
     """A row for every model and kind of data; coverages outside 85 to 95 % are bold."""
     told = list(rows.values())
     right = sum(c.right for c in told)
@@ -77,7 +77,7 @@ def rivals_table(rows: Sequence[Rival]) -> str:
     return _table(head, body)
 
 
-def figure(rows: Mapping[tuple[str, str], Checked]) -> str:
+def figure(rows: Mapping[tuple[str, str], RankCheck]) -> str:
     """Rank histograms of the parameters that are seen, one for each row, as SVG; the band is where a bar of uniform ranks lies with 95 %
     probability."""
     told = list(rows.values())
@@ -109,8 +109,8 @@ def figure(rows: Mapping[tuple[str, str], Checked]) -> str:
 def main(argv: Sequence[str]) -> int:
     """Fills the parts of the file named by the first argument, and draws the figure of docs/img."""
     path = Path(argv[0])
-    rows = checks.kept()
-    made: Mapping[str, Callable[[], str]] = {"ranks": lambda: ranks_table(rows), "rivals": lambda: rivals_table(evidence.kept())}
+    rows = checks.read_checks()
+    made: Mapping[str, Callable[[], str]] = {"ranks": lambda: ranks_table(rows), "rivals": lambda: rivals_table(evidence.read_rivals())}
     for name in parts(path):
         if name in made:
             fill(path, name, made[name]())

@@ -40,18 +40,18 @@ class Account:
 def of_folder(name: str) -> tuple[Account, str] | None:
     """(account, kind of submission) of a folder in Moodle's download; None for any other name."""
     found = _FOLDER.fullmatch(name)
-    return (Account("moodle", _named(found["name"]), found["id"]), found["plugin"]) if found else None
+    return (Account("moodle", _clean_name(found["name"]), found["id"]), found["plugin"]) if found else None
 
 
 def of_file(name: str) -> tuple[Account, str] | None:
     """(account, the name that the file had) of a file in a download without folders; None for any other name."""
     if found := _FILE.fullmatch(name):
-        return Account("moodle", _named(found["name"]), found["id"]), found["rest"]
+        return Account("moodle", _clean_name(found["name"]), found["id"]), found["rest"]
     if found := _CANVAS.fullmatch(name):
-        account = Account("canvas", _named(found["name"]), found["id"].removeprefix("anon_"), found["late"] is not None)
+        account = Account("canvas", _clean_name(found["name"]), found["id"].removeprefix("anon_"), found["late"] is not None)
         return account, _AGAIN.sub("", found["rest"])
     return None
 
 
-def _named(name: str) -> str:
+def _clean_name(name: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in name).split())

@@ -20,7 +20,7 @@ from retrompi.labs.chance import Numbers, Phrases
 from retrompi.labs.grade import within
 from retrompi.labs.tokens import normal_source, passages, pieces, shapes
 
-__all__ = ["LEAST", "Facts", "Pair", "Reason", "normal_source", "normal_text", "pairs"]
+__all__ = ["LEAST", "Facts", "Reason", "SimilarPair", "normal_source", "normal_text", "pairs"]
 
 LEAST = 6.0
 """Minimum weight of a pair."""
@@ -78,7 +78,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Pair:
+class SimilarPair:
     """Two submissions (their indices) and the reasons, the strongest first."""
 
     one: int
@@ -102,7 +102,7 @@ def normal_text(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", text.casefold()))
 
 
-def pairs(facts: Sequence[Facts | None]) -> list[Pair]:
+def pairs(facts: Sequence[Facts | None]) -> list[SimilarPair]:
     """Every pair of similar submissions of one lab by different students, the most similar first."""
     by_lab: dict[str, list[tuple[int, Facts]]] = defaultdict(list)
     for i, f in enumerate(facts):
@@ -112,7 +112,7 @@ def pairs(facts: Sequence[Facts | None]) -> list[Pair]:
     for kept in by_lab.values():
         class_ = _Class([f for _, f in kept])
         for (m, (i, _)), (n, (j, _)) in combinations(enumerate(kept), 2):
-            pair = Pair(i, j, tuple(sorted(class_.reasons(m, n), key=lambda r: -r.weight)))
+            pair = SimilarPair(i, j, tuple(sorted(class_.reasons(m, n), key=lambda r: -r.weight)))
             if pair.weight >= LEAST:
                 found.append(pair)
     return sorted(found, key=lambda p: (-p.weight, p.one, p.other))
@@ -195,7 +195,7 @@ class _Class:
                 continue
             if len(common) < LEAST_PIECES:
                 continue
-            weight = min(self._phrased(task, common, m, n), CERTAIN)
+            weight = min(self._phrase_weight(task, common, m, n), CERTAIN)
             runs = passages(a.texts[task].split(), common)
             words = sum(map(len, runs))
             told = f"the same {words} words in '{task}'"
@@ -204,7 +204,7 @@ class _Class:
             out.append(Reason(told, weight))
         return out
 
-    def _phrased(self, task: str, common: set[tuple[str, ...]], m: int, n: int) -> float:
+    def _phrase_weight(self, task: str, common: set[tuple[str, ...]], m: int, n: int) -> float:
         """The weight of common pieces: each counts by how little the texts of others let expect it, and the most likely one not at all.
 
         Who has half of the pieces as well is one of the copiers and no witness of what people write.

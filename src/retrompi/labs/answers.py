@@ -20,14 +20,14 @@ from retrompi.labs.student import ANSWERS, Parameters, read_toml
 if TYPE_CHECKING:
     from retrompi.labs.lab import Lab, Task
 
-__all__ = ["LONGEST", "Given", "Problem", "answer_text", "blank", "line_of", "lines", "normal", "plain", "read", "rewritten", "sheet",
-           "shown", "value", "words_of"]  # fmt: skip
+__all__ = ["LONGEST", "Given", "UnreadableAnswer", "answer_text", "as_text", "blank", "line_of", "lines", "normal", "plain", "read",
+           "rewritten", "sheet", "value", "words_of"]  # fmt: skip
 
 LONGEST = 20_000
 """Maximum length of an answer, characters."""
 
 
-class Problem(UsageError):
+class UnreadableAnswer(UsageError):
     """An answer that cannot be read in the required form: the message says what it is and which form is valid.
 
     ``negative``: the number, if it is refused only because it is below zero. A common mistake may lead there.
@@ -77,7 +77,7 @@ def read(folder: Path, lab: Lab) -> dict[str, Given]:
         if isinstance(raw, dict):
             raise InputError(f"'{key}' is a table; an answer is a text between quotes", file, line)
         try:
-            out[key] = Given(raw, shown(raw), line)
+            out[key] = Given(raw, as_text(raw), line)
         except (RecursionError, ValueError):
             raise InputError(f"'{key}' is no answer: a number too long, or lists within lists", file, line) from None
         if len(out[key].text) > LONGEST:
@@ -93,14 +93,14 @@ def lines(folder: Path, lab: Lab) -> dict[str, int]:
 def plain(raw: Any) -> Any:
     """A sheet's value as a work keeps it: text, number or a list of texts; anything else (a date) as text."""
     if isinstance(raw, list):
-        return [shown(r) for r in raw]
-    return raw if isinstance(raw, str | int | float) else shown(raw)
+        return [as_text(r) for r in raw]
+    return raw if isinstance(raw, str | int | float) else as_text(raw)
 
 
-def shown(raw: Any) -> str:
+def as_text(raw: Any) -> str:
     """An answer as text, on one line if it is a list."""
     if isinstance(raw, list):
-        return ", ".join(shown(r) for r in raw)
+        return ", ".join(as_text(r) for r in raw)
     return raw if isinstance(raw, str) else str(raw)
 
 
@@ -119,37 +119,38 @@ def value(task: Task, given: Given) -> Any:
     if task.number:
         return _number(task, given.raw)
     if task.kind == "order":
-        return _ordered(task, given.raw)
+        return _parse_order(task, given.raw)
     if task.choices:
-        return _chosen(task, given.text)
+        return _parse_choice(task, given.text)
     return given.text
 
 
 def _number(task: Task, raw: Any) -> float:
     base = units.canonical(task.unit)
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
-        raise Problem(_("not a number; asked is {form}").format(form=task.asked))
+        raise UnreadableAnswer(_("not a number; asked is {form}").format(form=task.asked))
     text = str(raw).strip().replace(" ", " ").replace("×10^", "e").replace("*10^", "e").replace("−", "-")
     if re.fullmatch(r"[+-]?\d+,\d+(\s*\S+)?", text):
-        raise Problem(_("'{text}' has a decimal comma; write a point").format(text=text[:40]))
+        raise UnreadableAnswer(_("'{text}' has a decimal comma; write a point").format(text=text[:40]))
     if base == "1":  # a factor, as it is said
         text = _TIMES.sub("", text)
     try:
         return units.parse(text, task.unit)
     except UsageError as error:
         if base == "B/s" and re.fullmatch(r"[+-]?[\d.]\S*?\s*([kKMG]i?B?|B)", text):
-            raise Problem(_("'{text}' has the unit of a size; a rate needs one such as MB/s").format(text=text[:40])) from None
+            raise UnreadableAnswer(_("'{text}' has the unit of a size; a rate needs one such as MB/s").format(text=text[:40])) from None
         for other, what in _WHAT.items():
             if other != base and base in _WHAT and _parses(text, other):
-                raise Problem(_("'{text}' is {what}; asked is {form}").format(text=text[:40], what=_(what), form=_(_WHAT[base]))) from None
+                says = _("'{text}' is {what}; asked is {form}")
+                raise UnreadableAnswer(says.format(text=text[:40], what=_(what), form=_(_WHAT[base]))) from None
         if not re.match(r"[+-]?(\d|\.\d)", text):
-            raise Problem(_("'{text}' is not a number; asked is {form}").format(text=text[:40], form=task.asked)) from None
-        problem = Problem(str(error)[:300])
+            raise UnreadableAnswer(_("'{text}' is not a number; asked is {form}").format(text=text[:40], form=task.asked)) from None
+        problem = UnreadableAnswer(str(error)[:300])
         if text.startswith("-") and _parses(text[1:], task.unit):
             problem.negative = -units.parse(text[1:], task.unit)
         raise problem from None
     except OverflowError:
-        raise Problem(_("not a number that can be computed with")) from None
+        raise UnreadableAnswer(_("not a number that can be computed with")) from None
 
 
 _TIMES = re.compile(r"(?<=[\d.])\s*(x|×|times|mal|fois)$", re.IGNORECASE)
@@ -165,22 +166,22 @@ def _parses(text: str, unit: str) -> bool:
     return bool(re.search(r"[^\W\d]\S*$", text))
 
 
-def _chosen(task: Task, text: str) -> str:
+def _parse_choice(task: Task, text: str) -> str:
     # In the lab's language or in English: a sheet that was begun in another language stays readable.
-    wanted = {normal(task.shown(c)): c for c in task.choices} | {normal(c): c for c in task.choices}
+    wanted = {normal(task.choice_text(c)): c for c in task.choices} | {normal(c): c for c in task.choices}
     if normal(text) not in wanted:
-        choices = ", ".join(task.shown(c) for c in task.choices)
-        raise Problem(_("'{text}' is none of the choices: {choices}").format(text=text[:40], choices=choices))
+        choices = ", ".join(task.choice_text(c) for c in task.choices)
+        raise UnreadableAnswer(_("'{text}' is none of the choices: {choices}").format(text=text[:40], choices=choices))
     return wanted[normal(text)]
 
 
-def _ordered(task: Task, raw: Any) -> list[str]:
+def _parse_order(task: Task, raw: Any) -> list[str]:
     parts: Sequence[Any] = raw if isinstance(raw, list) else re.split(r"[,;>\n]+", str(raw))
-    found = [_chosen(task, str(p)) for p in parts if str(p).strip()]
+    found = [_parse_choice(task, str(p)) for p in parts if str(p).strip()]
     if len(set(found)) != len(found):
-        raise Problem(_("something is there twice; each belongs into the order once"))
+        raise UnreadableAnswer(_("something is there twice; each belongs into the order once"))
     if len(found) != len(task.choices):
-        raise Problem(_("{n} of {of}; asked is {form}").format(n=len(found), of=len(task.choices), form=task.asked))
+        raise UnreadableAnswer(_("{n} of {of}; asked is {form}").format(n=len(found), of=len(task.choices), form=task.asked))
     return found
 
 
@@ -199,7 +200,7 @@ def sheet(lab: Lab, p: Parameters, student: str, answers: Mapping[str, Any] | No
             out += ["", "# " + _("{task}: in the file {name}").format(task=task.id, name=task.file)]
             continue
         question = " ".join(_text.fill(task.question, known).split())
-        out += ["", *_wrapped(f"{task.id}: {question}"), *_wrapped(f"({task.asked})")]
+        out += ["", *_wrap_comment(f"{task.id}: {question}"), *_wrap_comment(f"({task.asked})")]
         out.append(f"{task.id} = {(answers or {}).get(task.id, blank(task))}")
     return "\n".join(out) + "\n"
 
@@ -235,7 +236,7 @@ def rewritten(before: str, lab: Lab, answers: Mapping[str, Any]) -> str | None:
         found = {k: plain(v) for k, v in tomllib.loads(text).items()}
     except tomllib.TOMLDecodeError:
         return None
-    return text if {k: v for k, v in found.items() if shown(v).strip()} == dict(answers) else None
+    return text if {k: v for k, v in found.items() if as_text(v).strip()} == dict(answers) else None
 
 
 def _is_whole(text: str) -> bool:
@@ -246,7 +247,7 @@ def _is_whole(text: str) -> bool:
     return True
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrap_comment(text: str) -> list[str]:
     from textwrap import wrap
 
     return [f"# {line}" for line in wrap(text, 110)]

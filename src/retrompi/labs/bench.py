@@ -140,12 +140,12 @@ class Bench:
         found: CriticalPath = self.once(("path", question), lambda: path_of(Resolved.of(question)))
         return found
 
-    def generated(self, generator: str, args: Mapping[str, Any], model: str, mode: str = "shared", **options: Any) -> dict[str, Any]:
+    def replay_generated(self, generator: str, args: Mapping[str, Any], model: str, mode: str = "shared", **options: Any) -> dict[str, Any]:
         """`replay` of a generated trace."""
         from retrompi.traces import generate
 
         bare = {"warm_up": 0} if generator == "pingpong" else {}  # as in the papers
-        return self.replay(generate.made(generator, {**bare, **args}), generator, model, mode, **options)
+        return self.replay(generate.make_trace(generator, {**bare, **args}), generator, model, mode, **options)
 
     def run(self, run_id: int) -> dict[str, Any]:
         """A stored run's row, with its facts."""

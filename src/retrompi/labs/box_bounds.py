@@ -15,7 +15,7 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
-__all__ = ["Cgroup", "Taken", "delegated", "objects", "taken"]
+__all__ = ["Cgroup", "Taken", "delegated_folder", "objects", "usage_of"]
 
 _SOCKET_B = 416 << 10
 """What a socket may hold, as the kernel counts it: twice net.core.wmem_default, where no larger one can be asked for (`box_calls`)."""
@@ -39,7 +39,7 @@ def objects() -> int:
     return int(told[1]) << 10 if told else 0
 
 
-def taken(first: int, place: str, space_B: int, objects_B: int) -> Taken:
+def usage_of(first: int, place: str, space_B: int, objects_B: int) -> Taken:
     """What the box whose first process is ``first`` takes now: its processes' own pages, page tables and swapped pages, the files in
     ``place``, sockets by their number and connections by what they may hold, and by how much the kernel's `objects` are more than the
     ``objects_B`` that there were before it.
@@ -56,13 +56,13 @@ def taken(first: int, place: str, space_B: int, objects_B: int) -> Taken:
     except OSError:
         return Taken(space_B, 0)
     used = files.f_files - files.f_ffree
-    held = sum(_held(f"{root}/proc/{name}/status") for name in processes)
+    held = sum(_private_bytes(f"{root}/proc/{name}/status") for name in processes)
     held += (files.f_blocks - files.f_bfree) * files.f_frsize + used * _FILE_B
     held += _sockets(f"{root}/proc/1/net") + max(0, objects() - objects_B)
     return Taken(held, used)
 
 
-def _held(status: str) -> int:
+def _private_bytes(status: str) -> int:
     """Bytes that only this process holds; 0 when it has gone."""
     try:
         with open(status, encoding="utf-8", errors="replace") as file:
@@ -101,15 +101,15 @@ class Cgroup:
         self.folder = parent / f"retrompi-box-{os.getpid()}-{next(self._numbers)}"
         self.folder.mkdir()
         try:
-            self._bound("memory.max", memory_B)
-            self._bound("pids.max", processes)
+            self._write_bound("memory.max", memory_B)
+            self._write_bound("pids.max", processes)
             with suppress(OSError):  # a kernel without swap has no such file
-                self._bound("memory.swap.max", 0)
+                self._write_bound("memory.swap.max", 0)
         except OSError:
             self.remove()
             raise
 
-    def _bound(self, name: str, value: int) -> None:
+    def _write_bound(self, name: str, value: int) -> None:
         (self.folder / name).write_text(f"{value}\n", encoding="ascii")
 
     def words(self) -> list[str]:
@@ -132,7 +132,7 @@ class Cgroup:
 
 
 @cache
-def delegated() -> Path | None:
+def delegated_folder() -> Path | None:
     """The folder in which groups for boxes can be made; None where none is ours to use.
 
     This process's own group cannot have others below it while it has processes, so that it is the one above, if that was delegated to us

@@ -27,31 +27,31 @@ def read_files(data: bytes, wanted: Collection[str]) -> dict[str, bytes]:
         name, size = _header(head)
         at += _BLOCK
         if name not in wanted or name in found:
-            raise _refused(f"has a file that was not asked for, {ascii(name)[:60]}")
+            raise _refusal(f"has a file that was not asked for, {ascii(name)[:60]}")
         if size > len(data) - at:
-            raise _refused("ends within a file")
+            raise _refusal("ends within a file")
         found[name] = data[at : at + size]
         at += -(-size // _BLOCK) * _BLOCK
-    raise _refused("has no end")
+    raise _refusal("has no end")
 
 
 def _header(head: bytes) -> tuple[str, int]:
     """(name, size) of a regular file by its header block."""
     if head[_MAGIC] != b"ustar\x0000" or any(head[_PREFIX]):
-        raise _refused("is of another format")
+        raise _refusal("is of another format")
     told = re.fullmatch(rb"([0-7]{6,7})[ \0]{1,2}", head[_SUM])
     if told is None or int(told[1], 8) != sum(head) - sum(head[_SUM]) + 8 * ord(" "):
-        raise _refused("is damaged")
+        raise _refusal("is damaged")
     name, _, rest = head[_NAME].partition(b"\0")
     if any(rest) or not re.fullmatch(rb"[!-~]+", name):
-        raise _refused("has a file of an unusual name")
+        raise _refusal("has a file of an unusual name")
     if head[_TYPE : _TYPE + 1] != b"0":
-        raise _refused(f"has {name.decode()!a}, which is not a regular file of its own")
+        raise _refusal(f"has {name.decode()!a}, which is not a regular file of its own")
     size = re.fullmatch(rb"([0-7]{11})[ \0]", head[_SIZE])
     if size is None:
-        raise _refused("has a file of an impossible size")
+        raise _refusal("has a file of an impossible size")
     return name.decode(), int(size[1], 8)
 
 
-def _refused(what: str) -> InputError:
+def _refusal(what: str) -> InputError:
     return InputError(f"what the program left {what}", code="damaged-file")

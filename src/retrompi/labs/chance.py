@@ -24,8 +24,8 @@ class Phrases:
 
     def __init__(self, texts: Sequence[Collection[Sequence[str]]], known: Sequence[str]) -> None:
         """``texts``: the texts of each student, as words; ``known``: words that all have read."""
-        self._each = [_counted(words) for words in texts]
-        self._all: Counter[tuple[str, ...]] = _counted([known])
+        self._each = [_count_sequences(words) for words in texts]
+        self._all: Counter[tuple[str, ...]] = _count_sequences([known])
         for counts in self._each:
             self._all.update(counts)
         self._after: dict[tuple[str, ...], set[str]] = {}
@@ -47,7 +47,7 @@ class Phrases:
         return self._all[gram] - sum(self._each[k][gram] for k in without)
 
 
-def _counted(texts: Collection[Sequence[str]]) -> Counter[tuple[str, ...]]:
+def _count_sequences(texts: Collection[Sequence[str]]) -> Counter[tuple[str, ...]]:
     """Every sequence of one to `WORDS` words, and how often it is there."""
     return Counter(
         tuple(words[i : i + length]) for words in texts for length in range(1, WORDS + 1) for i in range(len(words) - length + 1)

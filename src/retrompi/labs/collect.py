@@ -17,7 +17,7 @@ from typing import Any
 from retrompi.base.errors import RetrompiError
 from retrompi.labs import alike
 from retrompi.labs.accounts import Account
-from retrompi.labs.alike import Facts, Pair
+from retrompi.labs.alike import Facts, SimilarPair
 from retrompi.labs.submissions import Submission
 from retrompi.sim import worker
 from retrompi.sim.processes import end_with_parent
@@ -56,7 +56,7 @@ class _Running:
 def collect(
     submissions: Sequence[Submission], store: str | None, *, jobs: int, may_run: bool = False,
     report: Callable[[int, int, str], None] = lambda done, total, what: None, seconds: float = SECONDS,
-) -> tuple[list[Graded], list[Pair]]:  # fmt: skip
+) -> tuple[list[Graded], list[SimilarPair]]:  # fmt: skip
     """Grade all, ``jobs`` at a time; returns them in order, and the similar pairs. Runs are kept in ``store`` (see `open_store`)."""
     # Forking avoids repeated imports; the store keeps no connection, and a child starts its own simulation server.
     context = multiprocessing.get_context("fork")
@@ -80,7 +80,7 @@ def collect(
                 running.append(_Running(process, mine, number, monotonic()))
             wait([r.line for r in running], timeout=1.0)
             for one in list(running):
-                graded = _finished(one, submissions[one.number], seconds)
+                graded = _poll(one, submissions[one.number], seconds)
                 if graded is not None:
                     running.remove(one)
                     results[one.number] = graded
@@ -93,7 +93,7 @@ def collect(
     return ordered, alike.pairs([g.facts for g in ordered])
 
 
-def _finished(one: _Running, submission: Submission, seconds: float) -> Graded | None:
+def _poll(one: _Running, submission: Submission, seconds: float) -> Graded | None:
     """The result of a process, or the reason for having none; None while it runs."""
     graded: Graded | None = None
     if one.line.poll():
@@ -116,19 +116,19 @@ def _work(submission: Submission, store: str | None, may_run: bool, line: Connec
     server = worker.ForkServer()
     worker.adopt(server)  # a server of the parent is not shared
     try:
-        told = _graded(submission, store, may_run)
+        told = _grade(submission, store, may_run)
     except RetrompiError as error:
-        told = _failed(submission, " ".join(str(error).split())[:400])
+        told = _without_grade(submission, " ".join(str(error).split())[:400])
     except MemoryError:
-        told = _failed(submission, "its grading ran out of memory")
+        told = _without_grade(submission, "its grading ran out of memory")
     except Exception as error:  # one submission must not stop the grading of a class
-        told = _failed(submission, f"cannot be graded: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+        told = _without_grade(submission, f"cannot be graded: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
     line.send(told)
     line.close()
     server.close()
 
 
-def _failed(submission: Submission, why: str) -> Graded:
+def _without_grade(submission: Submission, why: str) -> Graded:
     """A submission that cannot be graded, with its student and lab if its state file is readable."""
     from retrompi.labs import student
 
@@ -140,7 +140,7 @@ def _failed(submission: Submission, why: str) -> Graded:
     return Graded(submission.source, None, None, why, student.shown_id(state.student), student.shown_id(state.lab)[:60])
 
 
-def _graded(submission: Submission, store: str | None, may_run: bool) -> Graded:
+def _grade(submission: Submission, store: str | None, may_run: bool) -> Graded:
     from retrompi.labs import answers, facts, grade, student
     from retrompi.labs.bench import Bench
     from retrompi.store import open_store
@@ -152,7 +152,7 @@ def _graded(submission: Submission, store: str | None, may_run: bool) -> Graded:
     sheet = answers.read(folder, lab)
     bench = Bench(open_store(store), folder, may_run=may_run)
     grading = grade.grade(lab, folder, state, bench, sheet)
-    compared = facts.gathered(lab, state, sheet, facts.in_folder(lab, folder), bench)
+    compared = facts.gather_facts(lab, state, sheet, facts.in_folder(lab, folder), bench)
     return Graded(submission.source, grading.row(), compared)
 
 
@@ -163,16 +163,16 @@ def shortly(row: Mapping[str, Any]) -> list[str]:
     return whole + [f"{count} prediction{'s' if count > 1 else ''} {note}" for note, count in Counter(notes).items()]
 
 
-def _called(graded: Graded) -> str:
+def _display_name(graded: Graded) -> str:
     """Who it is, for the others' rows: the id in the folder, and the account if that has another name."""
     name = graded.row["student"] if graded.row else graded.student or graded.source
     other = graded.account.name if graded.account else ""
     return f"{name} ({other})" if other and other.casefold() != name.casefold() else str(name)
 
 
-def rows(graded: Sequence[Graded], pairs: Sequence[Pair]) -> tuple[list[dict[str, Any]], list[str]]:
+def rows(graded: Sequence[Graded], pairs: Sequence[SimilarPair]) -> tuple[list[dict[str, Any]], list[str]]:
     """(rows of the grade table, the columns of tasks as LAB:TASK): one row for each submission, broken ones with the reason."""
-    names = [_called(g) for g in graded]
+    names = [_display_name(g) for g in graded]
     columns: dict[str, None] = {}
     out = []
     for number, g in enumerate(graded):

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from retrompi.labs.lab import Lab
     from retrompi.labs.student import State
 
-__all__ = ["gathered", "in_folder"]
+__all__ = ["gather_facts", "in_folder"]
 
 
-def gathered(lab: Lab, state: State, sheet: Mapping[str, Given], files: Mapping[str, str], bench: Bench) -> Facts:
+def gather_facts(lab: Lab, state: State, sheet: Mapping[str, Given], files: Mapping[str, str], bench: Bench) -> Facts:
     """The facts of a submission; ``files``: name -> text of the files that its tasks ask for."""
     numbers = [t for t in lab.tasks if t.kind == "number"]
     given = {}
@@ -28,11 +28,11 @@ def gathered(lab: Lab, state: State, sheet: Mapping[str, Given], files: Mapping[
         if not sheet[task.id].empty:
             try:
                 given[task.id] = float(answers.value(task, sheet[task.id]))
-            except answers.Problem:
+            except answers.UnreadableAnswer:
                 continue
     p = student.draw(lab, state.student)
     known = _text.names(lab, p, state.student)
-    expected, usual = grade.computed(lab, p, bench), grade.usual(lab, p, bench)
+    expected, usual = grade.right_values(lab, p, bench), grade.usual(lab, p, bench)
     told = [lab.text, *(t.question for t in lab.tasks), *(h for t in lab.tasks for h in t.hints)]
     return Facts(
         student=student.normal_id(state.student), name=student.shown_id(state.student), lab=lab.name, token=state.token,

@@ -13,7 +13,7 @@ from retrompi.base import translate
 from retrompi.base.errors import InputError
 from retrompi.base.paths import labs_dir
 
-__all__ = ["Term", "linked", "section", "terms"]
+__all__ = ["Term", "link_terms", "section", "terms"]
 
 _KEYS = {"term", "match", "text", "source"}
 _NO_TEXT = re.compile(r"(```[\s\S]*?```|^    .*$|`[^`\n]*`|\[[^\]\n]*\]\([^)\n]*\)|^\|.*$|^#.*$|^>.*$)", re.MULTILINE)
@@ -53,7 +53,7 @@ def terms(language: str = translate.ENGLISH) -> tuple[Term, ...]:
     return tuple(found)
 
 
-def linked(text: str, among: Sequence[Term], seen: set[str]) -> tuple[str, list[Term]]:
+def link_terms(text: str, among: Sequence[Term], seen: set[str]) -> tuple[str, list[Term]]:
     """A Markdown text with a link at the first use of each term that is not in ``seen`` yet (which grows); and those terms."""
     text, used = _link(text, tuple(term for term in among if term.name not in seen))
     seen.update(term.name for term in used)

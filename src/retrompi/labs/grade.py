@@ -17,19 +17,19 @@ from retrompi.base.errors import InputError, RetrompiError
 from retrompi.base.translate import _, lazy, ngettext
 from retrompi.labs import answers as _answers
 from retrompi.labs import text as _text
-from retrompi.labs.answers import Given, Problem
+from retrompi.labs.answers import Given, UnreadableAnswer
 from retrompi.labs.bench import Bench
 from retrompi.labs.lab import Lab, Task
 from retrompi.labs.student import ANSWERS, Parameters, Sealed, State, draw, seed_of, shown_id
 
-__all__ = ["Grading", "Result", "computed", "diagnose", "grade", "is_right", "lab_of", "seal", "usual", "within"]
+__all__ = ["Grading", "TaskResult", "diagnose", "grade", "is_right", "lab_of", "right_values", "seal", "usual", "within"]
 
 GOOD = ("right", "sealed", "open")
 """The statuses that require no further action of the student."""
 
 
 @dataclass(frozen=True)
-class Result:
+class TaskResult:
     """A task's outcome: ``status`` is right, wrong, missing, unreadable, waiting (for a prediction), sealed, changed or open.
 
     An open task is answered, and a person judges it: ``open`` is the number of points it can get.
@@ -55,7 +55,7 @@ class Grading:
 
     lab: str
     student: str
-    results: tuple[Result, ...]
+    results: tuple[TaskResult, ...]
     flags: tuple[str, ...] = ()
     checks: int = 0
     hints: int = 0
@@ -84,7 +84,7 @@ class Grading:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Grading:
         """The grading that `row` was made of."""
-        results = tuple(Result(**{**r, "notes": tuple(r["notes"])}) for r in row["tasks"])
+        results = tuple(TaskResult(**{**r, "notes": tuple(r["notes"])}) for r in row["tasks"])
         return cls(row["lab"], row["student"], results, tuple(row["flags"]), row["checks"], row["hints"], row["parameters"])
 
     def row(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def seal(lab: Lab, state: State, given: Mapping[str, Given]) -> State:
             continue
         try:
             _answers.value(task, given[task.id])
-        except Problem:
+        except UnreadableAnswer:
             continue
         after = [t for t in lab.tasks if t.id == task.of or task.id in t.after]
         late = any(t.kind != "file" and not given[t.id].empty for t in after)
@@ -133,7 +133,7 @@ def seal(lab: Lab, state: State, given: Mapping[str, Given]) -> State:
     return replace(state, checks=count, sealed=sealed)
 
 
-def computed(lab: Lab, p: Parameters, bench: Bench) -> dict[str, Any]:
+def right_values(lab: Lab, p: Parameters, bench: Bench) -> dict[str, Any]:
     """Task id -> the correct answer, by simulation; InputError (reference.py) if one is missing."""
     found: dict[str, Any] = bench.once(("expected", lab.name, tuple(sorted(p.texts.items()))), lambda: lab.reference.expected(p, bench))
     missing = [t.id for t in lab.tasks if t.kind in ("number", "choice", "order") and t.id not in found]
@@ -204,7 +204,7 @@ _TWIN = 0.005
 """Maximum relative tolerance of a number read with the other prefix. The prefixes differ by 2.4 % or more."""
 
 
-def _mixed(task: Task, value: float, expected: float, written: str) -> tuple[float, str] | None:
+def _prefix_mistake(task: Task, value: float, expected: float, written: str) -> tuple[float, str] | None:
     """(relative error, message) if the number is correct with the ``written`` unit's prefix read as its decimal or binary counterpart."""
     found = re.search(r"([kMGK]i?B)(/s)?$", written.strip())
     if found is None or found[1] not in _TWINS or not expected:
@@ -244,7 +244,7 @@ def diagnose(task: Task, value: Any, expected: Any, mistakes: Mapping[str, Any],
         look(expected * factor, 1, said)
     if units.canonical(task.unit) == "1" and expected:
         look(1 / expected, 2, _("the quotient is upside down"))
-    mixed = _mixed(task, value, expected, written)
+    mixed = _prefix_mistake(task, value, expected, written)
     if mixed is not None:
         found.append((round(mixed[0], 6), 1, mixed[1]))
     if found:
@@ -262,10 +262,10 @@ def grade(lab: Lab, folder: Path, state: State, bench: Bench, given: Mapping[str
     sheet = _answers.read(folder, lab) if given is None else given
     p = draw(lab, state.student)
     known = _text.names(lab, p, state.student)
-    found: dict[str, Result] = {}
+    found: dict[str, TaskResult] = {}
     for task in lab.tasks:
         if task.kind != "prediction":
-            found[task.id] = _graded(task, lab, folder, state, sheet, p, bench, known)
+            found[task.id] = _grade_task(task, lab, folder, state, sheet, p, bench, known)
     for task in lab.predictions:
         found[task.id] = _prediction(task, lab, state, sheet, found, known)
     flags = []
@@ -281,14 +281,14 @@ def grade(lab: Lab, folder: Path, state: State, bench: Bench, given: Mapping[str
     return Grading(lab.name, shown_id(state.student), ordered, tuple(flags), state.checks, sum(state.hints.values()), dict(p.texts))
 
 
-def _graded(
+def _grade_task(
     task: Task, lab: Lab, folder: Path, state: State, sheet: Mapping[str, Given], p: Parameters, bench: Bench, known: Mapping[str, str]
-) -> Result:  # fmt: skip
+) -> TaskResult:  # fmt: skip
     """The outcome of a task other than a prediction."""
     if task.kind == "file":
-        return _file(task, lab, folder, p, bench, _earned(task, lab, state), _cost(task, lab, state))
+        return _file(task, lab, folder, p, bench, _points_after_hints(task, lab, state), _cost(task, lab, state))
     given = sheet[task.id]
-    result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=given.text.strip(), line=given.line)
+    result = TaskResult(task.id, task.kind, "wrong", 0.0, task.points, given=given.text.strip(), line=given.line)
     if given.empty:
         return replace(result, status="missing", says=_("no answer yet"))
     lacks = [a for a in task.after if a not in state.sealed]
@@ -296,7 +296,7 @@ def _graded(
         told = (_("graded after {lacks}: empty this answer, predict, check, and fill it in again; a prediction "
 "that is sealed while its answer stands here is marked for your teacher, for good").format(lacks=', '.join(lacks)))  # fmt: skip
         return replace(result, status="waiting", says=told)
-    earned = _earned(task, lab, state)
+    earned = _points_after_hints(task, lab, state)
     if task.kind == "text":
         problem = _too_thin(task, given.text, known)
         if problem:
@@ -304,25 +304,25 @@ def _graded(
         return _open(result, earned, _("marked by your teacher"))
     try:
         value = _answers.value(task, given)
-    except Problem as error:
+    except UnreadableAnswer as error:
         wrongs = usual(lab, p, bench).get(task.id, {}) if error.negative is not None else {}
         if not any(isinstance(wrong, float) and wrong < 0 for wrong in wrongs.values()):
             return replace(result, status="unreadable", says=str(error))
         value = error.negative  # to be diagnosed: one of the usual mistakes leads below zero
-    expected = computed(lab, p, bench)[task.id]
+    expected = right_values(lab, p, bench)[task.id]
     if is_right(task, value, expected):
         return replace(result, status="right", points=earned, says=_cost(task, lab, state))
     said = diagnose(task, value, expected, usual(lab, p, bench).get(task.id, {}), given.text)
     return replace(result, says=_text.fill(said, known, strict=False))
 
 
-def _open(result: Result, points: float, why: str) -> Result:
+def _open(result: TaskResult, points: float, why: str) -> TaskResult:
     """The outcome of an answer that a person judges."""
     told = ngettext("open: {n:g} point, {why}", "open: {n:g} points, {why}", 1 if points == 1 else 2)
     return replace(result, status="open", open=points, says=told.format(n=points, why=why))
 
 
-def _earned(task: Task, lab: Lab, state: State) -> float:
+def _points_after_hints(task: Task, lab: Lab, state: State) -> float:
     """Points of a correct answer after deduction of the hints used."""
     return max(task.points - lab.hint_cost * state.hints.get(task.id, 0), 0.0)
 
@@ -330,7 +330,7 @@ def _earned(task: Task, lab: Lab, state: State) -> float:
 def _cost(task: Task, lab: Lab, state: State) -> str:
     """Why a correct answer has fewer points than the task; empty if it has all."""
     taken = state.hints.get(task.id, 0)
-    lost = task.points - _earned(task, lab, state)
+    lost = task.points - _points_after_hints(task, lab, state)
     if not (taken and lost):
         return ""
     return ngettext("right; {n} hint costs {lost:g}", "right; {n} hints cost {lost:g}", taken).format(n=taken, lost=lost)
@@ -349,9 +349,9 @@ def _too_thin(task: Task, text: str, known: Mapping[str, str]) -> str:
     return ""
 
 
-def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earned: float, cost: str) -> Result:
+def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earned: float, cost: str) -> TaskResult:
     """The outcome of a task answered by a file; ``reference.inspect(task id, folder, p, bench)`` returns what is wrong with it."""
-    result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=task.file)
+    result = TaskResult(task.id, task.kind, "wrong", 0.0, task.points, given=task.file)
     path = folder / task.file
     if path.is_symlink() or not path.is_file():
         return replace(result, status="missing", says=_("the file {name} is missing").format(name=task.file))
@@ -367,18 +367,18 @@ def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earne
 
 
 def _prediction(
-    task: Task, lab: Lab, state: State, sheet: Mapping[str, Given], found: Mapping[str, Result], known: Mapping[str, str]
-) -> Result:  # fmt: skip
+    task: Task, lab: Lab, state: State, sheet: Mapping[str, Given], found: Mapping[str, TaskResult], known: Mapping[str, str]
+) -> TaskResult:  # fmt: skip
     """The outcome of a prediction: whether and when it was made; compared once its task is solved."""
     given, sealed = sheet[task.id], state.sealed.get(task.id)
     shown = sealed.text if sealed else given.text.strip()
-    result = Result(task.id, task.kind, "sealed", task.points, task.points, given=shown, line=given.line)
+    result = TaskResult(task.id, task.kind, "sealed", task.points, task.points, given=shown, line=given.line)
     if sealed is None:
         if given.empty:
             return replace(result, status="missing", points=0.0, says=_("no prediction yet; a guess is as good as a reckoning"))
         try:
             _answers.value(task, given)
-        except Problem as error:
+        except UnreadableAnswer as error:
             return replace(result, status="unreadable", points=0.0, says=str(error))
         return replace(result, status="missing", points=0.0, says=_("not sealed yet; 'retrompi lab check' seals it"))
     notes = []
@@ -392,7 +392,7 @@ def _prediction(
         result = replace(result, status="changed", says=_("changed after sealing; the sealed one counts"))
     compared = ""
     if task.of and found[task.of].status == "right":
-        compared = _compared(task, lab.task(task.of), sealed.text, found[task.of].given)
+        compared = _comparison(task, lab.task(task.of), sealed.text, found[task.of].given)
     return replace(result, notes=tuple(notes), compared=compared)
 
 
@@ -400,23 +400,23 @@ def _same(task: Task, given: Given, sealed: str) -> bool:
     """Whether a prediction equals the sealed one, in any notation."""
     try:
         now, then = _answers.value(task, given), _answers.value(task, Given(sealed, sealed))
-    except Problem:
+    except UnreadableAnswer:
         return given.text.strip() == sealed
     if task.number:
         return math.isclose(now, then, rel_tol=1e-9)
     return bool(now == then) if task.choices else _answers.normal(str(now)) == _answers.normal(str(then))
 
 
-def _compared(task: Task, other: Task, predicted: str, answered: str) -> str:
+def _comparison(task: Task, other: Task, predicted: str, answered: str) -> str:
     """Predicted and found value, as text."""
     try:
         a, b = _answers.value(task, Given(predicted, predicted)), _answers.value(other, Given(answered, answered))
-    except Problem:
+    except UnreadableAnswer:
         return ""
     if not task.number:
         same = lazy("predicted {predicted}, found {answered}")
         other_than = lazy("predicted {predicted}, found {answered}: not what you thought")
-        return _(same if a == b else other_than).format(predicted=_named(task, a), answered=_named(other, b))
+        return _(same if a == b else other_than).format(predicted=_choice_text(task, a), answered=_choice_text(other, b))
     if not a or not b or (a < 0) != (b < 0):
         return _("predicted {predicted}, found {answered}").format(predicted=predicted, answered=answered)
     ratio = max(a / b, b / a)
@@ -424,11 +424,11 @@ def _compared(task: Task, other: Task, predicted: str, answered: str) -> str:
     return _("predicted {predicted}, found {answered}: {how}").format(predicted=predicted, answered=answered, how=how)
 
 
-def _named(task: Task, value: Any) -> str:
+def _choice_text(task: Task, value: Any) -> str:
     """A choice, or an order of choices, in the lab's language."""
-    return ", ".join(task.shown(c) for c in value) if isinstance(value, list) else task.shown(str(value))
+    return ", ".join(task.choice_text(c) for c in value) if isinstance(value, list) else task.choice_text(str(value))
 
 
-def where(result: Result, folder: Path) -> str:
+def where(result: TaskResult, folder: Path) -> str:
     """The location of an answer, for a message."""
     return f"{folder / ANSWERS}:{result.line}" if result.line else str(folder / ANSWERS)

@@ -152,7 +152,7 @@ class Task:
     names: Mapping[str, str] = field(default_factory=dict, compare=False)
     """How a choice is shown in the lab's language; an answer is kept as ``choices`` has it."""
 
-    def shown(self, choice: str) -> str:
+    def choice_text(self, choice: str) -> str:
         """A choice in the lab's language."""
         return self.names.get(choice, choice)
 
@@ -168,7 +168,7 @@ class Task:
             return _("at least {n} words").format(n=self.words)
         if self.kind == "file":
             return _("the file {name}").format(name=self.file)
-        choices = ", ".join(self.shown(c) for c in self.choices)
+        choices = ", ".join(self.choice_text(c) for c in self.choices)
         if self.kind == "order":
             return _("all of {choices}").format(choices=choices)
         if self.choices:
@@ -314,7 +314,7 @@ def _read(folder: Path, wanted: str) -> Lab:
     file = folder / "lab.toml"
     text, data = toml_text.read(file, "lab")
     with toml_text.taken_apart("lab", file):
-        return _Reader(file, text, wanted).lab(folder, translated.merged(data, folder, wanted))
+        return _Reader(file, text, wanted).lab(folder, translated.merge_translation(data, folder, wanted))
 
 
 class _Reader:

@@ -16,10 +16,10 @@ from retrompi.labs import text as _text
 from retrompi.render import html
 
 if TYPE_CHECKING:
-    from retrompi.labs.alike import Pair
+    from retrompi.labs.alike import SimilarPair
     from retrompi.labs.bench import Bench, Line
     from retrompi.labs.collect import Graded
-    from retrompi.labs.grade import Grading, Result
+    from retrompi.labs.grade import Grading, TaskResult
     from retrompi.labs.lab import Lab
     from retrompi.labs.student import Parameters, State
 
@@ -45,7 +45,7 @@ def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) 
     body = [
         f"<style>{CSS}</style>",
         f"<h1>Lab {escape(lab.key)}: {escape(lab.title)}</h1>",
-        f'<p class="soft">{escape(grading.student)}; {_summed(grading)}</p>',
+        f'<p class="soft">{escape(grading.student)}; {_summary_line(grading)}</p>',
         _flags(grading),
         _predictions(grading),
         _curves(lab, p, bench),
@@ -55,7 +55,7 @@ def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) 
     return html.document(f"Lab {lab.key}: {grading.student}", "\n".join(body), language=lab.language)
 
 
-def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
+def class_page(graded: Sequence[Graded], pairs: Sequence[SimilarPair]) -> str:
     """A class's page: the grade table, similarities between submissions, and the free texts side by side."""
     from retrompi.labs.collect import shortly
 
@@ -105,7 +105,7 @@ def _question(lab: str, task: str) -> str:
     return " ".join(_lab.lab(lab).task(task).question.split()) if lab in _lab.lab_names() else ""
 
 
-def _summed(grading: Grading) -> str:
+def _summary_line(grading: Grading) -> str:
     """Points, checks and hints in a line."""
     points = _("{points:g} of {of:g} points").format(points=grading.points, of=grading.of)
     checks = ngettext("{n} check", "{n} checks", grading.checks).format(n=grading.checks)
@@ -146,14 +146,14 @@ def _numbers(lab: Lab, grading: Grading) -> str:
     return f"<h2>{_('Your numbers')}</h2>" + html.table(head, rows)
 
 
-def _body(lab: Lab, p: Parameters, who: str, results: dict[str, Result]) -> str:
+def _body(lab: Lab, p: Parameters, who: str, results: dict[str, TaskResult]) -> str:
     """The text with the result of every task inserted."""
     from markdown_it import MarkdownIt
 
     known = _text.names(lab, p, who)
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     out = []
-    for piece in re.split(r"(^\[task [a-z0-9_-]+\]$)", _text.placed(lab.text, browser=False), flags=re.MULTILINE):
+    for piece in re.split(r"(^\[task [a-z0-9_-]+\]$)", _text.text_for(lab.text, browser=False), flags=re.MULTILINE):
         found = re.fullmatch(r"\[task ([a-z0-9_-]+)\]", piece)
         if found is None:
             # The page has its own heading.

@@ -28,7 +28,7 @@ from pathlib import Path
 from retrompi.base.errors import InputError
 from retrompi.base.files import open_regular
 from retrompi.base.translate import _
-from retrompi.labs.box_bounds import Cgroup, delegated, objects, taken
+from retrompi.labs.box_bounds import Cgroup, delegated_folder, objects, usage_of
 from retrompi.labs.box_calls import filter_program
 from retrompi.labs.box_stream import read_files
 from retrompi.measure.launch.execution import BackendError
@@ -96,20 +96,20 @@ def run(
     with ExitStack() as opened:
         inside = _Inside(work, opened)
         texts = [*words, *(environment or {}).values()]
-        given = inside.given(texts)
-        variables = {"PATH": _PATH, "LANG": "C.UTF-8", **{k: inside.renamed(v) for k, v in (environment or {}).items()}}
+        given = inside.file_options(texts)
+        variables = {"PATH": _PATH, "LANG": "C.UTF-8", **{k: inside.rename_paths(v) for k, v in (environment or {}).items()}}
         variables |= {"HOME": PLACE, "TMPDIR": f"{PLACE}/tmp", **_TRANSPORTS}
-        command = [*_limited(), "/bin/sh", "-c", _script(list(names)), "sh", *map(inside.renamed, words)]
+        command = [*_limit_command(), "/bin/sh", "-c", _script(list(names)), "sh", *map(inside.rename_paths, words)]
         told, telling = os.pipe()
         opened.callback(os.close, told)
-        calls = inside.handed(filter_program() or b"")
+        calls = inside.pipe_of(filter_program() or b"")
         rights = [_tool("setpriv"), f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
         # The first to be ended where the machine's memory runs out. A core of 1 byte also keeps the kernel from starting the machine's own
         # handler of crashes, which would look at a box's process from outside, often as root.
         outside = [_tool("choom"), "--adjust=1000", "--", _tool("prlimit"), "--core=1", "--"]
         line = [*outside, *rights, _tool("bwrap"), *_system(), *given, *_variables(variables), "--remount-ro", "/", "--chdir", PLACE,
                 "--info-fd", str(telling), "--seccomp", str(calls), "--", *command]  # fmt: skip
-        group = None if (parent := delegated()) is None else Cgroup(parent, memory_B, _PROCESSES + 8)
+        group = None if (parent := delegated_folder()) is None else Cgroup(parent, memory_B, _PROCESSES + 8)
         try:
             began, objects_B = time.perf_counter(), objects()
             try:
@@ -149,7 +149,7 @@ def _tool(name: str) -> str:
     return found
 
 
-def _limited() -> list[str]:
+def _limit_command() -> list[str]:
     limits = {"cpu": SECONDS, "as": _ADDRESSES, "fsize": _LARGEST_FILE, "nproc": _PROCESSES, "nofile": _OPEN, "memlock": _LOCKED}
     return ["prlimit", *(f"--{name}={value}" for name, value in limits.items()), "--"]
 
@@ -200,7 +200,7 @@ class _Inside:
     handles: list[int] = field(default_factory=list)
     elsewhere: dict[str, str] = field(default_factory=dict)
 
-    def given(self, texts: Sequence[str]) -> list[str]:
+    def file_options(self, texts: Sequence[str]) -> list[str]:
         """bubblewrap's options for the content of the folder, and for the files elsewhere that texts name."""
         out: list[str] = []
         for path in sorted(self.work.rglob("*")):
@@ -209,18 +209,18 @@ class _Inside:
                 out += ["--dir", name]
             elif path.is_file():
                 out += ["--perms", "0755" if os.access(path, os.X_OK) else "0644", "--file", str(self._open(path)), name]
-        for number, path in enumerate(_named(texts, self.work)):
+        for number, path in enumerate(_files_named(texts, self.work)):
             self.elsewhere[str(path)] = f"{_GIVEN}/{number}/{path.name}"
             out += ["--perms", "0555", "--ro-bind-data", str(self._open(path)), self.elsewhere[str(path)]]
         return out
 
-    def renamed(self, text: str) -> str:
+    def rename_paths(self, text: str) -> str:
         """A text with the names that its files have in the box."""
         for path in sorted(self.elsewhere, key=len, reverse=True):
             text = text.replace(path, self.elsewhere[path])
         return text.replace(str(self.work), PLACE)
 
-    def handed(self, data: bytes) -> int:
+    def pipe_of(self, data: bytes) -> int:
         """A descriptor from which ``data`` are read."""
         reading, writing = os.pipe()
         self.opened.callback(os.close, reading)
@@ -234,7 +234,7 @@ class _Inside:
         return self.handles[-1]
 
 
-def _named(texts: Sequence[str], work: Path) -> Iterator[Path]:
+def _files_named(texts: Sequence[str], work: Path) -> Iterator[Path]:
     """Files that texts name, outside of the system's folders and of ``work``."""
     for name in dict.fromkeys(name for text in texts for name in re.findall(r"/[\w.+@,/-]+", text)):
         path = Path(name)
@@ -294,7 +294,7 @@ class _Watched:
             self.end("time")
             return
         if (first := self.first()) is not None:
-            found = taken(first[0], PLACE, SPACE_B, self.objects_B)
+            found = usage_of(first[0], PLACE, SPACE_B, self.objects_B)
             if found.memory_B > self.memory_B or found.files > FILES:
                 self.end("memory")
 

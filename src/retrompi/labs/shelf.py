@@ -20,7 +20,20 @@ from retrompi.base.scratch import folder as temporary
 from retrompi.labs import answers as _answers
 from retrompi.labs import grade, submissions
 from retrompi.labs.student import ANSWERS, STATE, folder_name, normal_id, read_state, read_text, state_text
-from retrompi.labs.work import LARGEST_FILE, LARGEST_FILES, MOST_FILES, OWN, Asked, Conflict, Last, Ran, Work, begin, sheet, written
+from retrompi.labs.work import (
+    LARGEST_FILE,
+    LARGEST_FILES,
+    MOST_FILES,
+    OWN,
+    CheckRequest,
+    Conflict,
+    Last,
+    Ran,
+    Work,
+    begin,
+    folder_files,
+    sheet,
+)
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
@@ -97,7 +110,7 @@ class Remembered:
         self._kept: OrderedDict[tuple[str, str], dict[str, tuple[int, Any]]] = OrderedDict()
         self._lock = Lock()
 
-    def put(self, asked: Asked, student: str, **said: Any) -> None:
+    def put(self, asked: CheckRequest, student: str, **said: Any) -> None:
         """Remembers the ``row`` or the ``error`` of a check, unless a newer one has said it before."""
         place = (asked.lab, normal_id(student))
         with self._lock:
@@ -147,16 +160,16 @@ class FolderShelf:
                 found.append(state.lab)
         return found
 
-    def offered(self, lab: str) -> bool:
+    def offers(self, lab: str) -> bool:
         """Every lab."""
         return True
 
     def open(self, lab: Lab) -> Work:
         """The work in the lab's folder, which is made if it is missing."""
         place = self.place(lab)
-        with self._held(place):
+        with self._lock(place):
             if not (place / STATE).exists():
-                write_folder(place, written(begin(lab, self.student), lab))
+                write_folder(place, folder_files(begin(lab, self.student), lab))
             return read_folder(place, lab)[1]
 
     def save(self, work: Work) -> Work:
@@ -165,7 +178,7 @@ class FolderShelf:
 
         lab = named(work.state.lab)
         place = self.place(lab)
-        with self._held(place):
+        with self._lock(place):
             _, kept = read_folder(place, lab)
             if kept.revision != work.revision:
                 raise Conflict(f"lab {lab.key} was changed elsewhere in the meantime; look at it again")
@@ -179,15 +192,15 @@ class FolderShelf:
                 (place / name).unlink(missing_ok=True)
             return replace(work, revision=_revision(place), lines=_answers.lines(place, lab))
 
-    def ask(self, work: Work) -> Asked:
+    def ask(self, work: Work) -> CheckRequest:
         """A check of the folder as it is."""
-        return Asked.now(work)
+        return CheckRequest.now(work)
 
-    def checked(self, asked: Asked, grading: Grading) -> None:
+    def keep_check(self, asked: CheckRequest, grading: Grading) -> None:
         """Remembers what a check said; the folder keeps the work alone."""
         self._last.put(asked, self.student, row=grading.row())
 
-    def failed(self, asked: Asked, error: str) -> None:
+    def keep_failure(self, asked: CheckRequest, error: str) -> None:
         """Remembers why a check could not be graded."""
         if error:
             self._last.put(asked, self.student, error=error)
@@ -201,17 +214,17 @@ class FolderShelf:
         out = {}
         for file in sorted(self.place(lab).glob(f"{_RESULT}*")):
             with suppress(InputError, OSError):  # it can be run again
-                found = Ran.unpacked(file.read_bytes())
+                found = Ran.unpack(file.read_bytes())
                 out[found.key] = found
         return out
 
     def keep(self, lab: Lab, ran: Ran) -> None:
         """Keeps a form's result in the place of its last one."""
         if ran.key.isalnum():
-            write_folder(self.place(lab), {f"{_RESULT}{ran.key}": ran.packed()})
+            write_folder(self.place(lab), {f"{_RESULT}{ran.key}": ran.pack()})
 
     @contextmanager
-    def _held(self, place: Path) -> Iterator[None]:
+    def _lock(self, place: Path) -> Iterator[None]:
         """One process at a time reads or writes a folder."""
         if not place.parent.is_dir():
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -234,7 +247,7 @@ def pack(work: Work, lab: Lab) -> bytes:
     out = io.BytesIO()
     folder = folder_name(lab, work.state.student)
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in sorted(written(work, lab).items()):
+        for name, content in sorted(folder_files(work, lab).items()):
             archive.writestr(f"{folder}/{name}", content)
     return out.getvalue()
 

@@ -12,7 +12,7 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.labs import answers, grade, text
 from retrompi.labs.shelf import write_folder
 from retrompi.labs.student import ANSWERS, STATE, folder_name
-from retrompi.labs.work import begin, written
+from retrompi.labs.work import begin, folder_files
 
 if TYPE_CHECKING:
     from retrompi.labs.bench import Bench
@@ -33,7 +33,7 @@ def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
         raise UsageError(f"a lab was started in {place} already; go on there, or give another --folder", code="exists-already")
     if place.is_dir() and any(place.iterdir()):
         raise UsageError(f"the folder {place} is not empty; give another --folder", code="exists-already")
-    write_folder(place, written(begin(lab, student), lab))
+    write_folder(place, folder_files(begin(lab, student), lab))
     return place
 
 
@@ -45,11 +45,11 @@ def value_text(task: Task, value: Any) -> str:
         base = units.canonical(task.unit)
         shown = {"s": _time, "B": _size, "B/s": _rate}
         if base == "B" and float(value).is_integer():
-            return toml_text.quoted(f"{value:.0f} B")
+            return toml_text.quote(f"{value:.0f} B")
         if base in shown:
-            return toml_text.quoted(shown[base](float(value)))
-        return toml_text.quoted(f"{float(value):.6g}" + ("" if base in ("1", "probability") else f" {base}"))
-    return toml_text.quoted(str(value))
+            return toml_text.quote(shown[base](float(value)))
+        return toml_text.quote(f"{float(value):.6g}" + ("" if base in ("1", "probability") else f" {base}"))
+    return toml_text.quote(str(value))
 
 
 def _time(seconds: float) -> str:
@@ -66,7 +66,7 @@ def _rate(rate: float) -> str:
 
 def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> None:
     """Write the reference solution into a started folder: inaccurate predictions, correct answers, the reference's texts and files."""
-    values = grade.computed(lab, p, bench)
+    values = grade.right_values(lab, p, bench)
     texts: Mapping[str, str] = getattr(lab.reference, "TEXTS", {})
     sheet = {}
     for task in lab.tasks:
@@ -77,7 +77,7 @@ def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> 
             model = task.model or texts.get(task.id)
             if not model:
                 raise InputError(f"no 'model' answer to '{task.id}'", lab.folder / "lab.toml", code="missing-key")
-            sheet[task.id] = toml_text.quoted(text.fill(model, text.names(lab, p, student), strict=False))
+            sheet[task.id] = toml_text.quote(text.fill(model, text.names(lab, p, student), strict=False))
         elif task.kind != "file":
             sheet[task.id] = value_text(task, values[task.id])
     (folder / ANSWERS).write_text(answers.sheet(lab, p, student, sheet), encoding="utf-8")
@@ -86,7 +86,7 @@ def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> 
 
 def spoil(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> None:
     """Write a plausible wrong solution: the value of each task's first common mistake or, without one, 1.5 times the correct value."""
-    values, wrongs = grade.computed(lab, p, bench), grade.usual(lab, p, bench)
+    values, wrongs = grade.right_values(lab, p, bench), grade.usual(lab, p, bench)
     sheet = {}
     for task in lab.tasks:
         if task.kind in ("prediction", "text", "file"):

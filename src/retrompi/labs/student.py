@@ -135,7 +135,7 @@ class State:
         return self.seal == self.computed_seal()
 
 
-def begun(lab: Lab, student: str) -> State:
+def new_state(lab: Lab, student: str) -> State:
     """The state of a student who begins, sealed."""
     state = State(shown_id(student), lab.name, lab.version, seed_of(lab, student), secrets.token_hex(8))
     return replace(state, seal=state.computed_seal())
@@ -181,7 +181,7 @@ _CURLY = "“”„‟‘’‚‛«»"
 def _advice(text: str, line: int) -> tuple[str, int]:
     """(the likely mistake behind a syntax error at ``line``, the line where it was made)."""
     lines = text.split("\n")
-    begun = _unclosed(lines[:line], line >= len(lines))
+    begun = _unclosed_text(lines[:line], line >= len(lines))
     if begun:
         return f'; the closing """ of the text that begins in line {begun} is missing', begun
     if line > len(lines) or not lines[line - 1].strip():
@@ -206,7 +206,7 @@ def _open_quote(value: str) -> bool:
     return value.startswith(('"', "'")) and value[:3] != value[:1] * 3 and value.count(value[0]) % 2 == 1
 
 
-def _unclosed(lines: list[str], to_end: bool) -> int:
+def _unclosed_text(lines: list[str], to_end: bool) -> int:
     """The line of an unclosed multi-line text, which extends to the next one or the end of the sheet; 0 if there is none."""
     begun = 0
     for number, line in enumerate(lines, 1):
@@ -254,10 +254,10 @@ def state_text(state: State) -> str:
     lines = ["# Kept by 'retrompi lab'; a change by hand is seen and reported."]
     lines += [f"{k} = {toml_text.value(getattr(state, k))}" for k in ("student", "lab", "version", "seed", "token", "checks", "seal")]
     if state.hints:
-        lines += ["", "[hints]", *(f"{toml_text.quoted(k)} = {n}" for k, n in sorted(state.hints.items()))]
+        lines += ["", "[hints]", *(f"{toml_text.quote(k)} = {n}" for k, n in sorted(state.hints.items()))]
     for name, one in sorted(state.sealed.items()):
-        lines += ["", f"[sealed.{toml_text.quoted(name)}]"]
-        lines += [f"text = {toml_text.quoted(one.text)}", f"check = {one.check}", f"late = {toml_text.value(one.late)}"]
+        lines += ["", f"[sealed.{toml_text.quote(name)}]"]
+        lines += [f"text = {toml_text.quote(one.text)}", f"check = {one.check}", f"late = {toml_text.value(one.late)}"]
     return "\n".join(lines) + "\n"
 
 

@@ -53,19 +53,19 @@ def find(arguments: Sequence[str], place: Path) -> list[Submission]:
     found: list[Submission] = []
     search = _Search(place)
     for argument in arguments:
-        path, source = Path(argument), _shown(str(argument))
+        path, source = Path(argument), _printable(str(argument))
         named = accounts.of_file(path.name)
         if path.is_dir():
             found += search.folder(path, source, _account(path.name))
         elif path.is_file() and zipfile.is_zipfile(path):
-            found += search.zipped(path, source, named[0] if named else None)
+            found += search.submissions_in_zip(path, source, named[0] if named else None)
         else:
             why = "no such file or folder" if not path.exists() else "neither a folder nor a zip file"
             found.append(Submission(source, None, why))
     return found[:MOST]
 
 
-def _shown(source: str) -> str:
+def _printable(source: str) -> str:
     """A name for display: those in a zip may hold anything, such as characters that turn the direction of writing."""
     return "".join(c if c.isprintable() else "?" for c in source)
 
@@ -95,7 +95,7 @@ class _Search:
         found: list[Submission] = []
         loose: dict[Account, list[tuple[str, Path]]] = {}
         for entry in _entries(folder) if depth < DEPTH else ():
-            name = f"{source.rstrip('/')}/{_shown(entry.name)}"
+            name = f"{source.rstrip('/')}/{_printable(entry.name)}"
             if entry.is_dir():
                 below = self.folder(entry, name, account or _account(entry.name), zips, depth + 1)
                 # Every folder directly in a class's folder is a submission; deeper ones without a lab are ignored.
@@ -104,13 +104,13 @@ class _Search:
             named = accounts.of_file(entry.name) if account is None else None
             whose = named[0] if named else account
             if entry.suffix.lower() == ".zip":
-                found += self.zipped(entry, name, whose, zips, depth + 1)
+                found += self.submissions_in_zip(entry, name, whose, zips, depth + 1)
             elif named is not None:
                 loose.setdefault(named[0], []).append((named[1], entry))
         found += [self._together(files, source, whose) for whose, files in loose.items()]
         return _best(found) or [Submission(source, None, NO_LAB, account)]
 
-    def zipped(self, file: Path, source: str, account: Account | None, zips: int = 0, depth: int = 0) -> list[Submission]:
+    def submissions_in_zip(self, file: Path, source: str, account: Account | None, zips: int = 0, depth: int = 0) -> list[Submission]:
         """The submissions of a zip, unpacked into a new folder."""
         if zips > NESTED:
             return [Submission(source, None, "a zip in a zip in a zip is not unpacked", account)]
@@ -118,11 +118,11 @@ class _Search:
             return [Submission(source, None, "a file that ends in .zip and is none", account)]
         place = self.new()
         # A class's zip holds the files of many, of whom one must not keep the others from being graded.
-        problem, spoilt, size = _unpacked(file, place, min(LARGEST_ZIP, self.rest), by_entry=zips == 0 and account is None)
+        problem, spoilt, size = _unpack(file, place, min(LARGEST_ZIP, self.rest), by_entry=zips == 0 and account is None)
         self.rest -= size
         if problem:
             return [Submission(source, None, problem, account)]
-        out = [Submission(f"{source}/{_shown(name)}", None, why, _whose(name)) for name, why in spoilt.items()]
+        out = [Submission(f"{source}/{_printable(name)}", None, why, _whose(name)) for name, why in spoilt.items()]
         # A zip holds one folder or many; the folders of a student's own are no class.
         below = self.folder(place, source, account, zips + 1, depth if account is None else max(depth, 1))
         return out + [b for b in below if b.folder or b.broken != NO_LAB or not out]
@@ -130,9 +130,9 @@ class _Search:
     def _together(self, files: Sequence[tuple[str, Path]], source: str, account: Account) -> Submission:
         """The loose files that an account handed in, in a folder."""
         names = {name: file for name, file in files if name == PurePosixPath(name).name and name not in (".", "..")}
-        where = f"{source.rstrip('/')}/{_shown(files[0][1].name)}"
+        where = f"{source.rstrip('/')}/{_printable(files[0][1].name)}"
         if STATE not in names:
-            told = ", ".join(_named(n) for n in sorted(names)[:4])
+            told = ", ".join(_quoted_name(n) for n in sorted(names)[:4])
             return Submission(where, None, f"neither a zip nor a lab's files with .lab.toml: {told}", account)
         place = self.new()
         try:
@@ -168,10 +168,10 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 def unpack(file: Path, place: Path) -> str:
     """Unpack ``file`` into the new folder ``place``; returns the error in one line, or "". Limits apply to the actual content."""
-    return _unpacked(file, place, LARGEST_ZIP, by_entry=False)[0]
+    return _unpack(file, place, LARGEST_ZIP, by_entry=False)[0]
 
 
-def _unpacked(file: Path, place: Path, most: int, *, by_entry: bool) -> tuple[str, dict[str, str], int]:
+def _unpack(file: Path, place: Path, most: int, *, by_entry: bool) -> tuple[str, dict[str, str], int]:
     """(error in one line, first part of a path -> why nothing of it is used, bytes written); ``by_entry``: a member that is too large or
     cannot be written is an error of the first part of its path only, if there is another."""
     spoilt: dict[str, str] = {}
@@ -184,7 +184,7 @@ def _unpacked(file: Path, place: Path, most: int, *, by_entry: bool) -> tuple[st
             targets = [(m, _target(m, place)) for m in members]
             for member, target in targets:
                 if target is None:
-                    return f"a zip with a member that leads out of it or is a link: {_named(member.filename)}", {}, 0
+                    return f"a zip with a member that leads out of it or is a link: {_quoted_name(member.filename)}", {}, 0
                 if member.flag_bits & 1:
                     return "a zip with a password", {}, 0
             place.mkdir(parents=True)
@@ -195,13 +195,13 @@ def _unpacked(file: Path, place: Path, most: int, *, by_entry: bool) -> tuple[st
                 first = _first(target, place)
                 if first in spoilt:
                     continue
-                size, why = _written(archive, member, target, min(LARGEST_MEMBER, rest))
+                size, why = _write_member(archive, member, target, min(LARGEST_MEMBER, rest))
                 rest -= size
                 if why and alone:
                     return why, {}, most - rest
                 if why:
                     spoilt[first] = why
-                    _removed(place / first)
+                    _remove(place / first)
     except UNREADABLE as error:
         return f"a zip that cannot be read: {' '.join(str(error).split())[:120] or type(error).__name__}", {}, most - rest
     except OSError as error:
@@ -213,14 +213,14 @@ def _first(target: Path, place: Path) -> str:
     return target.relative_to(place).parts[0]
 
 
-def _removed(path: Path) -> None:
+def _remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
 
 
-def _named(name: str) -> str:
+def _quoted_name(name: str) -> str:
     return repr(name[:60])
 
 
@@ -237,7 +237,7 @@ def _target(member: zipfile.ZipInfo, place: Path) -> Path | None:
     return target if target.resolve().is_relative_to(place.resolve()) else None
 
 
-def _written(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, most: int) -> tuple[int, str]:
+def _write_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, most: int) -> tuple[int, str]:
     """Write a member of at most ``most`` bytes; returns its size and "", or what was written and why it is not all."""
     size = 0
     try:
@@ -248,7 +248,7 @@ def _written(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, mo
                 size += len(block)
                 if size > most:
                     limit = f"at most {LARGEST_MEMBER >> 20} MiB, {LARGEST_ZIP >> 20} in all"
-                    return size, f"a zip whose member is too large: {_named(member.filename)} ({limit})"
+                    return size, f"a zip whose member is too large: {_quoted_name(member.filename)} ({limit})"
                 out.write(block)
     except UNREADABLE as error:
         return size, f"a zip that cannot be read: {' '.join(str(error).split())[:120] or type(error).__name__}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from retrompi.labs.lab import Lab, Task
     from retrompi.labs.student import Parameters
 
-__all__ = ["fill", "names", "placed", "rendered", "rendered_file", "task_text"]
+__all__ = ["fill", "names", "render_readme", "rendered_file", "task_text", "text_for"]
 
 KINDS_TOLD = {"prediction": lazy("prediction"), "text": lazy("in your own words"), "file": lazy("file"), "number": lazy("number"),
               "choice": lazy("choice"), "order": lazy("order")}  # fmt: skip
@@ -42,7 +42,7 @@ def names(lab: Lab, p: Parameters, student: str) -> dict[str, str]:
     return {**found, "student": student, "lab": lab.key, "points": f"{lab.points:g}", "minutes": str(lab.minutes)}
 
 
-def placed(text: str, *, browser: bool) -> str:
+def text_for(text: str, *, browser: bool) -> str:
     """``text`` for readers in the browser, or for those in a terminal."""
     return _PLACES.sub(lambda found: found[2 if browser else 1], text)
 
@@ -76,7 +76,7 @@ def _whole(points: float) -> int:
     return 1 if points == 1 else 2
 
 
-def rendered(lab: Lab, p: Parameters, student: str) -> str:
+def render_readme(lab: Lab, p: Parameters, student: str) -> str:
     """The student's README.md. Raises InputError (text.md, line) for an unknown name, and for a missing or duplicate task."""
     known = names(lab, p, student)
     where = lab.folder / "text.md"
@@ -88,8 +88,8 @@ def rendered(lab: Lab, p: Parameters, student: str) -> str:
     other = next((t for t in there if t not in {task.id for task in lab.tasks}), None)
     if other is not None:
         raise InputError(f"lab.toml has no task '{other}'{nearest(other, [t.id for t in lab.tasks], 20)}", where, code="unknown-task")
-    filled = fill(placed(lab.text, browser=False), known, where=where)
-    used = glossary.linked(lab.text, glossary.terms(lab.language), set())[1]
+    filled = fill(text_for(lab.text, browser=False), known, where=where)
+    used = glossary.link_terms(lab.text, glossary.terms(lab.language), set())[1]
     terms = f"\n{glossary.section(used, _('Terms'))}" if used else ""
     return _TASK.sub(lambda found: task_text(lab.task(found[1]), known), filled).rstrip("\n") + "\n" + terms
 

@@ -37,7 +37,7 @@ from retrompi.base import toml as toml_text
 from retrompi.base import translate
 from retrompi.base.errors import InputError, nearest
 
-__all__ = ["FILE", "english", "fingerprints", "given", "languages_of", "merged", "paragraphs", "text_file"]
+__all__ = ["FILE", "english", "fingerprints", "languages_of", "merge_translation", "paragraphs", "text_file", "translated_texts"]
 
 FILE = re.compile(r"(lab|text)\.([a-z]{2,3})\.(toml|md)")
 """The files of a lab in another language; a student does not get them."""
@@ -56,7 +56,7 @@ def text_file(folder: Path, language: str) -> Path:
     return file if language != translate.ENGLISH and file.is_file() else folder / "text.md"
 
 
-def merged(data: dict[str, Any], folder: Path, language: str) -> dict[str, Any]:
+def merge_translation(data: dict[str, Any], folder: Path, language: str) -> dict[str, Any]:
     """lab.toml's content with its texts in a language, English where there is none in it; a choice's text becomes ``names`` of its task.
 
     Raises InputError for a translation that names what lab.toml does not have.
@@ -148,7 +148,7 @@ def english(folder: Path) -> dict[str, str]:
     return out | {f"text.{i}": p for i, p in enumerate(paragraphs((folder / "text.md").read_text(encoding="utf-8")))}
 
 
-def given(folder: Path, language: str) -> dict[str, str]:
+def translated_texts(folder: Path, language: str) -> dict[str, str]:
     """Name -> translated text, by the names of `english`, as far as there is one."""
     _text, said = toml_text.read(folder / f"lab.{language}.toml", "lab's translation")
     out: dict[str, str] = {}

@@ -22,7 +22,7 @@ from retrompi.base.translate import _
 from retrompi.labs import answers as _answers
 from retrompi.labs import grade, text
 from retrompi.labs.answers import LONGEST, Given
-from retrompi.labs.student import ANSWERS, STATE, State, begun, draw, read_text, state_text
+from retrompi.labs.student import ANSWERS, STATE, State, draw, new_state, read_text, state_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
     from retrompi.labs.lab import Lab, Task
 
-__all__ = ["LARGEST_FILE", "LARGEST_FILES", "MOST_FILES", "OWN", "Asked", "Conflict", "Last", "Ran", "Shelf", "Work", "answer", "begin",
-           "change", "check", "graded", "hint", "hints", "lacking", "model_answer", "put", "resealed", "seal", "sheet",
-           "written"]  # fmt: skip
+__all__ = ["LARGEST_FILE", "LARGEST_FILES", "MOST_FILES", "OWN", "CheckRequest", "Conflict", "Last", "Ran", "Shelf", "Work", "answer",
+           "begin", "change", "check", "folder_files", "grade_work", "hint", "hints", "lacking", "model_answer", "put", "reseal", "seal",
+           "sheet"]  # fmt: skip
 
 LARGEST_FILE, LARGEST_FILES, MOST_FILES = 4 << 20, 16 << 20, 40
 """Limits of a work's files: bytes of one, bytes of all, their number."""
@@ -65,14 +65,14 @@ class Work:
     revision: int = 0
     lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
 
-    def given(self, lab: Lab) -> dict[str, Given]:
+    def given_answers(self, lab: Lab) -> dict[str, Given]:
         """Task id -> answer, for every task of ``lab`` that is not answered by a file."""
         tasks = [t.id for t in lab.tasks if t.kind != "file"]
-        return {i: Given(self.answers.get(i, ""), _answers.shown(self.answers.get(i, "")), self.lines.get(i)) for i in tasks}
+        return {i: Given(self.answers.get(i, ""), _answers.as_text(self.answers.get(i, "")), self.lines.get(i)) for i in tasks}
 
 
 @dataclass(frozen=True)
-class Asked:
+class CheckRequest:
     """A check that was asked for: the student's how-many-th of a lab, and when (UTC). ``id`` is the shelf's."""
 
     lab: str
@@ -81,7 +81,7 @@ class Asked:
     id: int = 0
 
     @classmethod
-    def now(cls, work: Work) -> Asked:
+    def now(cls, work: Work) -> CheckRequest:
         """Of a work with its predictions sealed."""
         return cls(work.state.lab, work.state.checks, datetime.now(UTC))
 
@@ -108,7 +108,7 @@ class Ran:
     told: Mapping[str, Any] = field(repr=False)
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         """For a shelf, at most `LARGEST_RESULT` bytes; UsageError for a result that is larger without its timeline, too."""
         told = {k: v for k, v in self.told.items() if k != "files"}  # these are files of the work
         for kept in (told, {k: v for k, v in told.items() if k != "chart"}):
@@ -119,8 +119,8 @@ class Ran:
         raise UsageError(f"the result has {len(out)} B; at most {LARGEST_RESULT >> 20} MiB are kept", code="too-large")
 
     @classmethod
-    def unpacked(cls, data: bytes) -> Ran:
-        """What `packed` made. InputError for anything else."""
+    def unpack(cls, data: bytes) -> Ran:
+        """What `pack` made. InputError for anything else."""
         try:
             row = json.loads(zlib.decompressobj().decompress(data, _LARGEST_UNPACKED))
             return cls(row["key"], row["line"], row["values"], row["told"], datetime.fromisoformat(row["at"]))
@@ -135,7 +135,7 @@ class Shelf(Protocol):
         """The names of the labs with a work."""
         ...
 
-    def offered(self, lab: str) -> bool:
+    def offers(self, lab: str) -> bool:
         """Whether the student may work on the lab of this name."""
         ...
 
@@ -147,15 +147,15 @@ class Shelf(Protocol):
         """Keeps ``work``; returns it with its new revision. Conflict if what is kept is not the revision that was opened."""
         ...
 
-    def ask(self, work: Work) -> Asked:
-        """Notes that a check of ``work``, saved and with its predictions sealed, is asked for. It is answered by `checked` or `failed`."""
+    def ask(self, work: Work) -> CheckRequest:
+        """Notes that a check of ``work``, saved and its predictions sealed, is asked for. `keep_check` or `keep_failure` answers it."""
         ...
 
-    def checked(self, asked: Asked, grading: Grading) -> None:
+    def keep_check(self, asked: CheckRequest, grading: Grading) -> None:
         """Keeps what a check said, the first time that it is told."""
         ...
 
-    def failed(self, asked: Asked, error: str) -> None:
+    def keep_failure(self, asked: CheckRequest, error: str) -> None:
         """Keeps why a check could not be graded; "" if it was taken back."""
         ...
 
@@ -174,7 +174,7 @@ class Shelf(Protocol):
 
 def begin(lab: Lab, student: str) -> Work:
     """The work of a student who begins: nothing answered, and the lab's files with the student's numbers."""
-    p, state = draw(lab, student), begun(lab, student)
+    p, state = draw(lab, student), new_state(lab, student)
     files = {f.name: text.rendered_file(read_text(f, "the lab's file"), lab, p, state.student).encode() for f in lab.files}
     prepare = getattr(lab.reference, "prepare", None)
     if prepare is not None:
@@ -199,7 +199,7 @@ def change(shelf: Shelf, lab: Lab, how: Callable[[Work], Work]) -> Work:
     raise AssertionError("unreachable")
 
 
-def resealed(state: State, **changes: Any) -> State:
+def reseal(state: State, **changes: Any) -> State:
     """``state`` with ``changes``. A state that was edited by hand keeps its broken seal, so that the flag stays."""
     changed = replace(state, **changes)
     return replace(changed, seal=changed.computed_seal()) if state.intact else changed
@@ -223,10 +223,10 @@ def answer(work: Work, lab: Lab, given: Mapping[str, Any]) -> Work:
         if not (isinstance(value, str) or (isinstance(value, list) and all(isinstance(v, str) for v in value))):
             raise UsageError(f"the answer to '{name}' is no text", code="bad-answer")
         value = [" ".join(v.split()) for v in value] if isinstance(value, list) else value.replace("\r\n", "\n").replace("\r", "\n")
-        size = len(_answers.shown(value))
+        size = len(_answers.as_text(value))
         if size > LONGEST:
             raise UsageError(f"the answer to '{name}' has {size} characters; at most {LONGEST} are kept", code="out-of-range")
-        empty = not _answers.shown(value).strip()
+        empty = not _answers.as_text(value).strip()
         if value == answered.get(name, "") or (empty and name not in answered):
             continue
         if name in work.state.sealed:
@@ -256,26 +256,26 @@ def put(work: Work, name: str, content: bytes | None) -> Work:
 
 def seal(work: Work, lab: Lab) -> Work:
     """The work with every readable prediction sealed; nothing is checked. Counts as a check, as on the command line."""
-    return replace(work, state=_sealed(work, lab))
+    return replace(work, state=_seal(work, lab))
 
 
-def _sealed(work: Work, lab: Lab) -> State:
-    after = grade.seal(lab, work.state, work.given(lab))
-    return resealed(work.state, checks=after.checks, sealed=after.sealed)
+def _seal(work: Work, lab: Lab) -> State:
+    after = grade.seal(lab, work.state, work.given_answers(lab))
+    return reseal(work.state, checks=after.checks, sealed=after.sealed)
 
 
 def check(work: Work, lab: Lab, bench: Bench) -> tuple[Work, Grading]:
     """Seals the predictions and grades: (the work to be saved, the result)."""
     after = seal(work, lab)
-    return after, graded(after, lab, bench)
+    return after, grade_work(after, lab, bench)
 
 
-def graded(work: Work, lab: Lab, bench: Bench) -> Grading:
+def grade_work(work: Work, lab: Lab, bench: Bench) -> Grading:
     """The grading of a work; nothing is sealed. Files are looked at in the bench's folder, else in a temporary one made for it."""
     if bench.folder is not None or not any(t.kind == "file" for t in lab.tasks):
-        return grade.grade(lab, bench.folder or Path(), work.state, bench, work.given(lab))
+        return grade.grade(lab, bench.folder or Path(), work.state, bench, work.given_answers(lab))
     with _laid_out(work) as place:
-        found = grade.grade(lab, place, work.state, bench, work.given(lab))
+        found = grade.grade(lab, place, work.state, bench, work.given_answers(lab))
     return replace(found, results=tuple(replace(r, says=r.says.replace(f"{place}/", "")) for r in found.results))
 
 
@@ -301,7 +301,7 @@ def hint(work: Work, lab: Lab, task: str) -> tuple[Work, str]:
     if taken > len(asked.hints):
         none = _("there is no hint for '{task}'") if not asked.hints else _("there is no further hint for '{task}'")
         raise UsageError(none.format(task=task), code="not-found")
-    after = replace(work, state=resealed(work.state, hints={**work.state.hints, task: taken}))
+    after = replace(work, state=reseal(work.state, hints={**work.state.hints, task: taken}))
     return after, hints(after, lab, task)[-1]
 
 
@@ -324,7 +324,7 @@ def sheet(work: Work, lab: Lab, before: str | None = None) -> str:
     return _answers.sheet(lab, draw(lab, work.state.student), work.state.student, told)
 
 
-def written(work: Work, lab: Lab) -> dict[str, bytes]:
+def folder_files(work: Work, lab: Lab) -> dict[str, bytes]:
     """File name -> content of a student's folder."""
-    readme = text.rendered(lab, draw(lab, work.state.student), work.state.student)
+    readme = text.render_readme(lab, draw(lab, work.state.student), work.state.student)
     return {**work.files, "README.md": readme.encode(), ANSWERS: sheet(work, lab).encode(), STATE: state_text(work.state).encode()}

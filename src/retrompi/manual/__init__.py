@@ -9,7 +9,7 @@ from retrompi.manual.book import book_pages
 from retrompi.manual.commands import command_pages
 from retrompi.manual.experiments import scenario_pages, study_pages
 from retrompi.manual.files import file_pages
-from retrompi.manual.markdown import Page
+from retrompi.manual.markdown import ManualPage
 from retrompi.manual.media import media_page
 from retrompi.manual.models import model_pages
 from retrompi.manual.platforms import platform_pages
@@ -17,10 +17,10 @@ from retrompi.manual.schema import schema_page
 from retrompi.manual.sources import source_pages
 from retrompi.manual.teaching import lab_pages, studio_pages
 
-__all__ = ["Page", "pages"]
+__all__ = ["ManualPage", "pages"]
 
 
-def pages() -> list[Page]:
+def pages() -> list[ManualPage]:
     """Every page of the reference, in the order of the site's navigation."""
     return [
         *command_pages(),

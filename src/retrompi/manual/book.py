@@ -19,8 +19,8 @@ from urllib.parse import urlencode
 from retrompi.base.units import format_bytes, format_quantity
 from retrompi.cli.studio import PORT
 from retrompi.labs.lab import labs
-from retrompi.manual.markdown import Page, escape, link, slug, table
-from retrompi.reference.compare import compared
+from retrompi.manual.markdown import ManualPage, escape, link, slug, table
+from retrompi.reference.compare import compare_question
 from retrompi.sim import simulate
 from retrompi.spec.question import Beside, Message, Question, Replay, Workload
 from retrompi.studio.scene import STAGES
@@ -162,7 +162,7 @@ def _calls(chapter: Chapter, engine: Mapping[str, Any]) -> str:
 
 
 def _run(chapter: Chapter) -> list[str]:
-    engine, _rule, what = compared(chapter.question(Replay(parse(chapter.text))))
+    engine, _rule, what = compare_question(chapter.question(Replay(parse(chapter.text))))
     if what:
         raise RuntimeError(f"the book's run of {chapter.file}: {what}")
     drawn = _calls(chapter, engine) if chapter.trace else _message(chapter)
@@ -213,7 +213,7 @@ def _parts(source: str) -> Iterator[str]:
             rest = []
             yield f"### `{node.name}`"
             yield from _definition(lines, node)
-        elif not isinstance(node, (ast.Import, ast.ImportFrom)) and not _exported(node) and begin > 1:
+        elif not isinstance(node, (ast.Import, ast.ImportFrom)) and not _is_export(node) and begin > 1:
             rest += lines[begin - 1 : end]
     yield from [_fence("\n".join(rest))] if rest else []
 
@@ -224,7 +224,7 @@ def _begin(node: ast.stmt) -> int:
     return min([node.lineno, *(d.lineno for d in decorators)])
 
 
-def _exported(node: ast.stmt) -> bool:
+def _is_export(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__"
 
 
@@ -244,7 +244,7 @@ def _definition(lines: Sequence[str], node: Definition) -> Iterator[str]:
         read = method.end_lineno or 0
 
 
-def _chapter(chapter: Chapter, number: int) -> Page:
+def _chapter(chapter: Chapter, number: int) -> ManualPage:
     module = import_module(f"retrompi.reference.{chapter.file}")
     source = Path(str(module.__file__)).read_text(encoding="utf-8").replace("  # fmt: skip", "")
     names = {lab.key: lab for lab in labs()}
@@ -253,7 +253,8 @@ def _chapter(chapter: Chapter, number: int) -> Page:
         found = ", ".join(link(names[key].title, f"../labs/{slug(names[key].name)}.md") for key in chapter.labs)
         out.append(f"Labs about it: {found}.")
     out += ["## The rules", f"The file `src/retrompi/reference/{chapter.file}.py`, whole but for its imports.", *_parts(source)]
-    return Page(f"reference/specification/{chapter.file}.md", "The specification", f"{number}. {chapter.title}", "\n\n".join(out) + "\n")
+    path, title = f"reference/specification/{chapter.file}.md", f"{number}. {chapter.title}"
+    return ManualPage(path, "The specification", title, "\n\n".join(out) + "\n")
 
 
 def chapters_of(lab: str) -> list[Chapter]:
@@ -261,7 +262,7 @@ def chapters_of(lab: str) -> list[Chapter]:
     return [chapter for chapter in chapters() if lab in chapter.labs]
 
 
-def book_pages() -> list[Page]:
+def book_pages() -> list[ManualPage]:
     """The table of contents and a page for every chapter."""
     rows = [[str(n), link(c.title, f"{c.file}.md"), f"`{c.file}.py`", escape(c.see)] for n, c in enumerate(chapters(), 1)]
     out = ["# The specification, rule by rule",
@@ -269,5 +270,5 @@ def book_pages() -> list[Page]:
            "([what it is, and what it must equal](../../specification.md)). Each begins with its rules in prose and a run that engine and "
            "specification have simulated when this site was built; then comes the code, in the order in which it can be read.",
            table(["", "chapter", "file", "its run"], rows)]  # fmt: skip
-    index = Page("reference/specification/index.md", "The specification", "Overview", "\n\n".join(out) + "\n")
+    index = ManualPage("reference/specification/index.md", "The specification", "Overview", "\n\n".join(out) + "\n")
     return [index, *(_chapter(chapter, n) for n, chapter in enumerate(chapters(), 1))]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from retrompi.manual.markdown import Page, anchor, escape, link, slug, table
+from retrompi.manual.markdown import ManualPage, anchor, escape, link, slug, table
 
 __all__ = ["command_pages", "commands", "options_page"]
 
@@ -52,11 +52,11 @@ def _default(option: click.Option, context: click.Context) -> str:
     return f"default {extra}" if extra and not option.is_flag else ""
 
 
-def _shown(option: click.Option) -> list[str]:
+def _option_names(option: click.Option) -> list[str]:
     return [*getattr(option, "shown", option.opts), *option.secondary_opts]
 
 
-def options_page() -> Page:
+def options_page() -> ManualPage:
     """Every option of every command in one table: its names, what it takes, what it is, and the commands that have it."""
     rows: dict[str, tuple[list[str], dict[str, None], dict[str, list[str]]]] = {}
     for words, command in commands().items():
@@ -64,8 +64,8 @@ def options_page() -> Page:
         for option in command.params:
             if not isinstance(option, click.Option) or option.hidden:
                 continue
-            names = [*_shown(option), *getattr(option, "aliases", [])]
-            _, takes, helps = rows.setdefault(max(_shown(option), key=len), (names, {}, {}))
+            names = [*_option_names(option), *getattr(option, "aliases", [])]
+            _, takes, helps = rows.setdefault(max(_option_names(option), key=len), (names, {}, {}))
             if not (option.is_flag or option.count):
                 takes[f"`{option.make_metavar(context)}`"] = None
             helps.setdefault(option.help or "", []).append(words)
@@ -76,7 +76,7 @@ def options_page() -> Page:
             body.append([", ".join(f"`{n}`" for n in names), ", ".join(takes) if i == 0 else "", escape(text), every])
     out = ["# All options", "An option means the same in every command that has it: its text begins with what it is, and what a command "
            "does with it follows. Names after the first long one are aliases.", table(["option", "takes", "description", "commands"], body)]
-    return Page("reference/commands/options.md", "Commands", "All options", "\n\n".join(out) + "\n")
+    return ManualPage("reference/commands/options.md", "Commands", "All options", "\n\n".join(out) + "\n")
 
 
 def _options(command: click.Command, words: str) -> str:
@@ -87,7 +87,7 @@ def _options(command: click.Command, words: str) -> str:
             record = None if parameter.hidden or parameter.name == "help" else parameter.get_help_record(context)
             if record is None:
                 continue
-            names = ", ".join(f"`{n}`" for n in _shown(parameter))
+            names = ", ".join(f"`{n}`" for n in _option_names(parameter))
             takes = "" if parameter.is_flag or parameter.count else f"`{parameter.make_metavar(context)}`"
             more = [_default(parameter, context), "required" if parameter.required else "", "repeatable" if parameter.multiple else ""]
             told = [escape("; ".join(m for m in more if m)), *(f"also `{n}`" for n in getattr(parameter, "aliases", []))]
@@ -112,7 +112,7 @@ def _python(name: str) -> str:
     return f"In Python: no function ({escape(ALONE[name])})." if name in ALONE else ""
 
 
-def command_pages() -> list[Page]:
+def command_pages() -> list[ManualPage]:
     """An overview and a page for every top-level command; the commands of a group are sections of its page."""
     from retrompi.cli.main import cli
 
@@ -123,12 +123,12 @@ def command_pages() -> list[Page]:
     out = ["# Commands", _help_markdown(cli), table(["command", "description"], rows), "## Options before the command", _options(cli, ""),
            "Exit codes and what goes to which stream: [files, units, exit codes](../files.md#exit-codes)."]  # fmt: skip
     assert context.command is cli
-    pages = [Page("reference/commands/index.md", "Commands", "Overview", "\n\n".join(out) + "\n")]
+    pages = [ManualPage("reference/commands/index.md", "Commands", "Overview", "\n\n".join(out) + "\n")]
     pages.append(options_page())
     for top in tops:
         parts = _section(top, every[top], 1)
         for words, command in every.items():
             if words.startswith(f"{top} "):
                 parts += _section(words, command, 1 + words.count(" "))
-        pages.append(Page(f"reference/commands/{slug(top)}.md", "Commands", top, "\n\n".join(p for p in parts if p) + "\n"))
+        pages.append(ManualPage(f"reference/commands/{slug(top)}.md", "Commands", top, "\n\n".join(p for p in parts if p) + "\n"))
     return pages

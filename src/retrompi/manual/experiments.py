@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from retrompi.manual.markdown import Page, cite, escape, link, slug, table
+from retrompi.manual.markdown import ManualPage, cite, escape, link, slug, table
 from retrompi.papers.sources import rows as reference_rows
 from retrompi.spec import registry
 from retrompi.studies import design
@@ -27,7 +27,7 @@ def _file(text: str) -> str:
     return f"```toml\n{text.rstrip()}\n```"
 
 
-def _scenario(name: str, known: Mapping[str, Any]) -> Page:
+def _scenario(name: str, known: Mapping[str, Any]) -> ManualPage:
     from retrompi.studies import catalogue
 
     s = catalogue.scenario(name)
@@ -38,10 +38,10 @@ def _scenario(name: str, known: Mapping[str, Any]) -> Page:
     text = s.path.read_text(encoding="utf-8") if s.path is not None else ""
     out = [f"# {escape(s.title)}", f"{escape(s.summary)}.", table(["", ""], facts), "## The file", _file(text),
            f"`retrompi scenarios run {name}` runs it, `retrompi sweep {name} --vary KEY=VALUES` varies it."]  # fmt: skip
-    return Page(f"reference/scenarios/{slug(name)}.md", "Scenarios", name, "\n\n".join(out) + "\n")
+    return ManualPage(f"reference/scenarios/{slug(name)}.md", "Scenarios", name, "\n\n".join(out) + "\n")
 
 
-def scenario_pages() -> list[Page]:
+def scenario_pages() -> list[ManualPage]:
     """An overview and a page for every scenario."""
     from retrompi.studies import catalogue
     from retrompi.traces import generate
@@ -61,7 +61,7 @@ def scenario_pages() -> list[Page]:
               [[f"`{name}`", f"`{g.usage}`", escape(g.summary)] for name, g in sorted(generate.GENERATORS.items())]),
     ])  # fmt: skip
     return [
-        Page("reference/scenarios/index.md", "Scenarios", "Overview", text + "\n"),
+        ManualPage("reference/scenarios/index.md", "Scenarios", "Overview", text + "\n"),
         *(_scenario(n, known) for n in catalogue.scenario_names()),
     ]
 
@@ -73,7 +73,7 @@ def _base(name: str) -> str:
     return link(name, f"../scenarios/{slug(name)}.md") if name in catalogue.scenario_names() else "its own `[base]`"
 
 
-def _study(name: str) -> Page:
+def _study(name: str) -> ManualPage:
     study = design.study(name)
     axes = [[f"`{a.key}`", escape(", ".join(a.given) if not isinstance(a.given, str) else a.given), str(len(a))] for a in study.axes]
     out = [f"# {escape(study.title or name)}", f"**Question.** {escape(study.question)}", f"**Run.** {escape(study.summary)}",
@@ -81,10 +81,10 @@ def _study(name: str) -> Page:
            f"shown by `{study.metric or 'time'}`.",
            table(["axis", "values", "how many"], axes), "## The file", _file(study.text),
            f"`retrompi study run {name}` simulates it, `retrompi study show {name} -o page.html` draws it."]  # fmt: skip
-    return Page(f"reference/studies/{slug(name)}.md", "Studies", name, "\n\n".join(out) + "\n")
+    return ManualPage(f"reference/studies/{slug(name)}.md", "Studies", name, "\n\n".join(out) + "\n")
 
 
-def study_pages() -> list[Page]:
+def study_pages() -> list[ManualPage]:
     """An overview and a page for every predefined study."""
     rows = [
         [link(name, f"{slug(name)}.md"), escape(s.title), escape(s.question), str(design.count(s))]
@@ -95,4 +95,4 @@ def study_pages() -> list[Page]:
         "A parameter study: a file of `scenarios/studies/`; [the keys](../files.md#study), [three examples discussed](../../what-ifs.md).",
         table(["name", "study", "question", "points"], rows),
     ])  # fmt: skip
-    return [Page("reference/studies/index.md", "Studies", "Overview", text + "\n"), *(_study(n) for n in design.study_names())]
+    return [ManualPage("reference/studies/index.md", "Studies", "Overview", text + "\n"), *(_study(n) for n in design.study_names())]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrompi.base import errors, units
-from retrompi.manual.markdown import Page, escape, table
+from retrompi.manual.markdown import ManualPage, escape, table
 from retrompi.papers import claims, curves, evidence
 from retrompi.papers.evaluators import EVALUATORS
 from retrompi.papers.findings import UNITS
@@ -82,7 +82,7 @@ def _units() -> str:
     return table(["base unit", "spellings, in base units"], rows)
 
 
-def file_pages() -> list[Page]:
+def file_pages() -> list[ManualPage]:
     """One page: the keys of scenario, study, platform and evidence files; generators, metrics, collectives; units; exit codes."""
     algos = [[f"`coll.{op}`", ", ".join(f"`{a}`" for a in algorithms(op))] for op in OPERATIONS]
     out = [
@@ -134,4 +134,4 @@ def file_pages() -> list[Page]:
         "print data. "
         "`NO_COLOR` disables colours.",
     ]  # fmt: skip
-    return [Page("reference/files.md", "Files, units, exit codes", "Files, units, exit codes", "\n\n".join(out) + "\n")]
+    return [ManualPage("reference/files.md", "Files, units, exit codes", "Files, units, exit codes", "\n\n".join(out) + "\n")]

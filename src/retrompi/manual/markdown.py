@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Page", "anchor", "cite", "escape", "link", "slug", "table"]
+__all__ = ["ManualPage", "anchor", "cite", "escape", "link", "slug", "table"]
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|<>#])")
 _ROW = re.compile(r"\b[A-Z][A-Z0-9]*(?:-[A-Za-z0-9_]+)+")
 
 
 @dataclass(frozen=True)
-class Page:
+class ManualPage:
     """One page: ``path`` below the site's root (``reference/models/wmpi.md``), its ``section`` in the navigation, title and text."""
 
     path: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from dataclasses import is_dataclass
 
-from retrompi.manual.markdown import Page, escape, table
-from retrompi.spec.fields import Field, declared
+from retrompi.manual.markdown import ManualPage, escape, table
+from retrompi.spec.fields import Field, fields_of
 from retrompi.spec.media import MEDIA, Broadcast, Medium, OneSided, WaitPolicy
 
 __all__ = ["media_page"]
@@ -21,9 +21,9 @@ def _default(f: Field) -> str:
 
 
 def _fields(cls: type, without: type | None = None) -> str:
-    inherited = declared(without) if without is not None else {}
+    inherited = fields_of(without) if without is not None else {}
     rows = [[f"`{f.name}`", escape(f.unit if f.is_quantity else ""), _default(f), escape(f.bounds), f.scale, escape(f.help)]
-            for f in declared(cls).values() if f.name not in inherited]  # fmt: skip
+            for f in fields_of(cls).values() if f.name not in inherited]  # fmt: skip
     return table(["field", "unit", "default", "values", "cost", "what it is"], rows)
 
 
@@ -37,7 +37,7 @@ def _bases(cls: type[Medium]) -> list[type[Medium]]:
     return [c for c in reversed(cls.__mro__[1:]) if isinstance(c, type) and issubclass(c, Medium)]
 
 
-def media_page() -> Page:
+def media_page() -> ManualPage:
     """One page: what all media have in common, every medium, wait policies, one-sided operations and broadcasts."""
     shared = list(dict.fromkeys(base for cls in MEDIA.values() for base in _bases(cls)))
     out = [
@@ -56,4 +56,4 @@ def media_page() -> Page:
         out.append(f"`{name}` in messages. Extends {', '.join(f'[{b.__name__}](#{b.__name__.lower()})' for b in _bases(cls))}.")
     for other, title in ((WaitPolicy, "WaitPolicy"), (OneSided, "OneSided"), (Broadcast, "Broadcast")):
         out += _section(other, title)
-    return Page("reference/media.md", "Media", "Media", "\n\n".join(out) + "\n")
+    return ManualPage("reference/media.md", "Media", "Media", "\n\n".join(out) + "\n")

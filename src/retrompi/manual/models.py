@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrompi.base.units import format_quantity
-from retrompi.manual.markdown import Page, cite, escape, link, slug, table
+from retrompi.manual.markdown import ManualPage, cite, escape, link, slug, table
 from retrompi.papers.evidence import evidence
 from retrompi.papers.sources import rows as reference_rows
 from retrompi.render import determined
 from retrompi.render.dossier import model_dossier
-from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
+from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
 from retrompi.spec import registry
 
 __all__ = ["model_pages", "range_text"]
@@ -62,7 +62,7 @@ def _posterior(told: Mapping[str, Any] | None) -> list[str]:
             f"{escape(determined.facts(told))}.", table(list(determined.HEAD), rows)]  # fmt: skip
 
 
-def _page(name: str, known: Mapping[str, Any]) -> Page:
+def _page(name: str, known: Mapping[str, Any]) -> ManualPage:
     card = model_dossier(name)
     out = [
         f"# {escape(card['title'])}",
@@ -92,7 +92,7 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
     if card["transfer"]:
         out.append("## Other machines")
         out.append(f"Where its library is known to have run ({link('transfer', '../../transfer.md')}), by `validate/transfer.csv`.")
-        for head, told in ((NUMBERS, numbers(card["transfer"])), (HELD, held(card["transfer"]))):
+        for head, told in ((NUMBERS, numbers(card["transfer"])), (HELD, statement_rows(card["transfer"]))):
             if told:
                 rows = [[escape(str(r[k] or "")) for k in (*head[1:], "ref", "note")] for r in told]
                 out.append(table([*head[1:], "source", "note"], rows))
@@ -106,10 +106,10 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
         rows = [[escape(c.id), escape(c.use), escape(c.observable), f"{escape(c.value)} {escape(c.unit)}", escape(c.source)] for c in own]
         out += ["## Evidence of its own", "From its `evidence.toml`.", table(["statement", "use", "of what", "value", "source"], rows)]
     out.append(f"`retrompi models show {name}` prints this card, with the newest verdicts of your store.")
-    return Page(f"reference/models/{slug(name)}.md", "Models", name, "\n\n".join(out) + "\n")
+    return ManualPage(f"reference/models/{slug(name)}.md", "Models", name, "\n\n".join(out) + "\n")
 
 
-def model_pages() -> list[Page]:
+def model_pages() -> list[ManualPage]:
     """An overview and a page for every model of the package; the user's own models have none."""
     known = reference_rows()
     found = {name: cls for name, cls in registry.models().items() if registry.origin(cls.folder()) == "retrompi"}
@@ -120,4 +120,4 @@ def model_pages() -> list[Page]:
         "A model is a folder in `models/`; a variant inherits and overrides what differs ([how to add one](../../add-a-runtime.md)).",
         table(["name", "runtime", "version", "years", "what it stands for"], rows),
     ])  # fmt: skip
-    return [Page("reference/models/index.md", "Models", "Overview", text + "\n"), *(_page(name, known) for name in found)]
+    return [ManualPage("reference/models/index.md", "Models", "Overview", text + "\n"), *(_page(name, known) for name in found)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from retrompi.manual.markdown import Page, anchor, cite, escape, link, slug, table
+from retrompi.manual.markdown import ManualPage, anchor, cite, escape, link, slug, table
 from retrompi.manual.models import range_text
 from retrompi.papers.sources import rows as reference_rows
 from retrompi.render.dossier import part_dossier, platform_dossier
@@ -38,7 +38,7 @@ def _alike(rows: list[Mapping[str, Any]], hosts: list[str]) -> list[tuple[list[s
     return list(groups.values())
 
 
-def _page(name: str, known: Mapping[str, Any]) -> Page:
+def _page(name: str, known: Mapping[str, Any]) -> ManualPage:
     card = platform_dossier(registry.platform(name))
     out = [f"# {escape(card['title'])}", f"`{name}`, {escape(card['years'])}: {escape(card['summary'])}.", f"Link: {escape(card['link'])}."]
     out.append(
@@ -65,7 +65,7 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
         ]
         out.append(table(["key", "value", "range", "what it is", "source"], loops))
     out.append(f"`retrompi platforms show {name}` prints this card.")
-    return Page(f"reference/platforms/{slug(name)}.md", "Platforms", name, "\n\n".join(out) + "\n")
+    return ManualPage(f"reference/platforms/{slug(name)}.md", "Platforms", name, "\n\n".join(out) + "\n")
 
 
 def _part(part: Machine | Network, known: Mapping[str, Any]) -> str:
@@ -87,7 +87,7 @@ def _part(part: Machine | Network, known: Mapping[str, Any]) -> str:
     ])  # fmt: skip
 
 
-def _library(known: Mapping[str, Any]) -> list[Page]:
+def _library(known: Mapping[str, Any]) -> list[ManualPage]:
     """The pages of the library's hosts and of its networks."""
     pages = []
     for name, title, told, parts in (
@@ -101,11 +101,11 @@ def _library(known: Mapping[str, Any]) -> list[Page]:
             table(["name", "what", "years"], [[f"[{escape(p.name)}](#{slug(p.name)})", escape(p.title), escape(p.years)] for p in ours]),
             *(_part(p, known) for p in ours),
         ])  # fmt: skip
-        pages.append(Page(f"reference/platforms/{name}.md", "Platforms", f"{title} of the library", text + "\n"))
+        pages.append(ManualPage(f"reference/platforms/{name}.md", "Platforms", f"{title} of the library", text + "\n"))
     return pages
 
 
-def platform_pages() -> list[Page]:
+def platform_pages() -> list[ManualPage]:
     """An overview, a page for every platform of the package, and those of the library."""
     known = reference_rows()
     found = {name: p for name, p in registry.platforms().items() if registry.origin(p.path) == "retrompi"}
@@ -119,5 +119,5 @@ def platform_pages() -> list[Page]:
         table(["name", "room", "years", "hosts", "link"], rows),
         "Further platforms are composed of the [hosts](hosts.md) and [networks](networks.md) of the library: `nt4-p6-200*8@switch-100`.",
     ])  # fmt: skip
-    overview = Page("reference/platforms/index.md", "Platforms", "Overview", text + "\n")
+    overview = ManualPage("reference/platforms/index.md", "Platforms", "Overview", text + "\n")
     return [overview, *_library(known), *(_page(name, known) for name in found)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from retrompi.manual.markdown import Page, escape, table
+from retrompi.manual.markdown import ManualPage, escape, table
 from retrompi.store.schema import METADATA, REVISION, VERSION_TABLE
 from retrompi.store.views import EXAMPLES, VIEWS
 
@@ -28,7 +28,7 @@ opens it for writing.
 """
 
 
-def schema_page() -> Page:
+def schema_page() -> ManualPage:
     """The page."""
     parts = ["# The store in SQL", _HEAD, "## Views"]
     for view in VIEWS:
@@ -39,7 +39,7 @@ def schema_page() -> Page:
         parts += [example.question, f"```sql\n{example.query.strip()};\n```"]
     about = f"Revision {REVISION} of the schema, which the table `{VERSION_TABLE}` names. Deleting a run deletes the rows that hang on it."
     parts += ["## Tables", about, *_tables()]
-    return Page("schema.md", "The store in SQL", "The store in SQL", "\n\n".join(parts) + "\n")
+    return ManualPage("schema.md", "The store in SQL", "The store in SQL", "\n\n".join(parts) + "\n")
 
 
 def _tables() -> list[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from retrompi.manual.markdown import Page, escape, slug
+from retrompi.manual.markdown import ManualPage, escape, slug
 from retrompi.papers.sources import rows
 
 __all__ = ["source_pages"]
 
 
-def source_pages() -> list[Page]:
+def source_pages() -> list[ManualPage]:
     """One page: an entry for every claim and every row of ``hardware.csv`` and ``period/evidence.csv``."""
     out = [
         "# Sources",
@@ -19,4 +19,4 @@ def source_pages() -> list[Page]:
         use = f" *{escape(row.use)}.*" if row.use else ""
         note = f" Note: {escape(row.note)}" if row.note else ""
         out.append(f'<a id="{slug(name)}"></a>**{escape(name)}** {escape(row.text)}. In: {escape(row.where)}.{use}{note}')
-    return [Page("reference/sources.md", "Sources", "Sources", "\n\n".join(out) + "\n")]
+    return [ManualPage("reference/sources.md", "Sources", "Sources", "\n\n".join(out) + "\n")]

@@ -8,7 +8,7 @@ from typing import Any
 from retrompi.base.units import format_bytes, format_time
 from retrompi.labs.lab import Lab, labs
 from retrompi.manual.book import chapters_of
-from retrompi.manual.markdown import Page, escape, link, slug, table
+from retrompi.manual.markdown import ManualPage, escape, link, slug, table
 from retrompi.studio.app import KEYS
 from retrompi.studio.limits import Limits
 from retrompi.studio.page import pages as studio
@@ -16,7 +16,7 @@ from retrompi.studio.page import pages as studio
 __all__ = ["lab_pages", "studio_pages"]
 
 
-def _lab(lab: Lab) -> Page:
+def _lab(lab: Lab) -> ManualPage:
     points = sum(t.points for t in lab.tasks)
     goals = [[escape(g.text), escape(g.topic), escape(g.area), escape(g.bloom)] for g in lab.goals]
     own = [[f"`{p.name}`", escape(p.about or ""), str(len(p.values))] for p in lab.parameters]
@@ -37,10 +37,10 @@ def _lab(lab: Lab) -> Page:
         "Predictions are sealed before the tasks after them are checked.",
         table(["task", "kind", "points", "after"], tasks),
     ]
-    return Page(f"reference/labs/{slug(lab.name)}.md", "Labs", lab.name, "\n\n".join(out) + "\n")
+    return ManualPage(f"reference/labs/{slug(lab.name)}.md", "Labs", lab.name, "\n\n".join(out) + "\n")
 
 
-def lab_pages() -> list[Page]:
+def lab_pages() -> list[ManualPage]:
     """An overview and a page for every lab."""
     found = labs()
     rows = [
@@ -59,7 +59,7 @@ def lab_pages() -> list[Page]:
         "Each is a folder in `labs/`; [about them](../../labs.md), [a session](../../howto/lab-session.md).",
         table(["lab", "title", "minutes", "tasks", "needs", "about"], rows),
     ]
-    return [Page("reference/labs/index.md", "Labs", "Overview", "\n\n".join(out) + "\n"), *map(_lab, found)]
+    return [ManualPage("reference/labs/index.md", "Labs", "Overview", "\n\n".join(out) + "\n"), *map(_lab, found)]
 
 
 def _limit(name: str, value: Any) -> str:
@@ -72,7 +72,7 @@ _BY_MACHINE = ("running", "long", "memory_B")
 """Limits that depend on the machine."""
 
 
-def studio_pages() -> list[Page]:
+def studio_pages() -> list[ManualPage]:
     """One page: what the studio shows, by which keys, and its limits per user."""
     limits = [[f"`{f.name}`", _limit(f.name, getattr(Limits(), f.name))] for f in fields(Limits) if f.name not in _BY_MACHINE]
     out = [
@@ -86,4 +86,4 @@ def studio_pages() -> list[Page]:
         "Of an upload, a request, a job (time, memory, answer), its simulations, and of how many there may be.",
         table(["limit", "value"], limits),
     ]
-    return [Page("reference/studio.md", "Studio", "Studio", "\n\n".join(out) + "\n")]
+    return [ManualPage("reference/studio.md", "Studio", "Studio", "\n\n".join(out) + "\n")]

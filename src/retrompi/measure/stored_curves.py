@@ -13,7 +13,7 @@ from retrompi.measure.compare.errors import band
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["KINDS", "StoredCurve", "from_store", "row_of", "rows_of", "wanted"]
+__all__ = ["KINDS", "StoredCurve", "curves_for", "from_store", "row_of", "rows_of"]
 
 KINDS = {"native": "measured here", "measured": "measured", "smpi": "on SMPI", "program": "replayed"}
 """Kinds of runs whose points can be drawn over a figure, and their names in its legend."""
@@ -100,7 +100,7 @@ def from_store(store: Store, name: str) -> StoredCurve:
     return StoredCurve(run["id"], run["kind"], _label(run), points, figure, _about(run), _bands(run["facts"]))
 
 
-def wanted(found: Iterable[StoredCurve], figure: str) -> list[StoredCurve]:
+def curves_for(found: Iterable[StoredCurve], figure: str) -> list[StoredCurve]:
     """The curves that belong to a figure."""
     return [m for m in found if m.figure in ("", figure)]
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from retrompi.papers.reproduction import Progress, Reproduction
     from retrompi.store.database import Store
 
-__all__ = ["FEW", "Drawn", "Reading", "agreement_of", "draws_of", "judged", "readings", "stated", "with_agreement", "word_of"]
+__all__ = ["FEW", "CheckReading", "StudyDraw", "agreement_of", "draws_of", "judge_draws", "readings", "stated_range", "with_agreement",
+           "word_of"]  # fmt: skip
 
 FEW = 5
 """Draws of the slow kinds of experiment, of which one takes longer than all others together."""
@@ -40,7 +41,7 @@ AGREES, DISAGREES = 0.5, 0.05
 
 
 @dataclass(frozen=True)
-class Reading:
+class CheckReading:
     """A number that a check reads off the simulation, in the unit of the claim, and the range that the paper states (None: open)."""
 
     name: str
@@ -50,7 +51,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class StudyDraw:
     """Points and facts of one draw of a study; ``slow``: whether the slow experiments are among them."""
 
     points: Sequence[Mapping[str, Any]]
@@ -79,7 +80,7 @@ def _job_result(plan: Paper, job: Job) -> Done:
 
 
 def draws_of(plans: Sequence[Paper], store: Store, spec: Spec, progress: Progress | None = None, *, fresh: bool = False,
-             workers: int = reproduction.WORKERS) -> list[list[Drawn]]:  # fmt: skip
+             workers: int = reproduction.WORKERS) -> list[list[StudyDraw]]:  # fmt: skip
     """For each study its draws, `FEW` of them with the slow experiments. Runs that are stored are found; new ones are stored one by one, so
     that an interrupted sample goes on where it was. Raises the errors of the papers' folders."""
     work: list[tuple[int, int, Job]] = []
@@ -92,7 +93,7 @@ def draws_of(plans: Sequence[Paper], store: Store, spec: Spec, progress: Progres
         (f"{plans[i].key}, draw {n + 1}: {job.label}", replace(job, work=partial(_job_result, plans[i], job))) for i, n, job in work
     ]
     done = reproduction.run_jobs(labelled, progress, workers)
-    found: list[list[Drawn]] = []
+    found: list[list[StudyDraw]] = []
     for i, plan in enumerate(plans):
         mine: list[list[Done]] = [[] for _ in range(spec.draws)]
         for (at, number, _), one in zip(work, done, strict=True):
@@ -108,19 +109,19 @@ def _kinds(plan: Paper, number: int) -> list[str]:
     return [k for k, m in modules.items() if getattr(m, "JUDGED", True) and (number < FEW or not getattr(m, "SLOW", False))]
 
 
-def _data(plan: Paper, draw: Draw, done: Sequence[Done]) -> Drawn:
+def _data(plan: Paper, draw: Draw, done: Sequence[Done]) -> StudyDraw:
     facts: dict[str, Any] = {"parameters": reproduction.parameters(replace(plan, draw=draw))}
     points = [row for d in done if d.where == "points" for row in d.result]
     for d in done:
         if d.where not in ("points", "anatomy", ""):
             merge(facts, d.where, d.result)
-    return Drawn(points, facts, draw.number < FEW)
+    return StudyDraw(points, facts, draw.number < FEW)
 
 
 # --- what a statement says ---------------------------------------------------------------------------------------------------------
 
 
-def stated(claim: Claim, number: float) -> tuple[float, float]:
+def stated_range(claim: Claim, number: float) -> tuple[float, float]:
     """The range that a printed ``number`` of the claim stands for: half a unit of its last digit either way."""
     texts = [t for t in re.findall(r"\d+(?:\.\d+)?", claim.value.replace(",", "")) if float(t) == abs(number)]
     text = texts[0] if texts else f"{number:.12g}"
@@ -131,11 +132,11 @@ def stated(claim: Claim, number: float) -> tuple[float, float]:
 def _of_near(claim: Claim) -> tuple[float | None, float | None]:
     """What a number that a check compares with a tolerance of its own states: its digits, or the range of its reading."""
     if claim.low is not None and claim.low == claim.high:
-        return stated(claim, claim.low)
+        return stated_range(claim, claim.low)
     return claim.low, claim.high
 
 
-def readings(claim: Claim, check: Check, data: Data) -> list[Reading]:
+def readings(claim: Claim, check: Check, data: Data) -> list[CheckReading]:
     """The numbers that a check reads off ``data``, () of one that has none; a value is None where the data lack it."""
     if check["kind"] == "extremes":
         found = []
@@ -144,8 +145,8 @@ def readings(claim: Claim, check: Check, data: Data) -> list[Reading]:
             one = evaluate(replace(claim, low=published, high=published), {**check, "kind": "near", "path": f"{check['path']}.{end}"}, data)
             value = _number(one.observed)
             # As a ratio to the published number, the unit of this check's verdict.
-            span = stated(claim, published)
-            found.append(Reading(end, None if value is None else value / published, span[0] / published, span[1] / published))
+            span = stated_range(claim, published)
+            found.append(CheckReading(end, None if value is None else value / published, span[0] / published, span[1] / published))
         return found
     if check["kind"] not in _NUMBERS or check.get("feature") in _BENDS:
         return []
@@ -156,7 +157,7 @@ def readings(claim: Claim, check: Check, data: Data) -> list[Reading]:
         finding = evaluate(claim, mine, data)
         low, high = _of_near(claim) if check["kind"] == "near" or check.get("near") else (finding.low, finding.high)
         if low is not None or high is not None:
-            found.append(Reading(name, _number(finding.observed), low, high))
+            found.append(CheckReading(name, _number(finding.observed), low, high))
     return found
 
 
@@ -179,7 +180,7 @@ def word_of(share: float) -> str:
     return "agrees" if share >= AGREES else "disagrees" if share <= DISAGREES else "cannot tell"
 
 
-def agreement_of(words: Sequence[str], read: Mapping[str, Sequence[Reading]], shown: str, spec: Spec) -> Agreement | None:
+def agreement_of(words: Sequence[str], read: Mapping[str, Sequence[CheckReading]], shown: str, spec: Spec) -> Agreement | None:
     """The agreement of a claim from its verdict in each draw, and its readings in each: None without draws.
 
     ``shown`` is the reading whose interval is told; a claim is inside if all its readings are.
@@ -198,7 +199,7 @@ def agreement_of(words: Sequence[str], read: Mapping[str, Sequence[Reading]], sh
 class _Told:
     """The interval of a reading over the draws, and what is stated."""
 
-    def __init__(self, values: Sequence[Reading], level: float) -> None:
+    def __init__(self, values: Sequence[CheckReading], level: float) -> None:
         numbers = [r.value for r in values if r.value is not None]
         self.low, self.high = values[0].low, values[0].high
         self.span: tuple[float | None, float | None, float | None] = (None, None, None)
@@ -209,7 +210,7 @@ class _Told:
             self.inside = (self.low is None or span.high >= self.low) and (self.high is None or span.low <= self.high)
 
 
-def judged(study: Reproduction, drawn: Sequence[Drawn], spec: Spec) -> list[Verdict]:
+def judge_draws(study: Reproduction, drawn: Sequence[StudyDraw], spec: Spec) -> list[Verdict]:
     """The verdicts of a study with their agreement. A claim that draws without the slow experiments can judge has all draws, any other
     those that have them."""
     key = study.paper.key
@@ -227,19 +228,19 @@ def judged(study: Reproduction, drawn: Sequence[Drawn], spec: Spec) -> list[Verd
         used = range(len(drawn)) if v.id not in named or _quick(named[v.id], how, without) else [n for n, d in enumerate(drawn) if d.slow]
         words = [by_draw[n][v.id].verdict for n in used]
         read = _readings(named[v.id], how, [drawn[n] for n in used]) if v.id in named else {}
-        shown = _shown(v, named[v.id], how, nominal) if read else ""
+        shown = _shown_reading(v, named[v.id], how, nominal) if read else ""
         found.append(replace(v, agreement=agreement_of(words, read, shown, spec)))
     return found
 
 
-def _quick(claim: Claim, how: Checks, without: Sequence[Drawn]) -> bool:
+def _quick(claim: Claim, how: Checks, without: Sequence[StudyDraw]) -> bool:
     """Whether each check of a claim can be decided in a draw ``without`` the slow experiments."""
     return all(any(evaluate(claim, check, d.data).ok is not None for d in without) for check in how.get(claim.id, ()))
 
 
-def _readings(claim: Claim, how: Checks, drawn: Sequence[Drawn]) -> dict[str, list[Reading]]:
+def _readings(claim: Claim, how: Checks, drawn: Sequence[StudyDraw]) -> dict[str, list[CheckReading]]:
     """Reading -> its values in each draw."""
-    found: dict[str, list[Reading]] = {}
+    found: dict[str, list[CheckReading]] = {}
     for d in drawn:
         for i, check in enumerate(how.get(claim.id, ())):
             for r in readings(claim, check, d.data):
@@ -247,7 +248,7 @@ def _readings(claim: Claim, how: Checks, drawn: Sequence[Drawn]) -> dict[str, li
     return found
 
 
-def _shown(verdict: Verdict, claim: Claim, how: Checks, nominal: Data) -> str:
+def _shown_reading(verdict: Verdict, claim: Claim, how: Checks, nominal: Data) -> str:
     """The reading that the verdict's row shows."""
     for i, check in enumerate(how.get(claim.id, ())):
         for r in readings(claim, check, nominal):
@@ -262,10 +263,10 @@ def with_agreement(studies: Sequence[Reproduction], store: Store, spec: Spec, pr
                    workers: int = reproduction.WORKERS) -> list[Reproduction]:  # fmt: skip
     """The studies with the agreement of each judged claim and curve, and the intervals of their curves. Deterministic for a spec."""
     drawn = draws_of([s.paper for s in studies], store, spec, progress, fresh=fresh, workers=workers)
-    return [replace(s, verdicts=judged(s, d, spec), bands=bands(d, spec), spec=spec) for s, d in zip(studies, drawn, strict=True)]
+    return [replace(s, verdicts=judge_draws(s, d, spec), bands=bands(d, spec), spec=spec) for s, d in zip(studies, drawn, strict=True)]
 
 
-def bands(drawn: Sequence[Drawn], spec: Spec) -> dict[tuple[str, str], list[tuple[int, float, float, float]]]:
+def bands(drawn: Sequence[StudyDraw], spec: Spec) -> dict[tuple[str, str], list[tuple[int, float, float, float]]]:
     """(model, mode), or ("curve", name) -> the interval of the time at each size: size (B), low, median, high (us)."""
     times: dict[tuple[str, str], dict[int, list[float]]] = {}
     for d in drawn:

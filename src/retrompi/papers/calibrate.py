@@ -20,16 +20,16 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.base.release import version
 from retrompi.papers import curve_checks, curve_fits, curves
 from retrompi.papers.claims import Checks, Claim, for_fit
-from retrompi.papers.curves import Curve
+from retrompi.papers.curves import PaperCurve
 from retrompi.papers.evidence import facts_of_curves, own_curves, own_for_fit
 from retrompi.papers.experiments import Look, look, looks
-from retrompi.papers.free_values import Free, shown
-from retrompi.papers.optimise import Search, identifiability, minimise
+from retrompi.papers.free_values import Free, value_text
+from retrompi.papers.optimise import OptimiserSettings, identifiability, minimise
 from retrompi.papers.verdicts import measure
 from retrompi.spec import registry
 from retrompi.spec.model import RuntimeModel
 
-__all__ = ["Evidence", "Fit", "fit", "looks_of", "seen_by_fit", "write_platform"]
+__all__ = ["ModelEvidence", "ModelFit", "fit", "looks_of", "seen_by_fit", "write_platform"]
 
 Progress = Callable[[int, int, str], None]
 STARTS = 2
@@ -40,7 +40,7 @@ SIMPLEXES = (0.15, 0.03, 0.005)
 
 
 @dataclass
-class Fit:
+class ModelFit:
     """The outcome of a calibration.
 
     ``values``: rows parameter, value, low, high, note; ``residuals``: rows claim, observed, low, high, unit, residual.
@@ -125,12 +125,12 @@ def looks_of(cls: type[RuntimeModel], model: str, platform: str) -> list[Look]:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ModelEvidence:
     """What a fit of a model sees: claims with their checks where they are its own, and curves of its own evidence.toml."""
 
     claims: Sequence[Claim]
     entries: Checks
-    curves: Sequence[Curve]
+    curves: Sequence[PaperCurve]
 
     @property
     def below(self) -> dict[str, str]:
@@ -138,16 +138,16 @@ class Evidence:
         return {c.name: c.layer_below for c in self.curves}
 
 
-def seen_by_fit(cls: type[RuntimeModel], model: str, platform: str) -> Evidence:
+def seen_by_fit(cls: type[RuntimeModel], model: str, platform: str) -> ModelEvidence:
     """What a fit of a model reads, and nothing else does it read. Raises UsageError if no claim is marked for it."""
     own, entries = own_for_fit(cls)
     measured = own_curves(cls, model, platform)
-    return Evidence(own or ([] if any(c.use == "calibrate" for c in measured) else for_fit(cls.name)), entries, measured)
+    return ModelEvidence(own or ([] if any(c.use == "calibrate" for c in measured) else for_fit(cls.name)), entries, measured)
 
 
 class _Problem:
     def __init__(
-        self, model: str, platform: str, seen: Evidence, free: Sequence[Free], report: Progress | None, total: int
+        self, model: str, platform: str, seen: ModelEvidence, free: Sequence[Free], report: Progress | None, total: int
     ) -> None:
         self.model, self.platform, self.seen, self.free = model, platform, seen, list(free)
         # The experiments of the papers' studies define how a model is measured for its fit, in a short form.
@@ -155,7 +155,7 @@ class _Problem:
         own = seen.entries
         self.plain = any(c.id not in own or any(check["kind"] != "curve" for check in own[c.id]) for c in seen.claims)
         self.points = {c.name: curve_fits.seen_points(c) for c in seen.curves if c.use == "calibrate"}
-        self.asked = curve_checks.asked(seen.claims, seen.entries, seen.below)
+        self.asked = curve_checks.sizes_asked(seen.claims, seen.entries, seen.below)
         self.report, self.total = report, total
         self.evaluations = 0
         self.known: dict[tuple[float, ...], np.ndarray] = {}
@@ -163,10 +163,10 @@ class _Problem:
     def sets(self, x: Sequence[float]) -> list[str]:
         return [f"{f.key}={f.show(v)}" for f, v in zip(self.free, x, strict=True)]
 
-    def times(self, curve: Curve, sizes: Iterable[int], x: Sequence[float]) -> dict[int, float]:
+    def times(self, curve: PaperCurve, sizes: Iterable[int], x: Sequence[float]) -> dict[int, float]:
         """Size -> time (s) of a curve; a value of the fitted platform is set on that platform alone."""
         mine = [s for s in self.sets(x) if not s.startswith("platform.") or curve.platform == self.platform]
-        return curves.simulated(curve, sizes, mine)
+        return curves.simulate_times(curve, sizes, mine)
 
     def curve_residuals(self, x: Sequence[float]) -> list[float]:
         """Of every point that a fit sees, as of `curve_fits`: logarithms in units of the tolerance and the point's error."""
@@ -176,12 +176,12 @@ class _Problem:
                 out += curve_fits.residuals(points, self.times(curve, (p.size for p in points), x))
         return out
 
-    def judged(self, x: Sequence[float]) -> list[dict[str, Any]]:
+    def judge_curves(self, x: Sequence[float]) -> list[dict[str, Any]]:
         """Rows as of `look` of the curves, the points held out apart: the median error in percent, and the residual in tolerances."""
         rows = []
         for curve in self.seen.curves:
             if curve.use == "calibrate":
-                for row in curve_fits.judged(curve, self.times(curve, {p.size for p in curve.points}, x)):
+                for row in curve_fits.judge_curve(curve, self.times(curve, {p.size for p in curve.points}, x)):
                     if row["median"] is not None:
                         away = max(row["median"] / row["limit"], row["largest"] / max(curve.largest, row["limit"]))
                         name = f"curve {curve.name}" + ("" if row["seen"] else f", {row['what']}")
@@ -214,8 +214,8 @@ class _Problem:
         return self.known[key]
 
 
-def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = None, progress: Progress | None = None) -> Fit:
-    """Fits ``model`` on ``platform``. The same seed gives the same fit. No file is written (see `Fit.write`).
+def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = None, progress: Progress | None = None) -> ModelFit:
+    """Fits ``model`` on ``platform``. The same seed gives the same fit. No file is written (see `ModelFit.write`).
 
     Raises UsageError when no claim is marked for calibration or a fitted parameter has no range.
     """
@@ -224,16 +224,16 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     seen = seen_by_fit(cls, model, platform)
     loaded = registry.platform(platform)
     platform_file = loaded.path.with_name(f"{loaded.path.stem}.fit.toml") if loaded.path and cls.fits_platform else None
-    result = Fit(cls.name, cls.folder(), seed, 0, platform_file=platform_file)
+    result = ModelFit(cls.name, cls.folder(), seed, 0, platform_file=platform_file)
     # The gradient search gets half a share of the evaluations, each simplex a whole one.
     shares = 0.5 + len(SIMPLEXES)
     share = max(1, int(evaluations / shares)) if evaluations else STARTS * STEPS * (len(free) + 1)
     problem = _Problem(model, platform, seen, free, progress, round(share * shares))
     if not free:
-        result.residuals = [*problem.look([]), *problem.judged([])]
+        result.residuals = [*problem.look([]), *problem.judge_curves([])]
         result.note = "nothing to fit: every number has a source"
         return result
-    how = Search(
+    how = OptimiserSettings(
         starts=STARTS, steps=max(1, share // (2 * STARTS * (len(free) + 1))), step=0.05, scale=0.2, xtol=1e-6, ftol=1e-10,
         simplexes=SIMPLEXES, simplex_steps=share,
     )  # fmt: skip
@@ -242,10 +242,11 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     for i, f in enumerate(free):
         result.values.append({
             "parameter": f.key.partition(".")[2] if not f.key.startswith("platform.") else f.key, "value": f.show(best.x[i]),
-            "low": shown(f.low, f.unit), "high": shown(f.high, f.unit), "note": identifiability(best.jacobian, best.x, i, "half ranges"),
+            "low": value_text(f.low, f.unit), "high": value_text(f.high, f.unit),
+            "note": identifiability(best.jacobian, best.x, i, "half ranges"),
         })  # fmt: skip
     at = [float(v) for v in best.x]
-    result.residuals = [*problem.look(at), *problem.judged(at)]
+    result.residuals = [*problem.look(at), *problem.judge_curves(at)]
     if not result.residuals:
         raise UsageError(f"no claim of '{cls.name}' gives a number to fit to: {', '.join(c.id for c in seen.claims)}", code="no-claims")
     result.evaluations = problem.evaluations

@@ -23,7 +23,7 @@ from retrompi.base.paths import paper_dirs, papers_dir, stamp
 from retrompi.papers.tables import line_of, read_rows, text_of
 
 __all__ = ["KINDS", "OPTIONAL", "REQUIRED", "USES", "Checks", "Claim", "SizeRange", "by_paper", "check_files", "checks", "checks_in",
-           "claims_in", "excluded", "find", "folders", "for_fit", "judging", "load", "models_of", "paper_key", "papers", "read",
+           "claims_in", "excluded_readings", "find", "folders", "for_fit", "judging", "load", "models_of", "paper_key", "papers", "read",
            "read_checks", "state", "version"]  # fmt: skip
 
 USES = ("calibrate", "validate", "context", "exclude")
@@ -195,7 +195,7 @@ def read_checks(folder: Path, known: Iterable[str]) -> tuple[Checks, list[InputE
     for path in check_files(folder):
         try:
             text = text_of(path)
-            table = toml_text.parsed(text, path, "checks")
+            table = toml_text.parse(text, path, "checks")
         except InputError as error:
             problems.append(error)
             continue
@@ -258,7 +258,7 @@ def checks_in(folder: Path) -> Checks:
 @cache
 def _place(folder: Path) -> tuple[int, str]:
     try:
-        table = toml_text.parsed(text_of(folder / "paper.toml"), folder / "paper.toml", "paper")
+        table = toml_text.parse(text_of(folder / "paper.toml"), folder / "paper.toml", "paper")
     except InputError:  # told where the paper is read
         table = {}
     order = table.get("order")
@@ -283,11 +283,11 @@ def load(path: Path | None = None) -> list[Claim]:
         for problem in problems:
             raise problem
         return found
-    return list(_merged(version()))
+    return list(_merge_papers(version()))
 
 
 @lru_cache(maxsize=16)
-def _merged(papers_read: tuple[tuple[Path, State], ...]) -> tuple[Claim, ...]:
+def _merge_papers(papers_read: tuple[tuple[Path, State], ...]) -> tuple[Claim, ...]:
     found: dict[str, Claim] = {}
     for folder, now in papers_read:
         for claim in _read_paper(folder, now)[0]:
@@ -312,7 +312,7 @@ def paper_key(name: str) -> str:
     return name.removesuffix("-long")
 
 
-def excluded(claim_id: str) -> list[tuple[Claim, Mapping[str, Any]]]:
+def excluded_readings(claim_id: str) -> list[tuple[Claim, Mapping[str, Any]]]:
     """The excluded claims, with their checks, that state the number of the claim ``claim_id`` too (``same`` in a check): the paper
     contradicts itself, and they are other readings of one number. Nothing that is held out is read."""
     visible = [c for c in load() if c.use == "exclude"]

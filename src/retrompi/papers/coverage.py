@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from retrompi.papers.reproduction import Reproduction
 
-__all__ = ["COLUMNS", "WORDS", "coverage_table", "file_of", "first_papers", "outside_table", "rows_of", "shipped", "written"]
+__all__ = ["COLUMNS", "WORDS", "coverage_table", "file_of", "first_papers", "outside_table", "rows_of", "shipped_rows", "update_file"]
 
 COLUMNS = ("paper", "id", "use", "verdict", "agreement", "share", "draws", "unit", "observed", "observed_low", "observed_median",
            "observed_high", "stated_low", "stated_high", "inside")  # fmt: skip
@@ -56,15 +56,15 @@ def rows_of(study: Reproduction) -> list[dict[str, str]]:
     return found
 
 
-def shipped() -> list[dict[str, str]]:
+def shipped_rows() -> list[dict[str, str]]:
     """The rows of the file; InputError if it cannot be read."""
     return list(csv.DictReader(read_text(file_of()).splitlines()))
 
 
-def written(studies: Iterable[Reproduction]) -> Path:
+def update_file(studies: Iterable[Reproduction]) -> Path:
     """Writes the rows of ``studies`` to the file, in place of those that their papers have there; returns its path."""
     made = {s.paper.key: rows_of(s) for s in studies}
-    old = shipped() if file_of().is_file() else []
+    old = shipped_rows() if file_of().is_file() else []
     out = io.StringIO()
     write_rows(out, COLUMNS, [row for key in all_papers() for row in made.get(key) or [r for r in old if r["paper"] == key]])
     try:

@@ -18,10 +18,10 @@ from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.papers import metrics
 from retrompi.papers.claims import Claim, SizeRange
-from retrompi.papers.findings import Check, Data, Finding, Unavailable, base_value, in_range, one_size, scaled, unit_of
-from retrompi.papers.metrics import Curve
+from retrompi.papers.findings import Check, Data, Finding, Unavailable, base_value, in_range, one_size, to_unit, unit_of
+from retrompi.papers.metrics import TimeCurve
 
-__all__ = ["METRICS", "OPS", "asked", "curve_check", "curves_of", "facts_of", "ideal", "sizes_for"]
+__all__ = ["METRICS", "OPS", "curve_check", "curves_of", "facts_of", "ideal", "sizes_asked", "sizes_for"]
 
 OPS = ("ratio", "difference", "deficit", "loss", "extra_rate")
 BELOW = "below"
@@ -35,8 +35,8 @@ _AROUND = 8
 class _Simulated:
     """A curve as simulated: its grid, and all sizes."""
 
-    grid: Curve
-    every: Curve
+    grid: TimeCurve
+    every: TimeCurve
 
 
 def facts_of(grid: Sequence[int], times: Mapping[int, float]) -> dict[str, list[float]]:
@@ -53,10 +53,10 @@ def _curve(name: str, data: Data) -> _Simulated:
     grid = [(int(s), t * 1e-6) for s, t in zip(told[name]["size_B"], told[name]["time_us"], strict=True)]
     more = [(int(s), t * 1e-6) for s, t in zip(told[name]["at_B"], told[name]["at_us"], strict=True)]
 
-    def made(rows: Sequence[tuple[int, float]]) -> Curve:
-        return Curve(tuple(s for s, _ in rows), tuple(t for _, t in rows))
+    def curve_from(rows: Sequence[tuple[int, float]]) -> TimeCurve:
+        return TimeCurve(tuple(s for s, _ in rows), tuple(t for _, t in rows))
 
-    return _Simulated(made(sorted(grid)), made(sorted(grid + more)))
+    return _Simulated(curve_from(sorted(grid)), curve_from(sorted(grid + more)))
 
 
 # --- what a check asks for ---------------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def _size(claim: Claim, check: Check, default: int | None = None) -> int:
     return sizes.low
 
 
-def _parsed(claim: Claim, given: Any) -> list[int]:
+def _parse_sizes(claim: Claim, given: Any) -> list[int]:
     try:
         return units.parse_sizes(given)
     except UsageError as error:
@@ -92,7 +92,7 @@ def _parsed(claim: Claim, given: Any) -> list[int]:
 def _list(claim: Claim, check: Check) -> list[int]:
     if "sizes" not in check:
         raise ValueError(f"{claim.id}: '{check['metric']}' needs sizes, such as sizes = \"0..1KiB:+32\"")
-    found = _parsed(claim, check["sizes"])
+    found = _parse_sizes(claim, check["sizes"])
     if len(found) < 2:
         raise ValueError(f"{claim.id}: a straight line needs two sizes or more")
     return sorted(found)
@@ -105,8 +105,8 @@ def _span(claim: Claim, check: Check) -> SizeRange | None:
     ends = re.fullmatch(r"\s*([^.]+)\.\.([^.]*)\s*", str(check["sizes"]))
     if ends is None:
         raise ValueError(f"{claim.id}: sizes is '{check['sizes']}'; a range such as 64KiB..8MiB, or 64KiB.., is right")
-    (low,) = _parsed(claim, ends[1])
-    return SizeRange(low, _parsed(claim, ends[2])[0] if ends[2].strip() else None)
+    (low,) = _parse_sizes(claim, ends[1])
+    return SizeRange(low, _parse_sizes(claim, ends[2])[0] if ends[2].strip() else None)
 
 
 def _around(claim: Claim, check: Check) -> list[int]:
@@ -133,7 +133,7 @@ def sizes_for(claim: Claim, check: Check) -> list[int]:
     return METRICS[metric].sizes(claim, check)
 
 
-def asked(claims: Iterable[Claim], checks: Mapping[str, Sequence[Check]], below: Mapping[str, str]) -> dict[str, set[int]]:
+def sizes_asked(claims: Iterable[Claim], checks: Mapping[str, Sequence[Check]], below: Mapping[str, str]) -> dict[str, set[int]]:
     """Curve -> the sizes that checks of kind ``curve`` ask for; ``below`` has every curve, with its layer below.
 
     Raises InputError naming the claim for a curve that is not there and for a check that cannot be.
@@ -166,7 +166,7 @@ def ideal(grids: Mapping[str, Sequence[int]], sizes: Mapping[str, Iterable[int]]
 # --- metrics -----------------------------------------------------------------------------------------------------------------------
 
 
-def _grid(curve: _Simulated, claim: Claim, check: Check) -> Curve:
+def _grid(curve: _Simulated, claim: Claim, check: Check) -> TimeCurve:
     part = curve.grid.within(SizeRange(1, None)).within(_span(claim, check))
     if not part.sizes:
         raise Unavailable(f"needs simulated sizes in {_span(claim, check)}")
@@ -204,16 +204,16 @@ def _latency(curve: _Simulated, claim: Claim, check: Check) -> float:
     return _at(curve, _size(claim, check, LATENCY_SIZE))
 
 
-def _fitted(curve: _Simulated, claim: Claim, check: Check) -> tuple[float, float]:
-    return metrics.straight_line(Curve(tuple(sizes := _list(claim, check)), tuple(_at(curve, s) for s in sizes)))
+def _fit_line(curve: _Simulated, claim: Claim, check: Check) -> tuple[float, float]:
+    return metrics.straight_line(TimeCurve(tuple(sizes := _list(claim, check)), tuple(_at(curve, s) for s in sizes)))
 
 
 def _fit_startup(curve: _Simulated, claim: Claim, check: Check) -> float:
-    return _fitted(curve, claim, check)[0]
+    return _fit_line(curve, claim, check)[0]
 
 
 def _fit_rate(curve: _Simulated, claim: Claim, check: Check) -> float:
-    slope = _fitted(curve, claim, check)[1]
+    slope = _fit_line(curve, claim, check)[1]
     if slope <= 0:
         raise Unavailable("the time does not grow over these sizes: no rate")
     return 1 / slope
@@ -278,20 +278,20 @@ def curve_check(claim: Claim, check: Check, data: Data) -> Finding:
         return _step(claim, check, first)
     unit = unit_of(claim, check)
     if op is None:
-        return _judged(_scaled(METRICS[metric].of(first, claim, check), metric, unit), claim, check, f"{metric} of {check['curve']}")
+        return _judge(_to_unit(METRICS[metric].of(first, claim, check), metric, unit), claim, check, f"{metric} of {check['curve']}")
     below = data.layers_below.get(str(check["curve"]), "")
     other = curves_of(check, below)[1]
     if not other:
         raise ValueError(f"{claim.id}: the curve '{check['curve']}' has no layer_below")
     second = _curve(other, data)
     pairs = _both(claim, check, first, second)
-    value = float(median(_compared(claim, op, metric, unit, pair) for pair in pairs))
+    value = float(median(_compare(claim, op, metric, unit, pair) for pair in pairs))
     over = f" at {len(pairs)} sizes" if len(pairs) > 1 else ""
-    return _judged(value, claim, check, f"{op} of {check['curve']} and {other}{over}")
+    return _judge(value, claim, check, f"{op} of {check['curve']} and {other}{over}")
 
 
-def _scaled(value: float, metric: str, unit: str) -> float:
-    return value * 100 if metric == "dip_depth" and unit == "%" else scaled(value, unit)
+def _to_unit(value: float, metric: str, unit: str) -> float:
+    return value * 100 if metric == "dip_depth" and unit == "%" else to_unit(value, unit)
 
 
 def _both(claim: Claim, check: Check, first: _Simulated, second: _Simulated) -> list[tuple[float, float]]:
@@ -305,17 +305,17 @@ def _both(claim: Claim, check: Check, first: _Simulated, second: _Simulated) -> 
     return [(x, y) if metric == "time" else (size / x, size / y) for size, x, y in rows]
 
 
-def _compared(claim: Claim, op: str, metric: str, unit: str, both: tuple[float, float]) -> float:
+def _compare(claim: Claim, op: str, metric: str, unit: str, both: tuple[float, float]) -> float:
     """The comparison of two numbers in the unit that the claim is judged in."""
     mine, theirs = both
     if op in ("difference", "deficit"):
-        return scaled(mine - theirs if op == "difference" else theirs - mine, unit)
+        return to_unit(mine - theirs if op == "difference" else theirs - mine, unit)
     if op == "extra_rate":
         if metric != "fit_rate":
             raise ValueError(f"{claim.id}: 'extra_rate' is of fit_rate: what a byte costs more")
         if mine >= theirs:
             raise Unavailable("its bytes do not cost more than those of the other curve")
-        return scaled(1 / (1 / mine - 1 / theirs), unit)
+        return to_unit(1 / (1 / mine - 1 / theirs), unit)
     if theirs == 0:
         raise Unavailable("the other curve's number is 0")
     if op == "loss":
@@ -323,7 +323,7 @@ def _compared(claim: Claim, op: str, metric: str, unit: str, both: tuple[float, 
     return mine / theirs * (100 if unit == "%" else 1)
 
 
-def _judged(value: float, claim: Claim, check: Check, note: str) -> Finding:
+def _judge(value: float, claim: Claim, check: Check, note: str) -> Finding:
     unit = unit_of(claim, check)
     if not check.get("near"):
         return in_range({check["curve"]: value}, claim, unit, note)
@@ -352,4 +352,4 @@ def _step(claim: Claim, check: Check, curve: _Simulated) -> Finding:
     ok = low - 1 <= start and end <= high + 1
     limits = claim.low, claim.high
     value = min(max(at, low), high) if ok else at
-    return Finding(ok, scaled(value, unit), told, *limits, unit)
+    return Finding(ok, to_unit(value, unit), told, *limits, unit)

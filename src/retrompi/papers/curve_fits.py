@@ -21,24 +21,25 @@ import numpy as np
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.papers import curve_checks, curves
-from retrompi.papers.curve_points import Point
+from retrompi.papers.curve_points import CurvePoint
 from retrompi.papers.curve_verdicts import HELD_OUT, Errors, errors
-from retrompi.papers.curves import Curve, FitPlan
+from retrompi.papers.curves import FitPlan, PaperCurve
 from retrompi.papers.evaluators import evaluate
 from retrompi.papers.findings import Check, Data
-from retrompi.papers.free_values import Free, Owner, add_to_fit, belongs, limited, options, owner, place, span
+from retrompi.papers.free_values import Free, Owner, add_to_fit, belongs, limit_cards, options, owner, place, span
 from retrompi.papers.metrics import FITTED, PREDICTED
-from retrompi.papers.optimise import Search, identifiability, minimise, sensitivity
+from retrompi.papers.optimise import OptimiserSettings, identifiability, minimise, sensitivity
 
 if TYPE_CHECKING:
     from retrompi.papers.claims import Claim
     from retrompi.papers.paper import Paper
 
-__all__ = ["SEARCH", "Evidence", "Fit", "claims_of", "evidence_of", "fit", "inspected", "judged", "residuals", "seen_points", "sizes_of"]
+__all__ = ["SEARCH", "CurveFit", "PaperEvidence", "claims_of", "evidence_of", "fit", "inspect_fits", "judge_curve", "residuals",
+           "seen_points", "sizes_of"]  # fmt: skip
 
 SIZES = 26
 """Sizes of a curve that a fit sees."""
-SEARCH = Search(starts=4, steps=25, step=0.02, scale=0.3, linear=0.05, finer=(0.005, 0.1))
+SEARCH = OptimiserSettings(starts=4, steps=25, step=0.02, scale=0.3, linear=0.05, finer=(0.005, 0.1))
 """Residuals beyond 0.05 count linearly: the median is to be small, not the largest error of a curve whose shape a mechanism misses."""
 LATENCY_SIZE = 8
 COARSE = 0.5
@@ -48,23 +49,23 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class PaperEvidence:
     """What the fits of a paper may see: its curves by name, and its claims of use calibrate with their checks."""
 
     key: str
-    curves: Mapping[str, Curve]
+    curves: Mapping[str, PaperCurve]
     claims: Mapping[str, Claim] = field(default_factory=dict)
     checks: Mapping[str, Sequence[Check]] = field(default_factory=dict)
 
 
-def evidence_of(paper: Paper) -> Evidence:
+def evidence_of(paper: Paper) -> PaperEvidence:
     """The evidence of a paper; its held-out claims are left out here, and so are never read by a fit."""
     visible = {c.id: c for c in paper.claims if c.use == "calibrate"}
-    return Evidence(paper.key, {c.name: c for c in curves.of(paper)}, visible, {i: paper.checks.get(i, ()) for i in visible})
+    return PaperEvidence(paper.key, {c.name: c for c in curves.of(paper)}, visible, {i: paper.checks.get(i, ()) for i in visible})
 
 
 @dataclass
-class Fit:
+class CurveFit:
     """The outcome: ``values`` rows parameter, value, low, high, note; ``rows`` what was judged, `ROWS`; ``missed`` what of it fails."""
 
     key: str
@@ -96,7 +97,7 @@ class Fit:
 # --- what a fit sees ---------------------------------------------------------------------------------------------------------------
 
 
-def seen_points(curve: Curve) -> list[Point]:
+def seen_points(curve: PaperCurve) -> list[CurvePoint]:
     """The points that a fit sees: `SIZES` of those not held out, spread by the logarithms of their sizes, and the printed latency at 8 B.
 
     NetPIPE measures every size and three bytes less and more; only the middle of such three is seen, whose data are aligned.
@@ -105,23 +106,23 @@ def seen_points(curve: Curve) -> list[Point]:
     sizes = [p.size for p in among]
     beside = {s for s in sizes if (s - 3 in sizes) != (s + 3 in sizes)} if len(sizes) > MANY else set()
     usable = [p for p in among if p.error < max(COARSE, curve.fine) and p.size > 0 and p.size not in beside]
-    found: list[Point] = []
+    found: list[CurvePoint] = []
     if usable:
         wanted = np.geomspace(usable[0].size, usable[-1].size, SIZES)
         chosen = {min(usable, key=lambda p, w=w: abs(np.log(p.size / w))).size for w in wanted}  # type: ignore[misc]
         found = list({p.size: p for p in usable if p.size in chosen}.values())
     if curve.latency is not None:
-        found.append(Point(LATENCY_SIZE, *curve.latency))
+        found.append(CurvePoint(LATENCY_SIZE, *curve.latency))
     return found
 
 
-def residuals(points: Sequence[Point], got: Mapping[int, float]) -> list[float]:
+def residuals(points: Sequence[CurvePoint], got: Mapping[int, float]) -> list[float]:
     """Logarithms of simulated / published in units of `FITTED` and the point's error; a curve counts once, however many points it has."""
     scale = 1 / np.sqrt(len(points))
     return [scale * float(np.log(got[p.size] / p.time) / np.hypot(FITTED, p.error)) for p in points]
 
 
-def claims_of(plan: FitPlan, of: Evidence) -> list[tuple[Claim, Check]]:
+def claims_of(plan: FitPlan, of: PaperEvidence) -> list[tuple[Claim, Check]]:
     """The claims of a fit with their checks of kind curve. Raises InputError for one that it may not see, or that is of another kind."""
     found = []
     for name in plan.claims:
@@ -138,7 +139,7 @@ def claims_of(plan: FitPlan, of: Evidence) -> list[tuple[Claim, Check]]:
 _OVER_GRID = ("bandwidth_max", "plateau", "dip", "dip_depth", "time", "bandwidth")
 
 
-def sizes_of(plan: FitPlan, of: Evidence) -> dict[str, set[int]]:
+def sizes_of(plan: FitPlan, of: PaperEvidence) -> dict[str, set[int]]:
     """Curve -> the sizes at which a fit simulates it, for its points and for its claims. Raises InputError as `claims_of`."""
     below = {c.name: c.layer_below for c in of.curves.values()}
     sizes: dict[str, set[int]] = {name: {p.size for p in seen_points(of.curves[name])} for name in plan.curves}
@@ -155,7 +156,7 @@ def sizes_of(plan: FitPlan, of: Evidence) -> dict[str, set[int]]:
 class _Problem:
     """What is simulated for a point of the free values, and how far it is from the evidence."""
 
-    def __init__(self, plan: FitPlan, of: Evidence, folder: Path | None) -> None:
+    def __init__(self, plan: FitPlan, of: PaperEvidence, folder: Path | None) -> None:
         self.plan, self.of = plan, of
         self.owners: dict[str, Owner] = {}
         self.free: list[Free] = []
@@ -183,9 +184,9 @@ class _Problem:
     def _run(self, name: str) -> tuple[str, str]:
         return self.of.curves[name].model, self.of.curves[name].platform
 
-    def shown(self, x: Any) -> dict[str, str]:
+    def values_text(self, x: Any) -> dict[str, str]:
         """The values at ``x`` as text."""
-        return limited(self.owners, {f.key: f.show(float(at)) for f, at in zip(self.free, x, strict=True)}, self.platforms)
+        return limit_cards(self.owners, {f.key: f.show(float(at)) for f, at in zip(self.free, x, strict=True)}, self.platforms)
 
     def sets(self, name: str, at: Mapping[str, str]) -> tuple[str, ...]:
         """The overrides of a curve's run."""
@@ -197,7 +198,7 @@ class _Problem:
         """Size -> time (s) of a curve at the sizes that the fit sees."""
         sets = self.sets(name, at)
         if (name, sets) not in self.known:
-            self.known[name, sets] = curves.simulated(self.of.curves[name], self.sizes[name], sets)
+            self.known[name, sets] = curves.simulate_times(self.of.curves[name], self.sizes[name], sets)
             self.evaluations += 1
         return self.known[name, sets]
 
@@ -221,12 +222,12 @@ class _Problem:
 
     def residuals(self, x: Any) -> Any:
         """Those of the curves (`residuals`), then those of the claims in half ranges."""
-        at = self.shown(x)
+        at = self.values_text(x)
         out = [r for name, points in self.points.items() for r in residuals(points, self.times(name, at))]
         return np.array([*out, *(r["residual"] for r in self.claim_rows(at))])
 
 
-def inspected(paper: Paper) -> list[InputError]:
+def inspect_fits(paper: Paper) -> list[InputError]:
     """What is wrong with the fits of a paper at hand, whose curves and claims are right: names, ranges, sources. Nothing is simulated."""
     found = []
     evidence = evidence_of(paper)
@@ -242,8 +243,9 @@ def inspected(paper: Paper) -> list[InputError]:
 
 
 def fit(
-    plan: FitPlan, of: Evidence, *, folder: Path | None = None, seed: int = 1, search: Search = SEARCH, progress: Progress | None = None
-) -> Fit:
+    plan: FitPlan, of: PaperEvidence, *, folder: Path | None = None, seed: int = 1, search: OptimiserSettings = SEARCH,
+    progress: Progress | None = None,
+) -> CurveFit:  # fmt: skip
     """Fits the free values of ``plan`` to its curves and claims, and judges what it saw and what was held out. Writes nothing.
 
     ``folder``: of the paper, if it is none of the package's. Raises InputError for a plan that cannot be carried out.
@@ -257,8 +259,8 @@ def fit(
         return found
 
     best = minimise(away, len(problem.free), search, seed)
-    done = Fit(of.key, plan, seed, folder, problem.evaluations)
-    at = problem.shown(best.x)
+    done = CurveFit(of.key, plan, seed, folder, problem.evaluations)
+    at = problem.values_text(best.x)
     jacobian = sensitivity(away, best.x)
     for i, f in enumerate(problem.free):
         note = identifiability(jacobian, best.x, i, "tolerances", "curve or claim that is seen")
@@ -267,7 +269,7 @@ def fit(
         done.values.append({"parameter": f.key, "value": at[f.key], "low": f.show(0), "high": f.show(1), "note": note})
     for name in plan.curves:
         curve = of.curves[name]
-        done.rows += judged(curve, curves.simulated(curve, {p.size for p in curve.points}, problem.sets(name, at)))
+        done.rows += judge_curve(curve, curves.simulate_times(curve, {p.size for p in curve.points}, problem.sets(name, at)))
     for row in problem.claim_rows(at):
         told = f"{row['observed']:.4g} {row['unit']} in {row['low']:.4g}..{row['high']:.4g}"
         word = "fail" if abs(row["residual"]) > 1 else "pass"
@@ -276,7 +278,7 @@ def fit(
     return done
 
 
-def judged(curve: Curve, got: Mapping[int, float]) -> list[dict[str, Any]]:
+def judge_curve(curve: PaperCurve, got: Mapping[int, float]) -> list[dict[str, Any]]:
     """A row of the points that were not held out, and one of those that were; ``got``: size -> time (s) with the fitted values."""
     rows = [_row(curve, "curve", True, errors(curve, curve.seen, got), curve.tolerance)]
     if curve.held_out:
@@ -284,7 +286,7 @@ def judged(curve: Curve, got: Mapping[int, float]) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(curve: Curve, what: str, seen: bool, found: Errors | None, limit: float) -> dict[str, Any]:
+def _row(curve: PaperCurve, what: str, seen: bool, found: Errors | None, limit: float) -> dict[str, Any]:
     row: dict[str, Any] = {"evidence": curve.name, "what": what, "seen": seen, "points": 0, "median": None, "largest": None, "at_B": None,
                            "limit": limit, "observed": "", "verdict": "unjudged"}  # fmt: skip
     if found is not None:

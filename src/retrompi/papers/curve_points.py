@@ -21,7 +21,7 @@ from retrompi.measure.curves import read as read_measured
 from retrompi.measure.curves.table import RATES, TIMES, WAYS
 from retrompi.papers.tables import text_of
 
-__all__ = ["FORMATS", "MEGABITS", "Point", "Source", "points"]
+__all__ = ["FORMATS", "MEGABITS", "CurvePoint", "PointSource", "points"]
 
 SIZES = ("bytes", "bytes_approx")
 COLUMNS = ("time_us", "mbps", "MBps", "value")
@@ -31,7 +31,7 @@ FORMATS = ("csv", "netpipe", "osu", "imb", "mpptest", "mpi4py")
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CurvePoint:
     """One way of ``size`` bytes takes ``time`` s; ``error`` (a share of the value) is the measurement's, or its drawing's."""
 
     size: int
@@ -40,7 +40,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PointSource:
     """Where points are: ``where`` selects rows of a table by their columns; ``error`` (a share) where the file has none; ``megabit`` (bits)
     of a column mbps; ``series`` of an output with several, and its ``format`` if it is not to be detected."""
 
@@ -52,25 +52,25 @@ class Source:
     format: str | None = None
 
 
-def points(source: Source) -> tuple[Point, ...]:
+def points(source: PointSource) -> tuple[CurvePoint, ...]:
     """The points by size. Raises InputError with file and line for a bad row, a missing column or statement, or without rows."""
     return _points(source, stamp(source.file))
 
 
 @lru_cache(maxsize=256)
-def _points(source: Source, _read_at: tuple[int, int] | None) -> tuple[Point, ...]:
+def _points(source: PointSource, _read_at: tuple[int, int] | None) -> tuple[CurvePoint, ...]:
     text = text_of(source.file)
     _, lines = _rows(text)
     head = next(csv.reader(lines[:1]), [])
     ours = source.format in (None, "csv") and any(s in head for s in SIZES)
-    found = _table(source, text) if ours else _measured(source)
+    found = _table(source, text) if ours else _read_series(source)
     return tuple(sorted(found, key=lambda p: p.size))
 
 
 # --- a table -----------------------------------------------------------------------------------------------------------------------
 
 
-def _table(source: Source, text: str) -> list[Point]:
+def _table(source: PointSource, text: str) -> list[CurvePoint]:
     numbers, lines = _rows(text)
     rows = csv.DictReader(lines, restkey="\0more")
     head = list(rows.fieldnames or ())
@@ -116,7 +116,7 @@ def _rows(text: str) -> tuple[list[int], list[str]]:
     return [n for n, _ in kept], [line for _, line in kept]
 
 
-def _ways(source: Source, text: str) -> int:
+def _ways(source: PointSource, text: str) -> int:
     """How often a message crosses the network in a time of the table: once, unless a comment says ``# way: round trip``."""
     for number, line in enumerate(text.splitlines(), 1):
         told = re.match(r"\s*#\s*way\s*[:=]\s*(.+?)\s*$", line)
@@ -127,13 +127,13 @@ def _ways(source: Source, text: str) -> int:
     return 1
 
 
-def _values(source: Source, text: str) -> str:
+def _values(source: PointSource, text: str) -> str:
     """What the first column of ``where`` has instead."""
     key, wanted = source.where[0]
     return nearest(wanted, dict.fromkeys((r.get(key) or "") for r in csv.DictReader(_rows(text)[1])), 12)
 
 
-def _row(source: Source, row: Mapping[str, str], column: str, line: int) -> Point | None:
+def _row(source: PointSource, row: Mapping[str, str], column: str, line: int) -> CurvePoint | None:
     """The point of a row; None for a value of 0, which its drawing cannot tell from nothing."""
     named = next(s for s in SIZES if s in row)
     size = _number(row[named], named, source.file, line)
@@ -154,10 +154,10 @@ def _row(source: Source, row: Mapping[str, str], column: str, line: int) -> Poin
     if spread is None and source.error is None:
         raise InputError("its error is not known: give the column plus_minus, or 'error' (a share of the value) in the [[curve]]",
                          source.file, line, code="missing-key")  # fmt: skip
-    return Point(int(size), time, spread / value if spread is not None else float(source.error or 0))
+    return CurvePoint(int(size), time, spread / value if spread is not None else float(source.error or 0))
 
 
-def _time(size: int, value: float, unit: str, source: Source, line: int) -> float | None:
+def _time(size: int, value: float, unit: str, source: PointSource, line: int) -> float | None:
     """Seconds one way; None for a rate of 0 bytes."""
     unit = {"time_us": "us", "Mbps": "Mbit/s", "mbps": "Mbit/s", "MBps": "MB/s", "kbps": "kbit/s"}.get(unit, unit)
     if unit in TIMES:
@@ -187,7 +187,7 @@ def _number(text: str, column: str, file: Path, line: int) -> float:
 # --- the output of a benchmark -----------------------------------------------------------------------------------------------------
 
 
-def _measured(source: Source) -> list[Point]:
+def _read_series(source: PointSource) -> list[CurvePoint]:
     if source.where:
         raise InputError("'where' selects rows of a table with a column bytes; this file is none", source.file, code="unused-option")
     series = read_measured(source.file, source.format, what=source.series)
@@ -196,12 +196,12 @@ def _measured(source: Source) -> list[Point]:
     return _with_errors(source, [(p.size_B, p.time_us * 1e-6, p.spread) for p in series.points])
 
 
-def _with_errors(source: Source, rows: Sequence[tuple[int, float, float | None]]) -> list[Point]:
+def _with_errors(source: PointSource, rows: Sequence[tuple[int, float, float | None]]) -> list[CurvePoint]:
     found = []
     for size, time, spread in rows:
         error = source.error if source.error is not None else spread
         if error is None:
             raise InputError("it does not say how exact it is: give 'error' (a share of the value) in the [[curve]]", source.file,
                              code="missing-key")  # fmt: skip
-        found.append(Point(size, time, error))
+        found.append(CurvePoint(size, time, error))
     return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from retrompi.papers.curves import Curve, Point
+from retrompi.papers.curves import CurvePoint, PaperCurve
 from retrompi.papers.metrics import PREDICTED
 from retrompi.papers.verdicts import Verdict
 
@@ -28,12 +28,12 @@ class Errors:
     largest_at: int
 
 
-def curve_id(key: str, curve: Curve) -> str:
+def curve_id(key: str, curve: PaperCurve) -> str:
     """The identifier of a curve's verdict: ``turner-chen-2002:ga620``."""
     return f"{key}:{curve.name}"
 
 
-def errors(curve: Curve, among: Sequence[Point], got: Mapping[int, float]) -> Errors | None:
+def errors(curve: PaperCurve, among: Sequence[CurvePoint], got: Mapping[int, float]) -> Errors | None:
     """The errors at the points of ``among`` that judge; ``got``: size -> time, s. None without such points."""
     found = [(abs(got[p.size] / p.time - 1), p.size) for p in curve.judging(among) if p.size in got]
     if not found:
@@ -42,7 +42,7 @@ def errors(curve: Curve, among: Sequence[Point], got: Mapping[int, float]) -> Er
     return Errors(len(found), median(e for e, _ in found), largest, at)
 
 
-def judge(key: str, curves: Iterable[Curve], facts: Mapping[str, Any]) -> list[Verdict]:
+def judge(key: str, curves: Iterable[PaperCurve], facts: Mapping[str, Any]) -> list[Verdict]:
     """A verdict a curve with points of use calibrate or validate, and one for the sizes that a fit did not see.
 
     ``facts``: of a study, with ``curves`` as of `retrompi.papers.curve_checks.facts_of`; a curve that is not there is unjudged.
@@ -65,7 +65,7 @@ def times_of(told: Mapping[str, Sequence[float]]) -> dict[int, float]:
     return {int(s): t * 1e-6 for s, t in pairs}
 
 
-def _verdict(name: str, curve: Curve, among: Sequence[Point], got: Mapping[int, float], use: str) -> Verdict:
+def _verdict(name: str, curve: PaperCurve, among: Sequence[CurvePoint], got: Mapping[int, float], use: str) -> Verdict:
     limit = curve.tolerance if use == curve.use else max(curve.tolerance, PREDICTED)
     found = errors(curve, among, got)
     if found is None:
@@ -86,7 +86,7 @@ def _verdict(name: str, curve: Curve, among: Sequence[Point], got: Mapping[int, 
     )  # fmt: skip
 
 
-def rows(curve: Curve, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+def rows(curve: PaperCurve, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The simulated sizes of a curve beside what was published: curve, size_B, simulated_us, published_us, error (a share), judges.
 
     A size with several published points has a row for each, one with none has None there.

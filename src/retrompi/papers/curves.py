@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.papers.claims import USES
-from retrompi.papers.curve_points import FORMATS, MEGABITS, Point, Source, points
+from retrompi.papers.curve_points import FORMATS, MEGABITS, CurvePoint, PointSource, points
 from retrompi.papers.metrics import FITTED, PREDICTED, SAME
 from retrompi.papers.tables import line_of, text_of
 from retrompi.sim.resolved import Resolved
@@ -27,7 +27,8 @@ from retrompi.spec.question import Question, pingpong
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
 
-__all__ = ["FINE", "GRID", "Curve", "FitPlan", "Point", "by_name", "fits_of", "inspected", "of", "question", "read", "simulated"]
+__all__ = ["FINE", "GRID", "CurvePoint", "FitPlan", "PaperCurve", "by_name", "fits_of", "inspect_curves", "of", "question", "read",
+           "simulate_times"]  # fmt: skip
 
 FINE = 0.05
 """A point judges if its error is at most this share of its value, or what the curve states: the error that is to be shown."""
@@ -43,7 +44,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True)
-class Curve:
+class PaperCurve:
     """One measured curve and what simulates it: the half round trip of a PingPong, after ``WARM_UP`` exchanges, as benchmarks report it.
 
     ``layer_below``: the curve of the layer below it, or ""; ``latency``: (time of 8 B in s, its error as a share) printed beside the curve;
@@ -57,7 +58,7 @@ class Curve:
     placement: str = "distributed"
     sets: tuple[str, ...] = ()
     use: str = "validate"
-    source: Source | None = None
+    source: PointSource | None = None
     hold_out: str | tuple[int, ...] = ""
     tolerance: float = PREDICTED
     largest: float = LARGEST
@@ -77,7 +78,7 @@ class Curve:
         return self.source is None
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[CurvePoint, ...]:
         """The published points by size, () of a blind curve. Raises InputError with file and line."""
         return () if self.source is None else points(self.source)
 
@@ -87,7 +88,7 @@ class Curve:
         return tuple(sorted({p.size for p in self.points} | set(self.sizes))) or GRID
 
     @property
-    def held_out(self) -> tuple[Point, ...]:
+    def held_out(self) -> tuple[CurvePoint, ...]:
         """The points that a fit does not see though the curve calibrates."""
         if self.use != "calibrate" or not self.hold_out:
             return ()
@@ -100,12 +101,12 @@ class Curve:
         return tuple(p for p in self.points if p.size in kept)
 
     @property
-    def seen(self) -> tuple[Point, ...]:
+    def seen(self) -> tuple[CurvePoint, ...]:
         """The points that are not held out."""
         held = {p.size for p in self.held_out}
         return tuple(p for p in self.points if p.size not in held)
 
-    def judging(self, among: Sequence[Point]) -> tuple[Point, ...]:
+    def judging(self, among: Sequence[CurvePoint]) -> tuple[CurvePoint, ...]:
         """Those of ``among`` that are exact enough to judge."""
         return tuple(p for p in among if p.error <= self.fine)
 
@@ -123,7 +124,7 @@ class FitPlan:
     line: int | None = None
 
 
-def by_name(name: str, among: Iterable[Curve]) -> Curve:
+def by_name(name: str, among: Iterable[PaperCurve]) -> PaperCurve:
     """The curve called ``name``. Raises UsageError."""
     known = {c.name: c for c in among}
     if name not in known:
@@ -215,7 +216,7 @@ class _Table:
 
 def read(
     data: Mapping[str, Any], file: Path, *, model: str = "", platform: str = ""
-) -> tuple[tuple[Curve, ...], tuple[FitPlan, ...], list[InputError]]:
+) -> tuple[tuple[PaperCurve, ...], tuple[FitPlan, ...], list[InputError]]:
     """The ``curve`` and ``fit`` tables of ``data``, which was read from ``file``, and what is wrong with the others, with file and line.
 
     Files of points are beside ``file`` and not opened yet. ``model`` and ``platform`` stand in where a curve names none.
@@ -226,7 +227,7 @@ def read(
         if not isinstance(entries, list | tuple):
             problems.append(InputError(f"'{kind}' is not a list of tables; write [[{kind}]]", file, code="bad-value"))
             given[kind] = []
-    curves: dict[str, Curve] = {}
+    curves: dict[str, PaperCurve] = {}
     fits: dict[str, FitPlan] = {}
     for i, entry in enumerate(given["curve"]):
         try:
@@ -256,7 +257,7 @@ def read(
     return tuple(curves.values()), tuple(fits.values()), problems
 
 
-def of(paper: Paper) -> tuple[Curve, ...]:
+def of(paper: Paper) -> tuple[PaperCurve, ...]:
     """The curves of a paper, in the order of its ``paper.toml``. Raises InputError for a wrong one."""
     return _read_all(paper)[0]
 
@@ -266,7 +267,7 @@ def fits_of(paper: Paper) -> tuple[FitPlan, ...]:
     return _read_all(paper)[1]
 
 
-def _read_all(paper: Paper) -> tuple[tuple[Curve, ...], tuple[FitPlan, ...]]:
+def _read_all(paper: Paper) -> tuple[tuple[PaperCurve, ...], tuple[FitPlan, ...]]:
     if not paper.curves and not paper.fits:
         return (), ()
     found, fits, problems = read({"curve": paper.curves, "fit": paper.fits}, paper.folder / "paper.toml")
@@ -275,7 +276,7 @@ def _read_all(paper: Paper) -> tuple[tuple[Curve, ...], tuple[FitPlan, ...]]:
     return found, fits
 
 
-def inspected(paper: Paper) -> list[InputError]:
+def inspect_curves(paper: Paper) -> list[InputError]:
     """All that is wrong with the curves and fits of a paper at hand, their points and the names that they use, with file and line."""
     found, _, problems = read({"curve": paper.curves, "fit": paper.fits}, paper.folder / "paper.toml")
     for curve in found:
@@ -293,7 +294,7 @@ def inspected(paper: Paper) -> list[InputError]:
     return problems
 
 
-def _curve(t: _Table, model: str, platform: str) -> Curve:
+def _curve(t: _Table, model: str, platform: str) -> PaperCurve:
     blind = t.flag("blind")
     of_points = [
         k for k in ("file", "where", "format", "series", "megabit", "error", "hold_out", "use", "tolerance", "largest") if k in t.given
@@ -306,7 +307,7 @@ def _curve(t: _Table, model: str, platform: str) -> Curve:
     runs = t.given.get("repetitions", REPETITIONS)
     if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= 1000:
         raise t.fail(f"repetitions is {runs!r}; a number from 1 to 1000 is right", "repetitions", "out-of-range")
-    return Curve(
+    return PaperCurve(
         name=t.text("name"), title=t.text("title"), model=t.text("model", model or None), platform=t.text("platform", platform or None),
         placement=t.text("placement", "distributed"), sets=t.texts("set"), use="context" if blind else use,
         source=None if blind else _source(t, error), hold_out=_hold_out(t, use), tolerance=tolerance,
@@ -315,7 +316,7 @@ def _curve(t: _Table, model: str, platform: str) -> Curve:
     )  # fmt: skip
 
 
-def _source(t: _Table, error: float | None) -> Source:
+def _source(t: _Table, error: float | None) -> PointSource:
     name = t.text("file")
     file = t.file.parent / name
     if Path(name).is_absolute() or ".." in Path(name).parts or "\0" in name:
@@ -327,7 +328,7 @@ def _source(t: _Table, error: float | None) -> Source:
     if megabit not in (None, *MEGABITS):
         raise t.fail(f"megabit is {megabit!r}; 1000000 or 1048576 bits are right", "megabit", "out-of-range")
     form = t.one_of("format", FORMATS, "csv") if "format" in t.given else None
-    return Source(file, tuple((str(k), str(v)) for k, v in where.items()), error, megabit, t.text("series", "") or None, form)
+    return PointSource(file, tuple((str(k), str(v)) for k, v in where.items()), error, megabit, t.text("series", "") or None, form)
 
 
 def _hold_out(t: _Table, use: str) -> str | tuple[int, ...]:
@@ -358,7 +359,7 @@ def _latency(t: _Table) -> tuple[float, float] | None:
     return time, error
 
 
-def _fit(t: _Table, curves: Mapping[str, Curve]) -> FitPlan:
+def _fit(t: _Table, curves: Mapping[str, PaperCurve]) -> FitPlan:
     plan = FitPlan(t.text("name"), t.text("title", t.text("name")), t.texts("free"), t.texts("curves"), t.texts("claims"), t.file, t.line())
     if not plan.free:
         raise t.fail("nothing is free; name values as MODEL.param, HOST.key or NETWORK.card.key", "free", "missing-key")
@@ -380,14 +381,14 @@ def _fit(t: _Table, curves: Mapping[str, Curve]) -> FitPlan:
 # --- simulation --------------------------------------------------------------------------------------------------------------------
 
 
-def question(curve: Curve, sizes: Iterable[int], sets: Sequence[str] = ()) -> Question:
+def question(curve: PaperCurve, sizes: Iterable[int], sets: Sequence[str] = ()) -> Question:
     """The run that simulates the curve at ``sizes`` (B), with further overrides."""
     work = pingpong(sorted(set(sizes)), curve.repetitions, WARM_UP)
     # A fit may free what these sizes do not use; what the author sets is used, or it is a mistake.
     return Question(curve.model, curve.platform, work, curve.placement, [*curve.sets, *sets], idle_overrides=bool(sets))
 
 
-def simulated(curve: Curve, sizes: Iterable[int], sets: Sequence[str] = ()) -> dict[int, float]:
+def simulate_times(curve: PaperCurve, sizes: Iterable[int], sets: Sequence[str] = ()) -> dict[int, float]:
     """Size -> one-way time (s). Raises the errors of a simulation."""
     from retrompi.sim import simulate
 

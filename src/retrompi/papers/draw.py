@@ -22,7 +22,7 @@ from retrompi.studies.uncertainty import Spec
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["Draw", "answered", "drawn", "factor", "overrides"]
+__all__ = ["Draw", "answer_drawn", "apply_draw", "factor", "overrides"]
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ def _plain(question: Question) -> Resolved:
     """The question; in place of an experiment of several runs, of which each may use any call, the start of a job."""
     if isinstance(question.workload, Experiment):
         question = replace(question, workload=Starts(2))
-    return _resolved(question, paths.at_hand())
+    return _resolve(question, paths.at_hand())
 
 
 @lru_cache(maxsize=512)
-def _resolved(question: Question, at_hand: object) -> Resolved:
+def _resolve(question: Question, at_hand: object) -> Resolved:
     """A question is resolved once for all its draws, as long as the same folders are worked with."""
     return Resolved.of(question)
 
 
-def drawn(draw: Draw | None, question: Question) -> Question:
+def apply_draw(draw: Draw | None, question: Question) -> Question:
     """The question with the parameters of the draw; what it overrides itself stays."""
     if draw is None:
         return question
@@ -55,8 +55,8 @@ def drawn(draw: Draw | None, question: Question) -> Question:
 
 
 def overrides(draw: Draw | None, question: Question) -> list[str]:
-    """The overrides of `drawn` as texts KEY=VALUE, for an experiment that makes its questions itself."""
-    return [f"{k}={v}" for k, v in drawn(draw, question).sets.items()]
+    """The overrides of `apply_draw` as texts KEY=VALUE, for an experiment that makes its questions itself."""
+    return [f"{k}={v}" for k, v in apply_draw(draw, question).sets.items()]
 
 
 def factors(draw: Draw, question: Question, sizes: Sequence[int]) -> list[float]:
@@ -69,9 +69,9 @@ def factor(draw: Draw, question: Question) -> float:
     return math.exp(uncertainty.log_job(_plain(question), draw.spec)[draw.number])
 
 
-def answered(draw: Draw | None, store: Store, question: Question, fresh: bool) -> Found:
+def answer_drawn(draw: Draw | None, store: Store, question: Question, fresh: bool) -> Found:
     """`retrompi.store.lookup.answer` under a draw: the rows of a benchmark have the discrepancy in their times and rates."""
-    found = answer(store, drawn(draw, question), fresh=fresh)
+    found = answer(store, apply_draw(draw, question), fresh=fresh)
     if draw is None or not isinstance(question.workload, Benchmark):
         return found
     slower = factors(draw, question, [int(r["size_B"]) for r in found.rows])

@@ -14,13 +14,13 @@ from retrompi.papers import metrics
 from retrompi.papers.claims import Claim, SizeRange
 from retrompi.papers.curve_checks import curve_check
 from retrompi.papers.fact_checks import FACT_EVALUATORS
-from retrompi.papers.findings import Check, Data, Finding, Unavailable, in_range, one_size, part_of, scaled, sizes_of, unit_of
-from retrompi.papers.metrics import Curve
+from retrompi.papers.findings import Check, Data, Finding, Unavailable, in_range, one_size, part_of, sizes_of, to_unit, unit_of
+from retrompi.papers.metrics import TimeCurve
 
 __all__ = ["EVALUATORS", "evaluate", "stated_count"]
 
 
-def _metric(name: str, curve: Curve, claim: Claim, check: Check) -> float:
+def _metric(name: str, curve: TimeCurve, claim: Claim, check: Check) -> float:
     if name == "startup":
         if 0 not in curve.sizes:
             raise Unavailable("needs the simulated size 0 B")
@@ -37,7 +37,7 @@ def _metric(name: str, curve: Curve, claim: Claim, check: Check) -> float:
         if len(part.sizes) != 1:
             raise Unavailable(f"needs exactly the size {sizes_of(claim, check)}")
         return part.times[0] if name == "time_at" else part.rates[0]
-    functions: Mapping[str, Callable[[Curve], float]] = {
+    functions: Mapping[str, Callable[[TimeCurve], float]] = {
         "peak": metrics.peak,
         "lowest": metrics.lowest,
         "median_time": lambda c: float(median(c.times)),
@@ -50,7 +50,7 @@ def _metric(name: str, curve: Curve, claim: Claim, check: Check) -> float:
 def _range(claim: Claim, check: Check, data: Data) -> Finding:
     """A number in low..high: ``metric`` of each of ``models``, or of their largest with ``combine = "max"``."""
     unit = unit_of(claim, check)
-    values = {m: scaled(_metric(check["metric"], data.curve(m, check["mode"]), claim, check), unit) for m in check["models"]}
+    values = {m: to_unit(_metric(check["metric"], data.curve(m, check["mode"]), claim, check), unit) for m in check["models"]}
     if check.get("combine") == "max":
         best = max(values, key=lambda m: values[m])
         return in_range({best: values[best]}, claim, unit, f"largest of {', '.join(values)}: {best}")
@@ -68,7 +68,7 @@ def _plateau(claim: Claim, check: Check, data: Data) -> Finding:
     if claim.low is None or check.get("value") is False:
         return Finding(flat, float(f"{spread:.4g}"), note, 1.0, metrics.CONSTANT, "ratio")
     unit = unit_of(claim, check)
-    found = in_range({model: scaled(float(median(values)), unit)}, claim, unit, note)
+    found = in_range({model: to_unit(float(median(values)), unit)}, claim, unit, note)
     return Finding(bool(found.ok) and flat, found.observed, found.note, found.low, found.high, unit)
 
 
@@ -83,7 +83,7 @@ def _knee(claim: Claim, check: Check, data: Data) -> Finding:
     return Finding(not bad, pick.observed, "; ".join(f.note for f in found if f.note), claim.low, claim.high, "B")
 
 
-def _knee_of(claim: Claim, check: Check, whole: Curve, model: str) -> Finding:
+def _knee_of(claim: Claim, check: Check, whole: TimeCurve, model: str) -> Finding:
     if claim.low is None or claim.high is None:
         raise ValueError(f"{claim.id}: no size to judge a knee by")
     feature = check["feature"]
@@ -122,7 +122,7 @@ def _knee_of(claim: Claim, check: Check, whole: Curve, model: str) -> Finding:
     raise ValueError(f"{claim.id}: no feature '{feature}'; valid: peak, plateau, step, bend, drop, recovery")
 
 
-def _turn(feature: str, size: int, curve: Curve, model: str) -> Finding:
+def _turn(feature: str, size: int, curve: TimeCurve, model: str) -> Finding:
     """The bandwidth turns at ``size`` or the doubling before it: falls after a local maximum, or rises after a minimum."""
     sign = 1.0 if feature == "drop" else -1.0
     rates = dict(zip(curve.sizes, curve.rates, strict=True))
@@ -147,7 +147,7 @@ def _trend(claim: Claim, check: Check, data: Data) -> Finding:
     return Finding(all(ok for ok, _ in found), told)
 
 
-def _doubles(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
+def _doubles(curve: TimeCurve, claim: Claim, check: Check) -> tuple[bool, str]:
     sizes = sizes_of(claim, check)
     if sizes is None:
         raise ValueError(f"{claim.id}: 'doubles' needs a size range")
@@ -160,7 +160,7 @@ def _doubles(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
     return all(low <= g <= high for g in grown), f"x{min(grown):.3g}..x{max(grown):.3g} per doubling"
 
 
-def _slows(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
+def _slows(curve: TimeCurve, claim: Claim, check: Check) -> tuple[bool, str]:
     sizes = sizes_of(claim, check)
     if sizes is None or sizes.high is None:
         raise ValueError(f"{claim.id}: 'slows' needs an upper size")
@@ -171,7 +171,7 @@ def _slows(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
     return b < a, f"x{a:.3g} per doubling before, x{b:.3g} after"
 
 
-def _increases(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
+def _increases(curve: TimeCurve, claim: Claim, check: Check) -> tuple[bool, str]:
     part = part_of(curve.within(SizeRange(1, None)), claim, check, least=2)
     values = part.series(check["metric"])
     worst = min(metrics.steps(values))
@@ -182,14 +182,14 @@ def _increases(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
     return ok, f"weakest step x{worst:.4g}, x{total:.3g} in all"
 
 
-def _decreases(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
+def _decreases(curve: TimeCurve, claim: Claim, check: Check) -> tuple[bool, str]:
     part = part_of(curve, claim, check, least=2)
     values = part.series(check["metric"])
     ok = values[-1] < values[0] and max(values[1:-1], default=values[0]) <= values[0] * metrics.BUMP
     return ok, f"from {_value_text(values[0], check)} to {_value_text(values[-1], check)}, highest {_value_text(max(values), check)}"
 
 
-def _dips(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
+def _dips(curve: TimeCurve, claim: Claim, check: Check) -> tuple[bool, str]:
     if len(curve.sizes) < 2 or curve.sizes[0] != 0:
         raise Unavailable("needs the simulated size 0 B and the next one")
     first, then = curve.times[:2]
@@ -197,12 +197,12 @@ def _dips(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
     return ok, f"T({curve.sizes[1]} B) / T(0) = {then / first:.5f}"
 
 
-def _ends(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
+def _ends(curve: TimeCurve, claim: Claim, check: Check) -> tuple[bool, str]:
     part = part_of(curve, claim, check, least=2)
     if claim.low is None or claim.high is None:
         raise ValueError(f"{claim.id}: no low..high to judge the ends by")
     unit = unit_of(claim, check)
-    first, last = (scaled(t, unit) for t in (part.times[0], part.times[-1]))
+    first, last = (to_unit(t, unit) for t in (part.times[0], part.times[-1]))
     ok = all(claim.low <= t <= claim.high for t in (first, last))
     return ok, f"{first:.4g} {unit} at {part.sizes[0]} B, {last:.4g} {unit} at {part.sizes[-1]} B"
 
@@ -211,7 +211,7 @@ def _value_text(value: float, check: Check) -> str:
     return f"{value * 1e3:.4g} ms" if check["metric"] == "time" else f"{value * 1e-6:.4g} MB/s"
 
 
-SHAPES: Mapping[str, Callable[[Curve, Claim, Check], tuple[bool, str]]] = {
+SHAPES: Mapping[str, Callable[[TimeCurve, Claim, Check], tuple[bool, str]]] = {
     "doubles": _doubles,
     "slows": _slows,
     "increases": _increases,
@@ -270,7 +270,7 @@ def _ratio(claim: Claim, check: Check, data: Data) -> Finding:
     if check.get("within") == "same":
         ok = 1 / metrics.SAME <= ratio <= metrics.SAME
         return Finding(ok, ratio, f"{first} / {' '.join(others)}", 1 / metrics.SAME, metrics.SAME, "ratio")
-    value = {"ratio": ratio, "percent": (ratio - 1) * 100, "difference": scaled(difference, unit)}[op]
+    value = {"ratio": ratio, "percent": (ratio - 1) * 100, "difference": to_unit(difference, unit)}[op]
     return in_range({first: value}, claim, unit, f"{first} against {' and '.join(others)}")
 
 
@@ -282,7 +282,7 @@ def _fact(claim: Claim, check: Check, data: Data) -> Finding:
     if check.get("positive"):
         return Finding(float(value) > 0, float(value), f"{check['path']} above zero", unit=str(check.get("unit", "")))
     unit = unit_of(claim, check)
-    return in_range({check["path"]: scaled(float(value), unit)}, claim, unit, check["path"])
+    return in_range({check["path"]: to_unit(float(value), unit)}, claim, unit, check["path"])
 
 
 def stated_count(claim: Claim, phrase: str) -> int:

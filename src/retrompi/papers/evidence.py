@@ -27,7 +27,7 @@ from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.names import check_name
 from retrompi.papers import curve_checks, curve_verdicts, curves
 from retrompi.papers.claims import KINDS, USES, Checks, Claim, load
-from retrompi.papers.curves import Curve
+from retrompi.papers.curves import PaperCurve
 from retrompi.papers.verdicts import EVALUATORS, Verdict, judge
 from retrompi.sim.resolved import MODES
 from retrompi.spec import registry
@@ -44,7 +44,7 @@ __all__ = ["Evidence", "evidence", "facts_of_curves", "judge_model", "own_curves
 
 Evidence = tuple[list[Claim], dict[str, tuple[Mapping[str, Any], ...]]]
 """A model's own claims and their checks."""
-TimesOf = Callable[[Curve, Iterable[int]], Mapping[int, float]]
+TimesOf = Callable[[PaperCurve, Iterable[int]], Mapping[int, float]]
 """What simulates a curve at sizes: size -> time, s."""
 
 KEYS = ("id", "observable", "value", "unit", "low", "high", "use", "kind", "source", "note", "check")
@@ -67,7 +67,7 @@ def evidence(cls: type[RuntimeModel]) -> Evidence:
     return claims, checks
 
 
-def own_curves(cls: type[RuntimeModel], model: str, platform: str) -> tuple[Curve, ...]:
+def own_curves(cls: type[RuntimeModel], model: str, platform: str) -> tuple[PaperCurve, ...]:
     """The measured curves of the model's ``evidence.toml``, on ``platform`` unless they name another; () without a file.
 
     ``model``: the name or folder by which the model is found. Raises InputError for the first wrong one.
@@ -81,7 +81,7 @@ def own_curves(cls: type[RuntimeModel], model: str, platform: str) -> tuple[Curv
     return found
 
 
-def facts_of_curves(own: Sequence[Curve], sizes: Mapping[str, Iterable[int]], times: TimesOf) -> dict[str, Any]:
+def facts_of_curves(own: Sequence[PaperCurve], sizes: Mapping[str, Iterable[int]], times: TimesOf) -> dict[str, Any]:
     """The facts of curves: each simulated by ``times`` at its grid and at the further ``sizes`` that checks ask for."""
     told = {c.name: curve_checks.facts_of(c.grid, times(c, {*c.grid, *sizes.get(c.name, ())})) for c in own}
     return {"curves": told, "layers_below": {c.name: c.layer_below for c in own}} if own else {}
@@ -90,7 +90,7 @@ def facts_of_curves(own: Sequence[Curve], sizes: Mapping[str, Iterable[int]], ti
 _SIZES = (0, *(1 << n for n in range(24)))
 
 
-def _check_judgeable(claim: Claim, checks: Checks, own: Sequence[Curve], path: Path, line: int | None) -> None:
+def _check_judgeable(claim: Claim, checks: Checks, own: Sequence[PaperCurve], path: Path, line: int | None) -> None:
     """Judges the claim by the curve of an ideal network, so that a check that cannot be judged is found before anything is simulated."""
     (check,) = checks[claim.id]
     modes = {str(check.get("mode", mode)) for mode in MODES}
@@ -98,7 +98,7 @@ def _check_judgeable(claim: Claim, checks: Checks, own: Sequence[Curve], path: P
     points = [{"model": m, "mode": mode, "size_B": n, "time_us": 50 + n / 10} for m in models for mode in modes for n in _SIZES]
     below = {c.name: c.layer_below for c in own}
     try:
-        facts = curve_checks.ideal({c.name: c.grid for c in own}, curve_checks.asked([claim], checks, below), below) if own else {}
+        facts = curve_checks.ideal({c.name: c.grid for c in own}, curve_checks.sizes_asked([claim], checks, below), below) if own else {}
         judge([claim], points, facts, entries=checks)
     except InputError as error:
         if error.path is not None:
@@ -112,7 +112,7 @@ def _claims(cls: type[RuntimeModel], path: Path, data: Mapping[str, Any]) -> Evi
     checks: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for t in data.get("claim", []):
         name = str(t.get("id", "?"))
-        if problem := _misnamed(name):
+        if problem := _name_error(name):
             raise InputError(problem, path, code="bad-name")
         unknown = [k for k in t if k not in KEYS]
         missing = [k for k in ("id", "observable", "value", "unit", "low", "high", "use", "source", "check") if k not in t]
@@ -147,7 +147,7 @@ def _claims(cls: type[RuntimeModel], path: Path, data: Mapping[str, Any]) -> Evi
     return claims, checks
 
 
-def _misnamed(name: str) -> str:
+def _name_error(name: str) -> str:
     try:
         check_name("a claim", name, 40)
     except UsageError as error:
@@ -177,7 +177,7 @@ def judge_model(model: str, platform: str, store: Store, *, fresh: bool = False)
         return []
     points, runs = [], []
 
-    def times(curve: Curve, sizes: Iterable[int]) -> dict[int, float]:
+    def times(curve: PaperCurve, sizes: Iterable[int]) -> dict[int, float]:
         got = answer(store, curves.question(curve, sizes), fresh=fresh)
         runs.append(got.run_id)
         return {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in got.rows}
@@ -187,7 +187,7 @@ def judge_model(model: str, platform: str, store: Store, *, fresh: bool = False)
         got = answer(store, Question(model, platform, pingpong(sizes_asked(checks)), mode), fresh=fresh)
         runs.append(got.run_id)
         points += [{"model": cls.name, "platform": platform, "mode": mode, **row} for row in got.rows]
-    facts = facts_of_curves(own, curve_checks.asked(claims, checks, {c.name: c.layer_below for c in own}), times)
+    facts = facts_of_curves(own, curve_checks.sizes_asked(claims, checks, {c.name: c.layer_below for c in own}), times)
     verdicts = [*judge(claims, points, facts, entries=checks), *curve_verdicts.judge(cls.name, own, facts)]
     store.add_verdicts(f"evidence of {cls.name}", verdicts, run_ids=runs)
     return verdicts

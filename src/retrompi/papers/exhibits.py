@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base.errors import InputError, nearest
+from retrompi.spec.question import freeze
 
 __all__ = [
     "ClaimTable",
@@ -138,10 +139,6 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(v) for v in value) if isinstance(value, list) else value
-
-
 def _make(kind: type[Any], entry: Mapping[str, Any], where: str, path: Path) -> Any:
     known = [f.name for f in fields(kind)]
     for key in entry:
@@ -151,7 +148,7 @@ def _make(kind: type[Any], entry: Mapping[str, Any], where: str, path: Path) -> 
         if key in entry and entry[key] not in valid:
             raise InputError(f"{where}: {key} is '{entry[key]}'; valid: {', '.join(valid)}", path)
     try:
-        made = kind(**{k: " ".join(v.split()) if k == "caption" else _frozen(v) for k, v in entry.items()})
+        made = kind(**{k: " ".join(v.split()) if k == "caption" else freeze(v) for k, v in entry.items()})
     except TypeError as error:
         raise InputError(f"{where}: {str(error).partition('() ')[2] or error}", path) from None
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", made.name):
@@ -176,7 +173,7 @@ def _check_cells(table: ClaimTable, where: str, path: Path) -> None:
         raise InputError(f"{where}: 'cells' needs the groups (?P<row>...) and (?P<column>...)", path, code="bad-value")
 
 
-def _named(entry: Mapping[str, Any], what: str, number: int) -> str:
+def _entry_name(entry: Mapping[str, Any], what: str, number: int) -> str:
     return f"[[{what}]] {number} ('{entry.get('name', 'without a name')}')"
 
 
@@ -195,8 +192,8 @@ def read_figures(entries: Iterable[Mapping[str, Any]], path: Path) -> tuple[Figu
     for i, entry in enumerate(entries, 1):
         kind = next((k for marker, k in kinds.items() if marker in entry), None)
         if kind is None:
-            raise InputError(f"{_named(entry, 'figure', i)}: needs one of {', '.join(kinds)}", path, code="bad-value")
-        out.append(_make(kind, entry, _named(entry, "figure", i), path))
+            raise InputError(f"{_entry_name(entry, 'figure', i)}: needs one of {', '.join(kinds)}", path, code="bad-value")
+        out.append(_make(kind, entry, _entry_name(entry, "figure", i), path))
     _unique(out, "figure", path)
     return tuple(out)
 
@@ -204,7 +201,8 @@ def read_figures(entries: Iterable[Mapping[str, Any]], path: Path) -> tuple[Figu
 def read_tables(entries: Iterable[Mapping[str, Any]], path: Path) -> tuple[TablePlan, ...]:
     """The tables of a study's file; InputError naming the entry on an unknown or missing key."""
     out = [
-        _make(FactTable if "facts" in entry else ClaimTable, entry, _named(entry, "table", i), path) for i, entry in enumerate(entries, 1)
+        _make(FactTable if "facts" in entry else ClaimTable, entry, _entry_name(entry, "table", i), path)
+        for i, entry in enumerate(entries, 1)
     ]
     _unique(out, "table", path)
     return tuple(out)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from retrompi.papers import metrics
 from retrompi.papers.claims import Claim, SizeRange
-from retrompi.papers.findings import Check, Data, Finding, Unavailable, scaled, sizes_of, unit_of
+from retrompi.papers.findings import Check, Data, Finding, Unavailable, sizes_of, to_unit, unit_of
 
 __all__ = ["FACT_EVALUATORS"]
 
@@ -17,7 +17,7 @@ def _near(claim: Claim, check: Check, data: Data) -> Finding:
     if claim.low is None or claim.low != claim.high:
         raise ValueError(f"{claim.id}: 'near' needs a single published number")
     unit = unit_of(claim, check)
-    value = scaled(float(data.fact(check["path"])), unit)
+    value = to_unit(float(data.fact(check["path"])), unit)
     slack = metrics.FITTED if claim.use == "calibrate" else metrics.PREDICTED
     low, high = sorted((claim.low * (1 - slack), claim.low * (1 + slack)))
     off = value / claim.low - 1
@@ -31,7 +31,7 @@ def _digits(claim: Claim, check: Check, data: Data) -> Finding:
         raise ValueError(f"{claim.id}: no printed number in '{claim.value}'")
     half = 0.5 * 10.0 ** -len(found[2] or "") * (0.01 if found[3] else 1.0)
     unit = unit_of(claim, check)
-    value = scaled(float(data.fact(check["path"])), unit)
+    value = to_unit(float(data.fact(check["path"])), unit)
     low, high = claim.low - half, claim.low + half
     return Finding(low <= value <= high, value, f"printed as {found[0].strip()}", low, high, unit)
 
@@ -43,7 +43,7 @@ def _extremes(claim: Claim, check: Check, data: Data) -> Finding:
     unit = unit_of(claim, check)
     told, off = [], []
     for name, published in (("min", claim.low), ("max", claim.high)):
-        value = scaled(float(data.fact(f"{check['path']}.{name}")), unit)
+        value = to_unit(float(data.fact(f"{check['path']}.{name}")), unit)
         off.append(max(value / published, published / value))
         told.append(f"{name} {value:.4g} against {published:g} ({value / published - 1:+.0%})")
     return Finding(max(off) <= metrics.SAME, float(f"{max(off):.4g}"), "; ".join(told), 1.0, metrics.SAME, "ratio")

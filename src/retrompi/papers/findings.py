@@ -9,10 +9,10 @@ from typing import Any
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.papers.claims import Claim, SizeRange
-from retrompi.papers.metrics import Curve
+from retrompi.papers.metrics import TimeCurve
 
 __all__ = ["UNITS", "Check", "Data", "Finding", "Observed", "Unavailable", "base_value", "in_range", "one_size", "part_of", "residual",
-           "scaled", "sizes_of", "unit_of"]  # fmt: skip
+           "sizes_of", "to_unit", "unit_of"]  # fmt: skip
 
 Check = Mapping[str, Any]
 Observed = float | str | None
@@ -73,7 +73,7 @@ class Data:
     ``stand_in`` substitutes a rival variant for a model: ``{"wmpi": "wmpi:additive-stall"}``.
     """
 
-    points: Mapping[tuple[str, str], Curve] = field(default_factory=dict)
+    points: Mapping[tuple[str, str], TimeCurve] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     stand_in: Mapping[str, str] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ class Data:
         told = self.facts.get("layers_below", {})
         return told if isinstance(told, Mapping) else {}
 
-    def curve(self, model: str, mode: str) -> Curve:
+    def curve(self, model: str, mode: str) -> TimeCurve:
         """The curve of a model in a mode; Unavailable if it was not simulated."""
         key = (self.stand_in.get(model, model), mode)
         if key not in self.points:
@@ -128,7 +128,7 @@ def one_size(claim: Claim, check: Check) -> int:
     return found[0]
 
 
-def part_of(curve: Curve, claim: Claim, check: Check, least: int = 1) -> Curve:
+def part_of(curve: TimeCurve, claim: Claim, check: Check, least: int = 1) -> TimeCurve:
     """The part of a curve that a check applies to; Unavailable with fewer than ``least`` sizes."""
     sizes = sizes_of(claim, check)
     part = curve.within(sizes)
@@ -142,7 +142,7 @@ def unit_of(claim: Claim, check: Check) -> str:
     return str(check.get("unit", claim.unit))
 
 
-def scaled(value: float, unit: str) -> float:
+def to_unit(value: float, unit: str) -> float:
     """A value in base units converted to the published unit; ValueError for an unknown unit."""
     if unit not in UNITS:
         raise ValueError(f"no conversion to the published unit '{unit}'")
@@ -151,7 +151,7 @@ def scaled(value: float, unit: str) -> float:
 
 def base_value(value: float, unit: str) -> float:
     """A value in the published unit converted to base units; ValueError for an unknown unit."""
-    return value / scaled(1.0, unit)
+    return value / to_unit(1.0, unit)
 
 
 def in_range(values: Mapping[str, float], claim: Claim, unit: str, note: str = "") -> Finding:

@@ -14,7 +14,7 @@ from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec import composition, machines, registry
 from retrompi.spec.model import fit_place
 
-__all__ = ["Free", "Owner", "Place", "add_to_fit", "belongs", "limited", "options", "owner", "place", "shown", "span"]
+__all__ = ["FitPlace", "Free", "Owner", "add_to_fit", "belongs", "limit_cards", "options", "owner", "place", "span", "value_text"]
 
 
 @dataclass
@@ -35,10 +35,10 @@ class Free:
 
     def show(self, x: float) -> str:
         """The value at ``x`` as text."""
-        return shown(self.value(x), self.unit)
+        return value_text(self.value(x), self.unit)
 
 
-def shown(value: float, unit: str) -> str:
+def value_text(value: float, unit: str) -> str:
     """A value with its unit and six digits, as written to a fit file."""
     if unit == "s":
         for name, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
@@ -113,7 +113,7 @@ def span(path: str, o: Owner, *, beside: bool = True) -> Free:
 
 def _made_of(platform: str) -> composition.Composition | None:
     """The hosts and the network of the library that a platform is composed of, by its name or by its file; None if of none."""
-    base = composition.unsized(platform)
+    base = composition.without_size(platform)
     if "@" in platform:
         return composition.parse(platform)
     if base in registry.platform_names() and (file := registry.platform(base).path) is not None:
@@ -129,7 +129,7 @@ def belongs(o: Owner, model: str, platform: str) -> bool:
     if o.kind == "model":
         return o.name in (model, model.partition(":")[0])
     if o.kind == "platform":
-        return composition.unsized(platform) == o.name
+        return composition.without_size(platform) == o.name
     made = _made_of(platform)
     if made is None:
         return False
@@ -153,7 +153,7 @@ def options(o: Owner, platform: str, text: str) -> list[str]:
     return [f"platform.n{i}.{o.key}={text}" for i, name in enumerate(kinds, 1) if name == o.name]
 
 
-def limited(owners: Mapping[str, Owner], values: Mapping[str, str], platforms: Sequence[str]) -> dict[str, str]:
+def limit_cards(owners: Mapping[str, Owner], values: Mapping[str, str], platforms: Sequence[str]) -> dict[str, str]:
     """The free values, a card's rates at most those of the buses of its hosts on ``platforms``, as `machines.compose` has them."""
     found = dict(values)
     for path, o in owners.items():
@@ -169,7 +169,7 @@ def limited(owners: Mapping[str, Owner], values: Mapping[str, str], platforms: S
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FitPlace:
     """A table of a fit file, and the key there."""
 
     file: Path
@@ -177,16 +177,16 @@ class Place:
     key: str
 
 
-def place(path: str, o: Owner, folder: Path | None, name: str) -> Place:
+def place(path: str, o: Owner, folder: Path | None, name: str) -> FitPlace:
     """Where the fit ``name`` writes the value: beside its owner, or in ``folder``'s ``fit.toml`` if a paper there is not its owner's.
 
     ``folder`` None: of a paper of the package, or no paper's.
     """
     if folder is not None and not o.file.resolve().is_relative_to(folder.resolve()):
-        return Place(folder / "fit.toml", name, path)
+        return FitPlace(folder / "fit.toml", name, path)
     if o.kind == "model":
-        return Place(*fit_place(registry.model(o.name), o.key), o.key)
-    return Place(o.file.with_name(f"{o.file.stem}.fit.toml"), "fit", o.key)
+        return FitPlace(*fit_place(registry.model(o.name), o.key), o.key)
+    return FitPlace(o.file.with_name(f"{o.file.stem}.fit.toml"), "fit", o.key)
 
 
 def add_to_fit(file: Path, table: str, values: Mapping[str, str], meta: Mapping[str, Any], by: str) -> None:

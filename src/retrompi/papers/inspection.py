@@ -20,7 +20,7 @@ from retrompi.papers.curve_checks import curves_of, sizes_for
 from retrompi.papers.evaluators import EVALUATORS
 from retrompi.papers.exhibits import ClaimTable, MeasuredFigure
 from retrompi.papers.findings import UNITS, Data, Unavailable
-from retrompi.papers.metrics import Curve
+from retrompi.papers.metrics import TimeCurve
 from retrompi.papers.paper import Paper
 from retrompi.papers.tables import line_of, text_of
 from retrompi.spec import machines, registry
@@ -55,17 +55,17 @@ class Inspected:
             found |= {what: len(getattr(self.paper, what)) for what in ("curves", "fits", "models", "platforms", "experiments")}
         return found
 
-    def unchecked(self) -> list[str]:
+    def claims_without_check(self) -> list[str]:
         """The claims to be judged that have no check."""
         return [c.id for c in self.claims if c.use in ("calibrate", "validate") and c.id not in self.checks]
 
 
 def inspect(paper: str) -> Inspected:
     """What the folder of a paper (a key or a path) holds, and everything wrong in it. Raises UsageError if it is no paper's folder."""
-    return _inspected(of_paper.folder_of(paper))
+    return _inspect(of_paper.folder_of(paper))
 
 
-def _inspected(folder: Path) -> Inspected:
+def _inspect(folder: Path) -> Inspected:
     found = Inspected(folder)
     found.problems += of_paper.shadowing(folder)
     file = folder / "paper.toml"
@@ -83,8 +83,8 @@ def _inspected(folder: Path) -> Inspected:
             _own_files(found)
             _names(found, found.paper, file)
             _contents(found, found.paper, file)
-            found.problems += curves.inspected(found.paper) if found.paper.curves or found.paper.fits else []
-            found.problems += curve_fits.inspected(found.paper) if found.paper.fits and not found.problems else []
+            found.problems += curves.inspect_curves(found.paper) if found.paper.curves or found.paper.fits else []
+            found.problems += curve_fits.inspect_fits(found.paper) if found.paper.fits and not found.problems else []
             _judgeable(found, found.paper)
     order = {f: i for i, f in enumerate((str(file), str(table), *map(str, check_files(folder))))}
     found.problems = list({str(p): p for p in found.problems}.values())  # a model's file is read for itself and for each of its curves
@@ -110,7 +110,7 @@ def _own_files(found: Inspected) -> None:
     for pattern, load in loaders.items():
         for file in sorted(folder.glob(pattern)):
             if not file.name.endswith(".fit.toml"):
-                _tried(found, file, None, lambda f=file, load=load: load(f))
+                _succeeds(found, file, None, lambda f=file, load=load: load(f))
 
 
 def _has(file: Path, name: str, what: str) -> None:
@@ -119,7 +119,7 @@ def _has(file: Path, name: str, what: str) -> None:
         raise InputError(f"this file defines no '{name}': {what}", file, code="broken-code")
 
 
-def _tried(found: Inspected, path: Path, line: int | None, work: Any) -> bool:
+def _succeeds(found: Inspected, path: Path, line: int | None, work: Any) -> bool:
     """Whether ``work`` raises nothing; an error of the user becomes a problem, at ``path`` and ``line`` if it names no file."""
     try:
         work()
@@ -139,20 +139,20 @@ def _names(found: Inspected, paper: Paper, file: Path) -> None:
     from retrompi.spec.question import Question, pingpong
 
     text = text_of(file)
-    models = [m for m in paper.models if _tried(found, file, line_of(text, "models"), lambda m=m: registry.model(m))]
-    platforms = [p for p in paper.platforms if _tried(found, file, line_of(text, "platforms"), lambda p=p: registry.platform(p))]
+    models = [m for m in paper.models if _succeeds(found, file, line_of(text, "models"), lambda m=m: registry.model(m))]
+    platforms = [p for p in paper.platforms if _succeeds(found, file, line_of(text, "platforms"), lambda p=p: registry.platform(p))]
     for kind in paper.experiments:
         if kind not in (valid := of_paper.kinds_of_experiment(paper.folder)):
             found.wrong(f"no experiment '{kind[:60]}'{nearest(kind, valid, 20)}", file, line_of(text, "experiments"), "unknown-name")
     if "pingpong" in paper.experiments and platforms and platforms[:1] == list(paper.platforms[:1]):
         with toml_text.taken_apart("paper", file):
-            _tried(found, file, line_of(text, "sizes", "pingpong"), lambda: paper.sizes)
+            _succeeds(found, file, line_of(text, "sizes", "pingpong"), lambda: paper.sizes)
         if not isinstance(paper.options("pingpong").get("modes"), list):
             said = 'the experiment pingpong needs modes, such as modes = ["distributed"]'
             found.wrong(said, file, line_of(text, "", "pingpong") or line_of(text, "experiments"), "missing-key")
         for mode in paper.modes if models else ():
             asked = Question(models[0], paper.platform, pingpong([0]), str(mode))
-            _tried(found, file, line_of(text, "modes", "pingpong"), lambda asked=asked: Resolved.of(asked))
+            _succeeds(found, file, line_of(text, "modes", "pingpong"), lambda asked=asked: Resolved.of(asked))
 
 
 def _contents(found: Inspected, paper: Paper, file: Path) -> None:
@@ -193,10 +193,10 @@ class _Anything(Data):
         times = [50 + n / 10 for n in sizes]
         told = {"size_B": sizes, "time_us": times, "at_B": [], "at_us": []}
         super().__init__(facts={"curves": dict.fromkeys(below, told), "layers_below": below})
-        self.one = Curve(tuple(sizes), tuple(t * 1e-6 for t in times))
+        self.one = TimeCurve(tuple(sizes), tuple(t * 1e-6 for t in times))
         self.asked: list[tuple[str, str]] = []
 
-    def curve(self, model: str, mode: str) -> Curve:
+    def curve(self, model: str, mode: str) -> TimeCurve:
         """A curve of an ideal network; what was asked for is kept."""
         self.asked.append((model, mode))
         return self.one
@@ -275,15 +275,15 @@ def _unitless(check: Mapping[str, Any]) -> bool:
 
 
 @lru_cache(maxsize=32)
-def _refused(folder: Path, _: Any) -> tuple[InputError, ...]:
-    return tuple(_inspected(folder).problems)
+def _problems_of(folder: Path, _: Any) -> tuple[InputError, ...]:
+    return tuple(_inspect(folder).problems)
 
 
 def refuse(paper: Paper) -> None:
     """Raises InputError for the first of what is wrong in a paper's folder, and how many more there are; a paper may have no folder."""
     if paper.folder == Path():
         return
-    problems = _refused(paper.folder, (state(paper.folder), version()))
+    problems = _problems_of(paper.folder, (state(paper.folder), version()))
     if problems:
         first, more = problems[0], len(problems) - 1
         name = paper.key if paper.folder.parent == paths.papers_dir() else os.path.relpath(paper.folder)

@@ -60,7 +60,7 @@ def effects(verdicts: Iterable[Verdict], file: Path | None = None) -> list[Effec
     file = file or paths.validate_dir() / "interventions.toml"
     claims = {c.id: c for c in load()}
     observed = {v.id: v.observed for v in verdicts}
-    shipped = predictions.shipped()
+    shipped = predictions.shipped_predictions()
     out = []
     with toml_text.taken_apart("list of interventions", file):
         for given in toml_text.read(file, "list of interventions")[1]["intervention"]:

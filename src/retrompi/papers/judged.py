@@ -20,7 +20,7 @@ from retrompi.papers.claims import Claim, checks, load, models_of, paper_key, ve
 from retrompi.spec import registry
 from retrompi.spec.question import canonical_hash
 
-__all__ = ["Ahead", "Shipped", "document", "file", "in_advance", "shipped"]
+__all__ = ["AdvanceVerdict", "ShippedVerdicts", "document", "file", "in_advance", "shipped_verdicts"]
 
 _TOLD = ("id", "verdict", "observed", "low", "high", "unit", "note")
 """What is kept of a verdict."""
@@ -28,7 +28,7 @@ _DIGITS = 16
 
 
 @dataclass(frozen=True)
-class Shipped:
+class ShippedVerdicts:
     """The verdicts as they are shipped: ``code`` and ``judged`` (a day) say by what and when.
 
     ``verdicts``: claim -> its row, with the keys of a store's verdicts and ``stated``, the hash of the statement and its checks. ``models``
@@ -44,7 +44,7 @@ class Shipped:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class AdvanceVerdict:
     """A statement's verdict in advance, with the keys of a store's verdicts, and the runtimes and platforms changed since."""
 
     row: Mapping[str, Any]
@@ -57,14 +57,14 @@ def file() -> Path:
 
 
 @cache
-def shipped() -> Shipped:
+def shipped_verdicts() -> ShippedVerdicts:
     """They are not looked at again while the program runs: nobody edits them."""
     data = json.loads(read_text(file()))
-    return Shipped(**data | {"verdicts": {row["id"]: row for row in data["verdicts"]}})
+    return ShippedVerdicts(**data | {"verdicts": {row["id"]: row for row in data["verdicts"]}})
 
 
 @lru_cache(maxsize=4)
-def _stated(_: object) -> Mapping[str, str]:
+def _claim_hashes(_: object) -> Mapping[str, str]:
     """Claim -> the hash of all that is published and of how it is checked, not of the row's place in its file; for `claims.version`."""
     how = checks()
     return {c.id: canonical_hash([asdict(c) | {"line": 0}, list(how.get(c.id, ()))])[:_DIGITS] for c in load()}
@@ -82,7 +82,7 @@ def document(code: str, judged: str, studies: Iterable[tuple[str, Iterable[Mappi
     """The text of the file. ``studies``: for each paper its key, its verdicts as of `Verdict.row`, and (model, platform) of its runs."""
     papers: dict[str, dict[str, list[str]]] = {}
     rows: list[dict[str, Any]] = []
-    stated = _stated(version())
+    stated = _claim_hashes(version())
     for key, verdicts, runs in studies:
         pairs = list(runs)
         papers[key] = {"models": sorted({m for m, _ in pairs}), "platforms": sorted({p for _, p in pairs})}
@@ -98,16 +98,16 @@ def document(code: str, judged: str, studies: Iterable[tuple[str, Iterable[Mappi
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def in_advance() -> dict[str, Ahead]:
+def in_advance() -> dict[str, AdvanceVerdict]:
     """Claim -> its verdict, for the statements that are as they were when they were judged."""
-    there, stated = shipped(), _stated(version())
+    there, stated = shipped_verdicts(), _claim_hashes(version())
     other = {name for name, was in there.models.items() if _now(_model, name) != was}
     other |= {name for name, was in there.platforms.items() if _now(_platform, name) != was}
     found = {}
     for claim in load():
         row = there.verdicts.get(claim.id)
         if row is not None and row["stated"] == stated[claim.id]:
-            found[claim.id] = Ahead(row, tuple(sorted(other & _concerned(claim))))
+            found[claim.id] = AdvanceVerdict(row, tuple(sorted(other & _models_and_platforms(claim))))
     return found
 
 
@@ -118,8 +118,8 @@ def _now(of: Any, name: str) -> str:
         return ""
 
 
-def _concerned(claim: Claim) -> set[str]:
+def _models_and_platforms(claim: Claim) -> set[str]:
     """The runtimes that its checks name, or all of its paper where one names none; and the paper's platforms."""
-    used = shipped().papers[paper_key(claim.paper)]
+    used = shipped_verdicts().papers[paper_key(claim.paper)]
     named = [models_of(c) & {*used["models"]} for c in checks().get(claim.id, ())]
     return {*(set().union(*named) if named and all(named) else used["models"]), *used["platforms"]}

@@ -18,14 +18,14 @@ from retrompi.papers import experiments, own_code
 from retrompi.spec import registry, roofline
 from retrompi.spec.host import Host
 
-__all__ = ["WITHIN", "Judged", "compare", "judged", "spread", "totals"]
+__all__ = ["WITHIN", "KernelComparison", "compare", "judge_kernels", "spread", "totals"]
 
 WITHIN = 1.25
 """The factor within which a rate agrees: 25 %."""
 
 
 @dataclass(frozen=True)
-class Judged:
+class KernelComparison:
     """A measured kernel: ``seconds`` a pass, and ``computed`` beside it; ``slowest``: what the roofline says is the slowest part."""
 
     id: str
@@ -53,13 +53,13 @@ class Judged:
                 "computed_s": self.computed, "ratio": self.ratio, "slowest": self.slowest, "agrees": self.agrees}  # fmt: skip
 
 
-def judged() -> list[Judged]:
+def judge_kernels() -> list[KernelComparison]:
     """Every measured kernel with what its host's caches and memory give, in the order of the data."""
     return [*_petsc(), *(row for folder in paper_dirs() for kind in own_code.names(folder, "experiments")
                          for row in getattr(experiments.module(kind, folder), "kernels", tuple)())]  # fmt: skip
 
 
-def totals(rows: Iterable[Judged]) -> dict[tuple[str, str], tuple[int, int]]:
+def totals(rows: Iterable[KernelComparison]) -> dict[tuple[str, str], tuple[int, int]]:
     """(set, host) -> how many agree, and of how many."""
     found: dict[tuple[str, str], tuple[int, int]] = {}
     for row in rows:
@@ -68,7 +68,7 @@ def totals(rows: Iterable[Judged]) -> dict[tuple[str, str], tuple[int, int]]:
     return found
 
 
-def spread(rows: Iterable[Judged]) -> float:
+def spread(rows: Iterable[KernelComparison]) -> float:
     """What the rule misses, as the logarithm of a factor: the root mean square over the rows of a set on a host, in the median over those
     of three rows or more. The discrepancy of computation by kernel (`retrompi.studies.uncertainty.COMPUTATION_SCALE`)."""
     found: dict[tuple[str, str], list[float]] = {}
@@ -77,13 +77,13 @@ def spread(rows: Iterable[Judged]) -> float:
     return median(math.sqrt(fmean(squares)) for squares in found.values() if len(squares) >= 3)
 
 
-def compare(id: str, of: str, name: str, one: roofline.Kernel, n: float, host: Host, seconds: float) -> Judged:
+def compare(id: str, of: str, name: str, one: roofline.Kernel, n: float, host: Host, seconds: float) -> KernelComparison:
     """A pass of a kernel at length ``n`` that took ``seconds``, beside the roofline of the host."""
     terms = roofline.terms(one, n, host)
-    return Judged(id, of, host.name, name, n, seconds, max(terms.values()), max(terms, key=terms.__getitem__))
+    return KernelComparison(id, of, host.name, name, n, seconds, max(terms.values()), max(terms, key=terms.__getitem__))
 
 
-def _petsc() -> Iterator[Judged]:
+def _petsc() -> Iterator[KernelComparison]:
     with (reference_dir() / "kernels.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             one, n = roofline.kernel(row["kernel"]), float(row["length"])

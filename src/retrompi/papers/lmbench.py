@@ -81,7 +81,7 @@ def _file() -> Path:
 
 
 @cache
-def _given() -> dict[str, Any]:
+def _tables() -> dict[str, Any]:
     return toml_text.read(_file(), "lmbench")[1]
 
 
@@ -91,7 +91,7 @@ def systems() -> tuple[System, ...]:
     rows = [r for r in csv.DictReader(read_text(paths.reference_dir() / "period/evidence.csv").splitlines())
             if r["id"].startswith("LM96-") and r["use"] == "calibrate"]  # fmt: skip
     found = []
-    for s in _given()["system"]:
+    for s in _tables()["system"]:
         network, of = s.get("network", ""), s.get("of", "loopback")
         mine = [r for r in rows if r["network"] == of and s["name"] in (r["machine"], r["version"])]
         if not mine:
@@ -107,12 +107,12 @@ def systems() -> tuple[System, ...]:
 
 def pipe_buffer(os: str) -> str:
     """What a pipe of the operating system holds; Linux's for one that is not known."""
-    known: Mapping[str, Mapping[str, str]] = _given()["pipe"]
+    known: Mapping[str, Mapping[str, str]] = _tables()["pipe"]
     return next((v["buffer"] for name, v in known.items() if os.startswith(name)), known["Linux"]["buffer"])
 
 
 def _size(name: str) -> int:
-    return int(units.parse(_given()["programs"][name], "B"))
+    return int(units.parse(_tables()["programs"][name], "B"))
 
 
 def _to_and_fro(model: str, platform: str, sets: Sequence[str], apart: bool = False) -> float:
@@ -142,7 +142,7 @@ def _of_pipe(platform: Platform) -> list[str]:
     return [f"sockets.buffer={pipe_buffer(platform.hosts[0].os)}"]
 
 
-def _displaced(platform: Platform) -> float:
+def _displacement_time(platform: Platform) -> float:
     """Time (s) to read again what another process with an array of the same size has displaced from the second-level cache."""
     host = platform.hosts[0]
 
@@ -164,7 +164,7 @@ def _switch(platform: str, loaded: Platform, sets: Sequence[str]) -> float:
 
 
 def _switch_32(platform: str, loaded: Platform, sets: Sequence[str]) -> float:
-    return _switch(platform, loaded, sets) + _displaced(loaded) * 1e6
+    return _switch(platform, loaded, sets) + _displacement_time(loaded) * 1e6
 
 
 def _pipe_latency(platform: str, loaded: Platform, sets: Sequence[str]) -> float:

@@ -18,11 +18,11 @@ from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
 from retrompi.papers import transfer
 from retrompi.papers.claims import checks, load, paper_key
-from retrompi.papers.coverage import coverage_table, outside_table, shipped
+from retrompi.papers.coverage import coverage_table, outside_table, shipped_rows
 from retrompi.papers.curve_verdicts import errors, times_of
-from retrompi.papers.curves import of, simulated
+from retrompi.papers.curves import of, simulate_times
 from retrompi.papers.interventions import effects
-from retrompi.papers.matrix import Cell, Tally, cells
+from retrompi.papers.matrix import MatrixCell, Tally, cells
 from retrompi.papers.metrics import READINGS
 from retrompi.papers.paper import all_papers
 from retrompi.papers.reproduction import Reproduction, run_papers
@@ -121,7 +121,7 @@ def layer_table(studies: Sequence[Reproduction]) -> str:
             assert found is not None, f"{curve.name} has no point that judges"
             printed = "-" if curve.latency is None else number_text(curve.latency[0] * 1e6)
             rows.append((curve.title, f"`{curve.platform}`", str(found.points), f"{found.median:.1%}", f"{found.largest:.0%}",
-                         f"{found.largest_at} B", f"{simulated(curve, [8])[8] * 1e6:.3g} / {printed}"))  # fmt: skip
+                         f"{found.largest_at} B", f"{simulate_times(curve, [8])[8] * 1e6:.3g} / {printed}"))  # fmt: skip
     head = ("curve", "machines", "points", "median error", "largest", "at", "latency, us: simulated / published")
     return table(head, rows)
 
@@ -206,9 +206,9 @@ def runtime_table() -> str:
 _SOURCES = {"paper": "papers", "doc": "documents", "code": "source code", "fit": "fitted", "assumed": "assumed"}
 
 
-def matrix_table(found: Iterable[Cell]) -> str:
+def matrix_table(found: Iterable[MatrixCell]) -> str:
     """The matrix in short: a row for each runtime, and on how many machines and networks it is judged, fitted or predicted blind."""
-    by_runtime: dict[str, list[Cell]] = {}
+    by_runtime: dict[str, list[MatrixCell]] = {}
     for c in found:
         by_runtime.setdefault(c.model, []).append(c)
     rows = []
@@ -234,7 +234,7 @@ def main(argv: Sequence[str]) -> int:
     wanted = parts(path)
     plain: Mapping[str, Callable[[], str]] = {
         "readings": reading_table, "checks": lambda: check_table(path), "runtimes": runtime_table,
-        "coverage": lambda: coverage_table(shipped(), table), "outside": lambda: outside_table(shipped(), table),
+        "coverage": lambda: coverage_table(shipped_rows(), table), "outside": lambda: outside_table(shipped_rows(), table),
     }  # fmt: skip
     for name in wanted:
         if name in plain:
@@ -249,7 +249,7 @@ def main(argv: Sequence[str]) -> int:
         "evidence": lambda: evidence_table(verdicts),
         "layers": lambda: layer_table(studies),
         "interventions": lambda: intervention_table(verdicts),
-        "matrix": lambda: matrix_table(cells(transfer.judged(transfer.shipped(), words), words)),
+        "matrix": lambda: matrix_table(cells(transfer.with_verdicts(transfer.shipped_rows(), words), words)),
         **{f"verdicts {s.paper.key}": lambda s=s: verdict_table(s.verdicts) for s in studies},  # type: ignore[misc]
     }
     for name in wanted:

@@ -23,7 +23,7 @@ from retrompi.papers.paper import all_papers
 from retrompi.papers.transfer import PREDICTION, STATEMENTS
 from retrompi.spec import composition, machines, registry
 
-__all__ = ["STATES", "Cell", "Tally", "cells", "place_of"]
+__all__ = ["STATES", "MatrixCell", "Tally", "cells", "place_of"]
 
 STATES = ("judged", "fitted", "blind", "not known")
 """What a cell is, the strongest first: judged by numbers that no fit saw, fitted only, predicted only, named without a number."""
@@ -45,7 +45,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Cell:
+class MatrixCell:
     """A runtime on a machine and a network. ``paper`` and ``anchor``: where the atlas shows it."""
 
     model: str
@@ -88,52 +88,52 @@ def _holds(row: Mapping[str, Any]) -> bool:
     return bool(row["low"] * (1 - slack) <= row["simulated"] <= row["high"] * (1 + slack))
 
 
-def _of_transfer(row: Mapping[str, Any]) -> Cell | None:
+def _of_transfer(row: Mapping[str, Any]) -> MatrixCell | None:
     """The part of a cell that a row of the table of transfer is; None for a prediction, which has its own."""
     place = place_of(row["platform"] or "", row["machine"])
     if row["use"] == "blind" or str(row["ref"] or "").startswith(PREDICTION):
         return None
     if row["use"] is None or row["simulated"] is None:
-        return Cell(row["model"], *place)
+        return MatrixCell(row["model"], *place)
     if row["unit"] == STATEMENTS:
         found = {paper_key(c.paper) for c in judging(row["model"]) if re.match(row["ref"], c.id)}
         page = next(iter(found)) if len(found) == 1 else ""
-        return _counted(Cell(row["model"], *place, paper=page), row["use"], Tally(int(row["simulated"]), int(row["published"])))
-    return _counted(Cell(row["model"], *place, anchor="transfer"), row["use"], Tally(int(_holds(row)), 1))
+        return _with_count(MatrixCell(row["model"], *place, paper=page), row["use"], Tally(int(row["simulated"]), int(row["published"])))
+    return _with_count(MatrixCell(row["model"], *place, anchor="transfer"), row["use"], Tally(int(_holds(row)), 1))
 
 
-def _counted(cell: Cell, use: str, count: Tally) -> Cell:
+def _with_count(cell: MatrixCell, use: str, count: Tally) -> MatrixCell:
     return replace(cell, judged=count) if _KIND[use] == "judged" else replace(cell, fitted=count)
 
 
-def _predicted() -> Iterable[Cell]:
-    for name, told in predictions.shipped().items():
+def _predicted_cells() -> Iterable[MatrixCell]:
+    for name, told in predictions.shipped_predictions().items():
         if told["use"] == "blind":
             anchor = f"blind-{name.partition('/')[2]}" if told["paper"] else "transfer"
-            yield Cell(told["model"], *place_of(told["platform"]), blind=1, paper=told["paper"], anchor=anchor)
+            yield MatrixCell(told["model"], *place_of(told["platform"]), blind=1, paper=told["paper"], anchor=anchor)
 
 
-def _of_papers(verdicts: Mapping[str, str]) -> Iterable[Cell]:
+def _of_papers(verdicts: Mapping[str, str]) -> Iterable[MatrixCell]:
     """The parts of cells that the curves of the papers' folders are, and the claims about them."""
     for paper in all_papers().values():
         curves = {c.name: c for c in of(paper)}
         for c in curves.values():
-            yield Cell(c.model, *place_of(c.platform), paper=paper.key, anchor=curve_id(paper.key, c))
+            yield MatrixCell(c.model, *place_of(c.platform), paper=paper.key, anchor=curve_id(paper.key, c))
             for name, use in ((curve_id(paper.key, c), c.use), (f"{curve_id(paper.key, c)}:held-out", "validate")):
                 if verdicts.get(name) in ("pass", "fail"):
-                    yield _counted(Cell(c.model, *place_of(c.platform)), use, Tally(int(verdicts[name] == "pass"), 1))
+                    yield _with_count(MatrixCell(c.model, *place_of(c.platform)), use, Tally(int(verdicts[name] == "pass"), 1))
         for claim in paper.claims:
             if verdicts.get(claim.id) in ("pass", "fail") and claim.use in _KIND:
                 mine = [curves[str(k["curve"])] for k in paper.checks.get(claim.id, ()) if str(k.get("curve")) in curves]
                 for model, machine, network in dict.fromkeys((c.model, *place_of(c.platform)) for c in mine):
-                    yield _counted(Cell(model, machine, network), claim.use, Tally(int(verdicts[claim.id] == "pass"), 1))
+                    yield _with_count(MatrixCell(model, machine, network), claim.use, Tally(int(verdicts[claim.id] == "pass"), 1))
 
 
-def cells(transfer: Iterable[Mapping[str, Any]], verdicts: Mapping[str, str]) -> list[Cell]:
+def cells(transfer: Iterable[Mapping[str, Any]], verdicts: Mapping[str, str]) -> list[MatrixCell]:
     """Every cell that a source speaks of, in the order of the sources.
 
-    ``transfer``: rows as of `retrompi.papers.transfer.judged`; ``verdicts``: of claims and curves by their identifiers. A number of the
-    table of transfer is left out where a whole curve is judged.
+    ``transfer``: rows as of `retrompi.papers.transfer.with_verdicts`; ``verdicts``: of claims and curves by their identifiers. A number of
+    the table of transfer is left out where a whole curve is judged.
     """
     papers = list(_of_papers(verdicts))
     whole = {(p.model, p.machine, p.network) for p in papers if p.fitted.all or p.judged.all}
@@ -142,15 +142,15 @@ def cells(transfer: Iterable[Mapping[str, Any]], verdicts: Mapping[str, str]) ->
     placed = {p.model for p in papers}
     # A pair that only says which paper speaks of the runtime has no platform: the paper's curves are its cells.
     numbers = [p for p in numbers if p.state != "not known" or p.network or p.model not in placed]
-    return merged([*numbers, *papers, *_predicted()])
+    return merge_cells([*numbers, *papers, *_predicted_cells()])
 
 
-def merged(parts: Iterable[Cell]) -> list[Cell]:
+def merge_cells(parts: Iterable[MatrixCell]) -> list[MatrixCell]:
     """One cell for each runtime, machine and network; the first page that shows a part is the cell's."""
-    out: dict[tuple[str, str, str], Cell] = {}
+    out: dict[tuple[str, str, str], MatrixCell] = {}
     for p in parts:
         key = p.model, p.machine, p.network
-        old = out.get(key, Cell(*key))
+        old = out.get(key, MatrixCell(*key))
         page = (old.paper, old.anchor) if old.paper or old.anchor else (p.paper, p.anchor)
-        out[key] = Cell(*key, old.fitted + p.fitted, old.judged + p.judged, old.blind + p.blind, *page)
+        out[key] = MatrixCell(*key, old.fitted + p.fitted, old.judged + p.judged, old.blind + p.blind, *page)
     return list(out.values())

@@ -16,7 +16,7 @@ from typing import Any
 
 from retrompi.papers.claims import SizeRange
 
-__all__ = ["READINGS", "Curve", "curves"]
+__all__ = ["READINGS", "TimeCurve", "curves"]
 
 CONSTANT = 1.25  # "approximately constant", "plateau": largest over smallest in the range
 SAME = 1.25  # "almost the same", "almost matches", "~": ratio either way
@@ -78,7 +78,7 @@ READINGS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Curve:
+class TimeCurve:
     """Time (s, one way) against size (B), sizes strictly ascending."""
 
     sizes: tuple[int, ...]
@@ -92,12 +92,12 @@ class Curve:
         if any(not (t > 0 and math.isfinite(t)) for t in self.times):
             raise ValueError("times must be positive and finite")
 
-    def within(self, sizes: SizeRange | None) -> Curve:
+    def within(self, sizes: SizeRange | None) -> TimeCurve:
         """The part of the curve in a size range; the whole curve for None."""
         if sizes is None:
             return self
         kept = [(s, t) for s, t in zip(self.sizes, self.times, strict=True) if s in sizes]
-        return Curve(tuple(s for s, _ in kept), tuple(t for _, t in kept))
+        return TimeCurve(tuple(s for s, _ in kept), tuple(t for _, t in kept))
 
     @property
     def rates(self) -> tuple[float, ...]:
@@ -118,7 +118,7 @@ class Curve:
         return self.times if what == "time" else self.rates
 
 
-def curves(points: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Curve]:
+def curves(points: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], TimeCurve]:
     """Points (rows with model, mode, size_B, time_us) -> a curve per (model, mode).
 
     The last row of a repeated size is used, so that a fresh run replaces an older one.
@@ -126,7 +126,7 @@ def curves(points: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Curve]:
     found: dict[tuple[str, str], dict[int, float]] = {}
     for p in points:
         found.setdefault((str(p["model"]), str(p["mode"])), {})[int(p["size_B"])] = float(p["time_us"]) * 1e-6
-    return {key: Curve(tuple(sorted(rows)), tuple(rows[s] for s in sorted(rows))) for key, rows in found.items()}
+    return {key: TimeCurve(tuple(sorted(rows)), tuple(rows[s] for s in sorted(rows))) for key, rows in found.items()}
 
 
 def steps(values: Sequence[float]) -> list[float]:
@@ -139,22 +139,22 @@ def mean_growth(values: Sequence[float]) -> float:
     return float((values[-1] / values[0]) ** (1 / (len(values) - 1)))
 
 
-def startup(curve: Curve) -> float:
+def startup(curve: TimeCurve) -> float:
     """Time at 0 B, s."""
     return curve.time(0)
 
 
-def peak(curve: Curve) -> float:
+def peak(curve: TimeCurve) -> float:
     """Largest bandwidth, B/s."""
     return max(curve.rates)
 
 
-def peak_size(curve: Curve) -> int:
+def peak_size(curve: TimeCurve) -> int:
     """The (first) size of the largest bandwidth, B."""
     return curve.sizes[curve.rates.index(max(curve.rates))]
 
 
-def lowest(curve: Curve) -> float:
+def lowest(curve: TimeCurve) -> float:
     """Smallest bandwidth, B/s."""
     return min(curve.rates)
 
@@ -164,7 +164,7 @@ def spread(values: Sequence[float]) -> float:
     return max(values) / min(values)
 
 
-def plateau_size(curve: Curve) -> int:
+def plateau_size(curve: TimeCurve) -> int:
     """First size from which on the bandwidth stays within `CONSTANT` of its maximum, B."""
     enough = peak(curve) / CONSTANT
     start = len(curve.sizes)
@@ -173,14 +173,14 @@ def plateau_size(curve: Curve) -> int:
     return curve.sizes[start] if start < len(curve.sizes) else -1
 
 
-def largest_step(curve: Curve) -> tuple[int, float]:
+def largest_step(curve: TimeCurve) -> tuple[int, float]:
     """(size after the step, growth of time) of the largest growth over one doubling of size."""
     pairs = list(zip(curve.sizes, curve.times, strict=True))
     grown = [(b[0], b[1] / a[1]) for a, b in itertools.pairwise(pairs) if b[0] == 2 * a[0]]
     return max(grown, key=lambda g: g[1])
 
 
-def straight_line(curve: Curve) -> tuple[float, float]:
+def straight_line(curve: TimeCurve) -> tuple[float, float]:
     """(start-up in s, seconds a byte): time over size by least squares, as mpptest prints them."""
     n, mean_size, mean_time = len(curve.sizes), sum(curve.sizes) / len(curve.sizes), sum(curve.times) / len(curve.times)
     if n < 2:
@@ -190,30 +190,30 @@ def straight_line(curve: Curve) -> tuple[float, float]:
     return mean_time - slope * mean_size, slope
 
 
-def deepest_fall(curve: Curve) -> tuple[int, float]:
+def deepest_fall(curve: TimeCurve) -> tuple[int, float]:
     """(size, share): where the bandwidth is lowest below that of the size before it, and by which share; (-1, 0) if it never falls."""
     falls = [(1 - b / a, size) for (a, b), size in zip(itertools.pairwise(curve.rates), curve.sizes[1:], strict=True)]
     share, size = max(falls, default=(0.0, -1))
     return (size, share) if share > 0 else (-1, 0.0)
 
 
-def after(curve: Curve, size: int, doublings: int = 4) -> Curve:
+def after(curve: TimeCurve, size: int, doublings: int = 4) -> TimeCurve:
     """The part from ``size`` over that many doublings."""
     return curve.within(SizeRange(size, size << doublings))
 
 
-def common(a: Curve, b: Curve, sizes: SizeRange | None) -> list[tuple[int, float, float]]:
+def common(a: TimeCurve, b: TimeCurve, sizes: SizeRange | None) -> list[tuple[int, float, float]]:
     """(size, time of a, time of b) at the sizes both have in the range."""
     other = dict(zip(b.sizes, b.times, strict=True))
     mine = a.within(sizes)
     return [(s, t, other[s]) for s, t in zip(mine.sizes, mine.times, strict=True) if s in other]
 
 
-def median_ratio(a: Curve, b: Curve, sizes: SizeRange | None = None) -> float:
+def median_ratio(a: TimeCurve, b: TimeCurve, sizes: SizeRange | None = None) -> float:
     """Median over the common sizes of time(a) / time(b); above 1 means a is slower."""
     return float(median(x / y for _, x, y in common(a, b, sizes)))
 
 
-def median_difference(a: Curve, b: Curve, sizes: SizeRange | None = None) -> float:
+def median_difference(a: TimeCurve, b: TimeCurve, sizes: SizeRange | None = None) -> float:
     """Median over the common sizes of time(a) - time(b), s."""
     return float(median(x - y for _, x, y in common(a, b, sizes)))

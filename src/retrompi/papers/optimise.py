@@ -1,7 +1,7 @@
 """The one optimiser of all calibrations: bounded least squares in the shares 0..1 of the free values' ranges, from several seeded starts.
 
 What is fitted differs (claims of a model, measured curves, the loops of Rinf1), and with it how finely a difference is taken and how much
-an outlier counts: a `Search` says so.
+an outlier counts: a `OptimiserSettings` says so.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["UNDETERMINED", "Found", "Search", "at_edge", "identifiability", "minimise", "sensitivity"]
+__all__ = ["UNDETERMINED", "BestPoint", "OptimiserSettings", "at_edge", "identifiability", "minimise", "sensitivity"]
 
 UNDETERMINED = 1e-2
 """A value whose whole range moves no residual by more than this many units is not determined by what is seen."""
@@ -22,7 +22,7 @@ Residuals = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Search:
+class OptimiserSettings:
     """How a minimum is looked for: from the middle of the ranges and ``starts`` - 1 drawn points, ``margin`` from their ends.
 
     ``step`` is the difference of a derivative, ``scale`` the size of a step, both shares of a range; ``linear`` the residual beyond which
@@ -45,14 +45,14 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Found:
+class BestPoint:
     """The best point, as shares of the ranges, and the derivatives of the residuals there (or where the last gradient search ended)."""
 
     x: np.ndarray
     jacobian: np.ndarray
 
 
-def minimise(residuals: Residuals, free: int, how: Search, seed: int) -> Found:
+def minimise(residuals: Residuals, free: int, how: OptimiserSettings, seed: int) -> BestPoint:
     """The point of least cost (soft L1 of the residuals) that a search finds for ``free`` values; the same seed gives the same one."""
     from scipy.optimize import least_squares, minimize  # half a second, which whoever draws a figure does not need
 
@@ -80,7 +80,7 @@ def minimise(residuals: Residuals, free: int, how: Search, seed: int) -> Found:
         )  # fmt: skip
         if polished.fun < cost(point):
             point = np.asarray(polished.x)
-    return Found(point, np.asarray(best.jac))
+    return BestPoint(point, np.asarray(best.jac))
 
 
 def _simplex(x: np.ndarray, width: float) -> np.ndarray:

@@ -141,7 +141,7 @@ class _File:
         self.path = path
         self.problems: list[InputError] = []
         self.text = text_of(path)
-        self.data: dict[str, Any] = toml_text.parsed(self.text, path, "paper")
+        self.data: dict[str, Any] = toml_text.parse(self.text, path, "paper")
 
     def wrong(self, said: str, code: str, key: str = "", table: str = "", index: int = 0) -> None:
         self.problems.append(InputError(said, self.path, line_of(self.text, key, table, index), code=code))

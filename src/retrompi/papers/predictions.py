@@ -1,9 +1,9 @@
 """Predictions of numbers that the project does not know: a run with nominal values, and an interval over draws of its parameters.
 
-``validate/predictions/plan.toml`` and the curves of the papers' folders that are marked blind say what is predicted; `made` simulates it,
-and `written` is the text of its file beside the plan, for a paper's curve in a folder of its own. The draws are those of every interval
-(`retrompi.studies.uncertainty`): posteriors where there are some, priors elsewhere, and the model's discrepancy. A second interval leaves
-the discrepancy out.
+``validate/predictions/plan.toml`` and the curves of the papers' folders that are marked blind say what is predicted; `simulate_prediction`
+simulates it, and `file_text` is the text of its file beside the plan, for a paper's curve in a folder of its own. The draws are those of
+every interval (`retrompi.studies.uncertainty`): posteriors where there are some, priors elsewhere, and the model's discrepancy. A second
+interval leaves the discrepancy out.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.papers import curves
-from retrompi.papers.curves import Curve
+from retrompi.papers.curves import PaperCurve
 from retrompi.papers.paper import all_papers
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
-from retrompi.studies.posteriors import Posterior
+from retrompi.studies.posteriors import PosteriorFile
 from retrompi.studies.priors import Prior
 from retrompi.studies.uncertainty import Drawn, Spec, drawn_of, interval, log_discrepancy
 
-__all__ = [
-    "LATER", "Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "in_force", "made", "nominal", "plans",
-    "quantile", "same", "shipped", "sizes", "stamps", "written",
-]  # fmt: skip
+__all__ = ["LATER", "PredictedValue", "Prediction", "PredictionPlan", "file_of", "file_text", "folder", "held_out_error", "in_force",
+           "nominal", "plans", "quantile", "same", "select_names", "shipped_predictions", "simulate_prediction", "sizes",
+           "stamps"]  # fmt: skip
 
 LEVEL = 0.90
 """The level of an interval: 5 to 95 %."""
@@ -51,7 +50,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class PredictionPlan:
     """What is predicted: the one-way times of a PingPong at ``sizes`` (B); ``draws`` and ``seed`` are the sample's.
 
     ``use`` is ``blind``, or ``input`` if a value of the model or machine comes from another report of the same number. A whole curve has
@@ -81,7 +80,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Value:
+class PredictedValue:
     """One-way seconds at ``size`` B: with nominal values, and over the draws (``parameters_low``..``parameters_high``: without the
     model's discrepancy)."""
 
@@ -95,11 +94,11 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Made:
+class Prediction:
     """A prediction: its values, what was ``drawn``, and how many draws did not complete."""
 
-    plan: Plan
-    values: tuple[Value, ...]
+    plan: PredictionPlan
+    values: tuple[PredictedValue, ...]
     drawn: Drawn
     dropped: int = 0
     stamps: Mapping[str, str] = field(default_factory=dict)
@@ -111,11 +110,11 @@ def folder() -> Path:
 
 
 @cache
-def plans() -> Mapping[str, Plan]:
+def plans() -> Mapping[str, PredictionPlan]:
     """Name -> plan, in the order of ``plan.toml``; InputError for a wrong file."""
     file = folder() / "plan.toml"
     data = toml_text.read(file, "plan of predictions")[1]
-    out: dict[str, Plan] = {}
+    out: dict[str, PredictionPlan] = {}
     with toml_text.taken_apart("plan of predictions", file):
         for given in data["prediction"]:
             unknown = [k for k in given if k not in PLAN_KEYS]
@@ -123,35 +122,35 @@ def plans() -> Mapping[str, Plan]:
                 raise InputError(f"unknown key '{unknown[0]}'{nearest(unknown[0], PLAN_KEYS)}", file, code="unknown-key")
             sizes = tuple(units.parse_sizes(given["sizes"]))
             more = {k: given[k] for k in ("title", "machine", "model", "platform", "placement", "repetitions", "use", "note") if k in given}
-            out[given["name"]] = Plan(name=given["name"], sizes=sizes, draws=data["draws"], seed=data["seed"], **more)
+            out[given["name"]] = PredictionPlan(name=given["name"], sizes=sizes, draws=data["draws"], seed=data["seed"], **more)
         few = {k: data["curves"][k] for k in ("draws", "seed", "repetitions")}
         known = data["curves"]["known"]
     for paper, c in _blind():
         name = f"{paper}/{c.name}"
         if name in known:
             continue
-        out[name] = Plan(
+        out[name] = PredictionPlan(
             name=name, title=c.title, machine=c.platform, model=c.model, platform=c.platform, placement=c.placement,
             sizes=c.grid, paper=paper, sets=c.sets, **few,
         )  # fmt: skip
     return out
 
 
-def _blind() -> Iterator[tuple[str, Curve]]:
+def _blind() -> Iterator[tuple[str, PaperCurve]]:
     """(paper, curve) of every curve of the package's papers that is kept apart."""
     for paper in all_papers().values():
         if paper.folder.parent == paths.papers_dir():
             yield from ((paper.key, curve) for curve in curves.of(paper) if curve.blind)
 
 
-def plan(name: str) -> Plan:
+def plan(name: str) -> PredictionPlan:
     """The plan of that name; raises UsageError, suggesting the nearest, if there is none."""
     if name not in plans():
         raise UsageError(f"no prediction '{name}'{nearest(name, plans(), 20)}", code="unknown-name")
     return plans()[name]
 
 
-def chosen(names: Sequence[str]) -> list[str]:
+def select_names(names: Sequence[str]) -> list[str]:
     """The predictions of these names, those of a paper for its key; all without any. Raises UsageError for an unknown one."""
     papers = dict.fromkeys(p.paper for p in plans().values() if p.paper)
     found: dict[str, None] = {}
@@ -161,7 +160,7 @@ def chosen(names: Sequence[str]) -> list[str]:
     return list(found) if names else list(plans())
 
 
-def sizes(asked: Plan) -> tuple[int, ...]:
+def sizes(asked: PredictionPlan) -> tuple[int, ...]:
     """The sizes of the plan; of a curve, also the last and the first size at each change of its protocol with nominal values."""
     if not asked.paper:
         return asked.sizes
@@ -183,7 +182,7 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ranked[below] + (at - below) * (ranked[above] - ranked[below])
 
 
-def _times(asked: Plan, at: Sequence[int], sets: Mapping[str, str]) -> list[float] | None:
+def _times(asked: PredictionPlan, at: Sequence[int], sets: Mapping[str, str]) -> list[float] | None:
     """One-way seconds at these sizes; None if the run does not complete or the values exclude each other."""
     try:
         rows = simulate.benchmark(asked.question(sets, at))
@@ -192,7 +191,7 @@ def _times(asked: Plan, at: Sequence[int], sets: Mapping[str, str]) -> list[floa
     return [float(r["time_us"]) * 1e-6 for r in rows]
 
 
-def nominal(asked: Plan) -> dict[int, float]:
+def nominal(asked: PredictionPlan) -> dict[int, float]:
     """Size -> one-way seconds with nominal values. Raises RetrompiError if the run does not complete."""
     at = sizes(asked)
     times = _times(asked, at, {})
@@ -201,7 +200,7 @@ def nominal(asked: Plan) -> dict[int, float]:
     return dict(zip(at, times, strict=True))
 
 
-def made(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
+def simulate_prediction(name: str, progress: Progress | None = None, workers: int = 1) -> Prediction:
     """Simulates the prediction ``name``, its draws by ``workers`` at a time. Deterministic but for the stamps.
 
     Raises UsageError for an unknown name, model or platform, RetrompiError if the nominal run or most draws do not complete.
@@ -225,8 +224,8 @@ def made(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
     for i, size in enumerate(at):
         every = interval([None if times is None else times[i] * slower[n][i] for n, times in enumerate(told)], LEVEL)
         plain = interval([None if times is None else times[i] for times in told], LEVEL)
-        values.append(Value(size, middle[size], every.low, every.median, every.high, plain.low, plain.high))
-    return Made(asked, tuple(values), drawn, dropped, stamps())
+        values.append(PredictedValue(size, middle[size], every.low, every.median, every.high, plain.low, plain.high))
+    return Prediction(asked, tuple(values), drawn, dropped, stamps())
 
 
 # --- files ---------------------------------------------------------------------------------------------------------------------
@@ -248,7 +247,7 @@ def stamps() -> dict[str, str]:
     return {"date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "commit": commit, "code": code_version()}
 
 
-def written(found: Made) -> str:
+def file_text(found: Prediction) -> str:
     """The text of the file of a prediction."""
     asked = found.plan
     head: dict[str, Any] = {
@@ -282,7 +281,7 @@ def _discrepancy(drawn: Drawn) -> str:
     return f"{_origin(drawn.applied.discrepancy)}: {middle:.3f}"
 
 
-def _origin(of: Posterior | None) -> str:
+def _origin(of: PosteriorFile | None) -> str:
     """A posterior by those that it is joint of."""
     return "prior" if of is None else f"posterior of {', '.join(of.about.get('members', [of.of]))}"
 
@@ -310,7 +309,7 @@ def file_of(name: str, below: Path | None = None) -> Path:
     return (below or folder()) / f"{name}.toml"
 
 
-def shipped(paper: str | None = None) -> dict[str, dict[str, Any]]:
+def shipped_predictions(paper: str | None = None) -> dict[str, dict[str, Any]]:
     """Name -> the tables of the shipped file of every plan, of ``paper`` or of all, that has one; the values of a curve as tables too."""
     out = {}
     for name, asked in plans().items():

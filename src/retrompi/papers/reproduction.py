@@ -21,7 +21,7 @@ from retrompi.papers.tables import line_of, text_of
 from retrompi.papers.verdicts import Verdict, judge
 from retrompi.sim import worker
 from retrompi.spec import registry
-from retrompi.spec.network_model import NATIVE, chosen
+from retrompi.spec.network_model import NATIVE, network_in_use
 from retrompi.spec.overrides import parse_sets
 from retrompi.spec.question import Question, Starts
 from retrompi.spec.registry import resolve
@@ -87,15 +87,15 @@ def jobs_of(plan: Paper, kind: str, store: Store, fresh: bool) -> list[Job]:
     own = kind in own_code.names(plan.folder, "experiments")
 
     @contextmanager
-    def guarded() -> Iterator[None]:
+    def guard() -> Iterator[None]:
         with own_code.running(plan.folder, f"the experiment {kind}") if own else nullcontext(), _options_of(plan, kind):
             yield
 
     def run_guarded(work: Callable[[], Done]) -> Done:
-        with guarded():
+        with guard():
             return work()
 
-    with guarded():
+    with guard():
         return [replace(job, work=partial(run_guarded, job.work)) for job in jobs(kind, plan, store, fresh)]
 
 
@@ -187,7 +187,7 @@ def run_papers(
     out = []
     for i, plan in enumerate(plans):
         study = _study(plan, [done for (mine, _), done in zip(work, results, strict=True) if mine == i])
-        if keep and fidelity == "mechanism" and chosen() == NATIVE:
+        if keep and fidelity == "mechanism" and network_in_use() == NATIVE:
             store.add_verdicts(plan.key, [v.row() for v in study.verdicts], run_ids=study.runs)
         out.append(study)
     return out

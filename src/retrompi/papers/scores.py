@@ -30,11 +30,11 @@ import numpy as np
 from retrompi.base import paths
 from retrompi.base.units import parse
 from retrompi.papers import curves, predictions
-from retrompi.papers.curve_points import Point, Source, points
+from retrompi.papers.curve_points import CurvePoint, PointSource, points
 from retrompi.papers.paper import all_papers
 
-__all__ = ["Again", "Compared", "Group", "Miss", "Score", "Scored", "again", "compared", "groups", "interval_score", "misses", "numbers",
-           "published_points", "score_of", "scores"]  # fmt: skip
+__all__ = ["Compared", "LaterScore", "Miss", "Score", "ScoreGroup", "Scored", "again", "groups", "interval_score", "misses", "numbers",
+           "published_points", "score_of", "score_points", "scores"]  # fmt: skip
 
 OUTSIDE = 2 / (1 - predictions.LEVEL)
 """The price of a unit of log(time) outside the interval."""
@@ -115,7 +115,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Again:
+class LaterScore:
     """A scored curve and what a changed model wrote of it later, on ``date``: the ``width`` of its intervals and, of an opened curve, which
     is no blind prediction any more, its score."""
 
@@ -126,7 +126,7 @@ class Again:
 
 
 @dataclass(frozen=True)
-class Group:
+class ScoreGroup:
     """The curves of one runtime or machine: medians of their median errors, and the share of all their points inside the intervals."""
 
     name: str
@@ -162,8 +162,8 @@ def _rows(name: str) -> list[dict[str, str]]:
 # --- curves ------------------------------------------------------------------------------------------------------------------------
 
 
-def compared(told: Mapping[str, Any], published: Sequence[Point]) -> tuple[Scored, ...]:
-    """The points of a measured curve that can judge the prediction ``told`` (a table of `predictions.shipped`), each beside it."""
+def score_points(told: Mapping[str, Any], published: Sequence[CurvePoint]) -> tuple[Scored, ...]:
+    """The points of a measured curve that can judge the prediction ``told`` (a table of `shipped_predictions`), each beside it."""
     values = told["value"]
     at = [v["size_B"] for v in values]
     nominal, low, high = ([v[f"{k}_s"] for v in values] for k in ("nominal", "low", "high"))
@@ -194,9 +194,9 @@ def _raw(paper: str, name: str) -> tuple[list[float], list[float]]:
     return list(by_size), [sum(t) / len(t) for t in by_size.values()]
 
 
-def score_of(curve: str, prediction: str, told: Mapping[str, Any], published: Sequence[Point]) -> Score:
+def score_of(curve: str, prediction: str, told: Mapping[str, Any], published: Sequence[CurvePoint]) -> Score:
     """The score of the prediction ``told`` on the published points of ``curve``. Raises ValueError if no point can judge it."""
-    found = compared(told, published)
+    found = score_points(told, published)
     if not found:
         raise ValueError(f"no point of '{curve}' can judge {prediction}")
     errors = [p.error for p in found]
@@ -211,15 +211,15 @@ def score_of(curve: str, prediction: str, told: Mapping[str, Any], published: Se
     )  # fmt: skip
 
 
-def published_points(curve: str) -> tuple[Point, ...]:
+def published_points(curve: str) -> tuple[CurvePoint, ...]:
     """The points of an opened curve. Raises InputError if there is none of this name."""
-    return points(Source(folder() / "curves.csv", where=(("id", curve),), megabit=10**6))
+    return points(PointSource(folder() / "curves.csv", where=(("id", curve),), megabit=10**6))
 
 
 @cache
 def scores() -> tuple[Score, ...]:
     """The scores of all curves that were compared, in the order of ``scores.csv``."""
-    shipped = predictions.shipped()
+    shipped = predictions.shipped_predictions()
     found = []
     for row in _rows("scores.csv"):
         told = shipped[row["prediction"]]
@@ -233,14 +233,14 @@ def scores() -> tuple[Score, ...]:
     return tuple(found)
 
 
-def again() -> tuple[Again, ...]:
+def again() -> tuple[LaterScore, ...]:
     """The scored curves that were predicted again, in the order of `scores`."""
     found = []
     for first in scores():
         told = predictions.in_force(first.prediction)
-        if told["date"] != predictions.shipped()[first.prediction]["date"]:
+        if told["date"] != predictions.shipped_predictions()[first.prediction]["date"]:
             later = score_of(first.curve, first.prediction, told, published_points(first.curve)) if first.opened else None
-            found.append(Again(first, str(told["date"]), _width(told), later))
+            found.append(LaterScore(first, str(told["date"]), _width(told), later))
     return tuple(found)
 
 
@@ -249,17 +249,17 @@ def _width(told: Mapping[str, Any]) -> float:
     return float(median(v["high_s"] / v["low_s"] for v in told["value"]))
 
 
-def groups(of: Sequence[Score], by: str) -> list[Group]:
+def groups(of: Sequence[Score], by: str) -> list[ScoreGroup]:
     """The scores together, by ``runtime`` or ``machine``."""
     names = dict.fromkeys(getattr(s, by) for s in of)
     return [_group(name, [s for s in of if getattr(s, by) == name]) for name in names]
 
 
-def _group(name: str, mine: Sequence[Score]) -> Group:
+def _group(name: str, mine: Sequence[Score]) -> ScoreGroup:
     count = sum(s.points for s in mine)
     opened = [(s.points, s.interval_score) for s in mine if s.interval_score is not None]
     price = sum(n * v for n, v in opened) / sum(n for n, _ in opened) if opened else None
-    return Group(name, len(mine), count, median(s.median_error for s in mine), median(s.raw_error for s in mine),
+    return ScoreGroup(name, len(mine), count, median(s.median_error for s in mine), median(s.raw_error for s in mine),
                  sum(s.points * s.inside for s in mine) / count, price)  # fmt: skip
 
 
@@ -271,7 +271,7 @@ _BASE = {"us": ("us", "s"), "Mbps": ("Mbps", "B/s"), "MByte/s": ("MB/s", "B/s")}
 @cache
 def numbers() -> tuple[Compared, ...]:
     """Every opened single number beside its prediction; one about several predictions (``gigabit-*``) has a row for each."""
-    shipped = predictions.shipped()
+    shipped = predictions.shipped_predictions()
     found = []
     for row in _rows("numbers.csv"):
         about = Compared(row["id"], row["system"], row["prediction"], row["observable"], row["unit"], float(row["value"]))

@@ -12,7 +12,7 @@ from retrompi.base.errors import InputError
 from retrompi.base.paths import reference_dir
 from retrompi.papers.claims import load, version
 
-__all__ = ["Citation", "cited", "rows"]
+__all__ = ["Citation", "citations_in", "rows"]
 
 _WORD = re.compile(r"[A-Z][\w-]*\w")
 
@@ -68,7 +68,7 @@ def _table(name: str) -> list[dict[str, str]]:
         raise InputError(f"cannot read the reference: {error.strerror}", path, code="unreadable-file") from None
 
 
-def cited(*texts: str) -> list[Citation]:
+def citations_in(*texts: str) -> list[Citation]:
     """The distinct rows named in the texts, in order; unknown names are ignored."""
     found = dict.fromkeys(name for text in texts for name in _WORD.findall(text))
     return [rows()[name] for name in found if name in rows()]

@@ -13,7 +13,7 @@ __all__ = ["anchor", "system_of", "systems"]
 
 
 @lru_cache(maxsize=4)
-def _shared(_: Hashable) -> frozenset[tuple[str, str]]:
+def _shared_names(_: Hashable) -> frozenset[tuple[str, str]]:
     """(name, paper) of the names that claims of several papers of the package have."""
     ours = {folder.name for folder in folders() if folder.parent == papers_dir()}
     papers: dict[str, set[str]] = {}
@@ -27,7 +27,7 @@ def system_of(claim: Claim) -> str:
     """The row of the matrix that a claim is in. A row belongs to one paper: where several have a name, the paper follows in brackets."""
     name = claim.group or claim.system
     paper = paper_key(claim.paper)
-    return f"{name} ({paper})" if (name, paper) in _shared(version()) else name
+    return f"{name} ({paper})" if (name, paper) in _shared_names(version()) else name
 
 
 def systems() -> list[str]:

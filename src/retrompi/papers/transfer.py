@@ -1,7 +1,7 @@
 """The table of transfer: every model on every machine that its library is known to have run on, simulated and published.
 
 ``validate/transfer.toml`` lists the pairs; `rows` simulates their numbers and counts the verdicts of the papers' statements.
-``transfer.csv`` keeps the outcome (`shipped`), so that cards show it without a simulation.
+``transfer.csv`` keeps the outcome (`shipped_rows`), so that cards show it without a simulation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from retrompi.store.lookup import answer
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["KEYS", "USES", "Number", "Pair", "judged", "pairs", "rows", "shipped", "write"]
+__all__ = ["KEYS", "USES", "PublishedNumber", "TransferPair", "pairs", "rows", "shipped_rows", "with_verdicts", "write"]
 
 USES = ("fitted", "input", "held out", "blind")
 KEYS = ("model", "machine", "platform", "what", "size_B", "published", "low", "high", "simulated", "ratio", "unit", "use", "ref", "note")
@@ -46,7 +46,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Number:
+class PublishedNumber:
     """A published number, in base units; ``low``..``high`` its reading tolerance, ``sets`` overrides that its measurement needs."""
 
     what: str
@@ -60,7 +60,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Pair:
+class TransferPair:
     """A model on a machine. ``platform`` is empty if none describes it; ``claims`` is the pattern of the statements judged there."""
 
     model: str
@@ -69,7 +69,7 @@ class Pair:
     placement: str = "distributed"
     claims: str = ""
     note: str = ""
-    numbers: tuple[Number, ...] = ()
+    numbers: tuple[PublishedNumber, ...] = ()
 
 
 def _file() -> Path:
@@ -77,7 +77,7 @@ def _file() -> Path:
 
 
 @cache
-def pairs() -> tuple[Pair, ...]:
+def pairs() -> tuple[TransferPair, ...]:
     """Every pair, in the file's order, models first; InputError for a wrong file."""
     file = _file()
     out = []
@@ -86,7 +86,7 @@ def pairs() -> tuple[Pair, ...]:
             _check_keys(given, _PAIR, file)
             numbers = tuple(_number(n, file) for n in given.get("numbers", ()))
             more = {k: given[k] for k in ("machine", "platform", "placement", "claims", "note") if k in given}
-            out += [Pair(model=m, numbers=numbers, **more) for m in given["models"]]
+            out += [TransferPair(model=m, numbers=numbers, **more) for m in given["models"]]
     return tuple(out)
 
 
@@ -96,7 +96,7 @@ def _check_keys(given: Mapping[str, Any], keys: Sequence[str], file: Path) -> No
             raise InputError(f"unknown key '{key}'{nearest(key, keys)}", file, code="unknown-key")
 
 
-def _number(given: Mapping[str, Any], file: Path) -> Number:
+def _number(given: Mapping[str, Any], file: Path) -> PublishedNumber:
     _check_keys(given, _NUMBER, file)
     for key, valid in (("what", tuple(WHAT)), ("use", USES)):
         if given[key] not in valid:
@@ -107,13 +107,13 @@ def _number(given: Mapping[str, Any], file: Path) -> Number:
         size = int(units.parse(given["size"], "B"))
     except UsageError as error:
         raise InputError(str(error), file, code=error.code) from None
-    return Number(given["what"], size, published, low, high, given["ref"], given["use"], tuple(given.get("sets", ())))
+    return PublishedNumber(given["what"], size, published, low, high, given["ref"], given["use"], tuple(given.get("sets", ())))
 
 
 # --- the simulated side ----------------------------------------------------------------------------------------------------------
 
 
-def _simulated(store: Store, pair: Pair, number: Number, fresh: bool) -> float:
+def _simulate_number(store: Store, pair: TransferPair, number: PublishedNumber, fresh: bool) -> float:
     sizes = [number.size] if number.what != "half" else [s for s in (1 << k for k in range(4, 31)) if s <= number.size]
     question = Question(pair.model, pair.platform, pingpong(sizes, warm_up=2), pair.placement, list(number.sets))
     times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in answer(store, question, fresh=fresh).rows}
@@ -144,15 +144,15 @@ def rows(store: Store, model: str = "", *, fresh: bool = False, progress: Progre
             progress(done, len(wanted), f"{pair.model} on {pair.platform or pair.machine}")
         out += _statements(pair)
         for n in pair.numbers:
-            value = _simulated(store, pair, n, fresh) if pair.platform else None
+            value = _simulate_number(store, pair, n, fresh) if pair.platform else None
             out.append(_row(pair, WHAT[n.what][0], size_B=n.size, published=n.published, low=n.low, high=n.high, simulated=value,
                             unit=WHAT[n.what][1], use=n.use, ref=n.ref))  # fmt: skip
         if not pair.claims and not pair.numbers:
             out.append(_row(pair, "no number"))
-    return judged(out, {str(v["id"]): str(v["verdict"]) for v in store.verdicts()}) + _blind(model)
+    return with_verdicts(out, {str(v["id"]): str(v["verdict"]) for v in store.verdicts()}) + _blind(model)
 
 
-def judged(found: Sequence[Mapping[str, Any]], verdicts: Mapping[str, str]) -> list[dict[str, Any]]:
+def with_verdicts(found: Sequence[Mapping[str, Any]], verdicts: Mapping[str, str]) -> list[dict[str, Any]]:
     """``found`` with the statements counted by these ``verdicts`` (id -> pass or fail); a row stays as it is where one is missing."""
     out = []
     for row in map(dict, found):
@@ -169,7 +169,7 @@ def _judging(model: str, pattern: str, use: str) -> list[Claim]:
     return [c for c in judging(model) if _SHORT.get(c.use) == use and re.match(pattern, c.id)]
 
 
-def _row(pair: Pair, what: str, **values: Any) -> dict[str, Any]:
+def _row(pair: TransferPair, what: str, **values: Any) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(KEYS, None)
     row |= {"model": pair.model, "machine": pair.machine, "platform": pair.platform, "what": what, "note": pair.note, **values}
     if row["published"] and row["simulated"] is not None:
@@ -177,12 +177,12 @@ def _row(pair: Pair, what: str, **values: Any) -> dict[str, Any]:
     return row
 
 
-def _statements(pair: Pair) -> list[dict[str, Any]]:
+def _statements(pair: TransferPair) -> list[dict[str, Any]]:
     """A row for the fitted and one for the held-out statements that a check judges."""
     if not pair.claims:
         return []
     counts = {use: len(_judging(pair.model, pair.claims, use)) for use in _SHORT.values()}
-    known = {(r["machine"], r["use"], r["published"]): r["simulated"] for r in shipped(pair.model) if r["unit"] == STATEMENTS}
+    known = {(r["machine"], r["use"], r["published"]): r["simulated"] for r in shipped_rows(pair.model) if r["unit"] == STATEMENTS}
     return [_row(pair, STATEMENTS, published=n, simulated=known.get((pair.machine, use, n)), unit=STATEMENTS, use=use, ref=pair.claims)
             for use, n in counts.items() if n]  # fmt: skip
 
@@ -190,10 +190,10 @@ def _statements(pair: Pair) -> list[dict[str, Any]]:
 def _blind(model: str) -> list[dict[str, Any]]:
     """The shipped predictions, without whole curves; ``low``..``high`` is their interval."""
     out = []
-    for name, told in predictions.shipped().items():
+    for name, told in predictions.shipped_predictions().items():
         if told["paper"] or (model and model not in (told["model"], str(told["model"]).partition(":")[0])):
             continue
-        pair = Pair(told["model"], told["machine"], told["platform"], note=f"predicted {told['date']}, interval of 5 to 95 %")
+        pair = TransferPair(told["model"], told["machine"], told["platform"], note=f"predicted {told['date']}, interval of 5 to 95 %")
         out += [_row(pair, WHAT["time"][0], size_B=v["size_B"], simulated=v["nominal_s"], low=v["low_s"], high=v["high_s"], unit="s",
                      use=told["use"], ref=f"{PREDICTION}{name}.toml") for v in told["value"]]  # fmt: skip
     return out
@@ -222,7 +222,7 @@ def write(found: Sequence[Mapping[str, Any]]) -> Path:
 
 
 @cache
-def _shipped() -> tuple[dict[str, Any], ...]:
+def _read_shipped() -> tuple[dict[str, Any], ...]:
     if not _outcome().is_file():
         return ()
     whole, numbers = ("size_B",), ("published", "low", "high", "simulated", "ratio")
@@ -231,6 +231,6 @@ def _shipped() -> tuple[dict[str, Any], ...]:
     return tuple({k: None if v == "" else int(v) if k in whole else float(v) if k in numbers else v for k, v in r.items()} for r in found)
 
 
-def shipped(model: str = "") -> list[dict[str, Any]]:
+def shipped_rows(model: str = "") -> list[dict[str, Any]]:
     """The rows of ``transfer.csv`` of all models or of exactly one."""
-    return [dict(r) for r in _shipped() if not model or r["model"] == model]
+    return [dict(r) for r in _read_shipped() if not model or r["model"] == model]

@@ -14,7 +14,7 @@ from typing import Any
 from retrompi.papers.claims import Checks, Claim, checks
 from retrompi.papers.evaluators import EVALUATORS, evaluate, stated_count
 from retrompi.papers.findings import Data, Finding, Observed, residual
-from retrompi.papers.metrics import Curve, curves
+from retrompi.papers.metrics import TimeCurve, curves
 
 __all__ = ["EVALUATORS", "NOT_DRAWN", "Agreement", "Data", "Finding", "Summary", "Verdict", "judge", "measure", "residual", "stated_count",
            "summary"]  # fmt: skip
@@ -104,7 +104,7 @@ def _no_check(claim: Claim) -> str:
 _UNITS = re.compile(r"(?<![A-Za-z])(?:[KMG]?B(?:yte)?/s|[KMG]bit/s|[KMG]bps|ms|us|µs|seconds|processors|functions|times)(?![A-Za-z])")
 
 
-def _published(claim: Claim) -> str:
+def _published_text(claim: Claim) -> str:
     """What the paper states, with its unit once: some rows have it in their text."""
     if claim.kind != "quant" or claim.unit == "-" or claim.unit in claim.value or _UNITS.search(claim.value):
         return claim.value
@@ -141,7 +141,7 @@ def _verdict(claim: Claim, data: Data, how: Checks) -> Verdict:
         unit=shown.unit or (claim.unit if claim.unit != "-" else ""),
         note="; ".join(dict.fromkeys(notes + texts)),
         observable=claim.observable,
-        published=_published(claim),
+        published=_published_text(claim),
         residual=distance,
         reading=" ".join(str(c["reading"]) for c in entries if "reading" in c),
         contradiction=claim.note,
@@ -176,7 +176,7 @@ def judge(
 
 def measure(
     claim: Claim,
-    points: Iterable[Mapping[str, Any]] | Mapping[tuple[str, str], Curve],
+    points: Iterable[Mapping[str, Any]] | Mapping[tuple[str, str], TimeCurve],
     facts: Mapping[str, Any] | None = None,
     *,
     stand_in: Mapping[str, str] | None = None,

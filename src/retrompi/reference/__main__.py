@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from retrompi.base.errors import RetrompiError
-from retrompi.reference.compare import compared
+from retrompi.reference.compare import compare_question
 from retrompi.reference.programs import compare_programs
 from retrompi.reference.values import NotCovered
 from retrompi.spec.question import Beside, Question, Replay
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
         question = Question(given.model, given.platform, Replay(read(given.trace)), given.mode, given.set, seed=given.seed or 1,
                             fidelity=given.fidelity, network=given.network, wildcards=given.wildcards,
                             beside=Beside(given.traffic, given.fail, (), given.kill))  # fmt: skip
-        engine, rule, what = compared(question)
+        engine, rule, what = compare_question(question)
     except NotCovered as error:
         print(f"the specification does not cover this run: {error}", file=sys.stderr)
         return 2

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-__all__ = ["ALGORITHMS", "Member", "Step", "Steps", "exchange", "give", "largest_power", "shares_hosts", "take"]
+__all__ = ["ALGORITHMS", "CollectiveMember", "CollectiveStep", "Steps", "exchange", "give", "largest_power", "shares_hosts", "take"]
 
 
 @dataclass(eq=False)
-class Step:
+class CollectiveStep:
     """``send`` and ``receive`` of ``size`` bytes; ``wait`` for the step ``of``, or without one for all that are open, in the order in which
     they were begun; ``copy`` within its own memory, so many ``copies``; ``put`` into the peer's memory, until the data are there;
     ``taken``: tells the peer that its buffer has been read; ``all taken``: waits until ``size`` have told so."""
@@ -23,15 +23,15 @@ class Step:
     kind: str
     peer: int = 0
     size: int = 0
-    of: Step | None = None
+    of: CollectiveStep | None = None
     copies: float = 1.0
 
 
-Steps = Iterator[Step]
+Steps = Iterator[CollectiveStep]
 
 
 @dataclass(frozen=True)
-class Member:
+class CollectiveMember:
     """One member of a communicator of ``n`` and the arguments of its call.
 
     ``size``: the vector, or what it gives to each; ``size_in``: what it gets from each; ``out`` and ``into``: the same where they differ by
@@ -81,28 +81,28 @@ class Member:
 
 def give(peer: int, size: int) -> Steps:
     """Sends, and waits until the data have left."""
-    send = Step("send", peer, size)
+    send = CollectiveStep("send", peer, size)
     yield send
-    yield Step("wait", of=send)
+    yield CollectiveStep("wait", of=send)
 
 
 def take(peer: int, size: int) -> Steps:
     """Receives, and waits until the data are there."""
-    receive = Step("receive", peer, size)
+    receive = CollectiveStep("receive", peer, size)
     yield receive
-    yield Step("wait", of=receive)
+    yield CollectiveStep("wait", of=receive)
 
 
 def exchange(source: int, size_in: int, target: int, size: int, empty: bool = True) -> Steps:
     """Receives and sends at once, as MPI_Sendrecv does; without ``empty`` nothing is sent for no bytes."""
-    receive, send = Step("receive", source, size_in), Step("send", target, size)
+    receive, send = CollectiveStep("receive", source, size_in), CollectiveStep("send", target, size)
     if empty or size_in > 0:
         yield receive
     if empty or size > 0:
         yield send
-        yield Step("wait", of=send)
+        yield CollectiveStep("wait", of=send)
     if empty or size_in > 0:
-        yield Step("wait", of=receive)
+        yield CollectiveStep("wait", of=receive)
 
 
 def combine() -> Steps:
@@ -147,13 +147,13 @@ def cut_up(size: int, count: int) -> Callable[[int, int], int]:
 # -------------------------------------------------------------------------------------------------------------------- barrier
 
 
-def barrier_dissemination(m: Member) -> Steps:
+def barrier_dissemination(m: CollectiveMember) -> Steps:
     """Round k: a word to the member 2^k above, one from that 2^k below (paper: Hensgen, Finkel, Manber 1988)."""
     for k in powers(m.n):
         yield from exchange((m.me - k) % m.n, 0, (m.me + k) % m.n, 0)
 
 
-def barrier_power_of_two(m: Member) -> Steps:
+def barrier_power_of_two(m: CollectiveMember) -> Steps:
     """Members beyond a power of two report to one within it, which exchange 1, 2, 4.. apart and release them (code: MPICH 1.0.5 to
     1.2)."""
     inner = largest_power(m.n)
@@ -168,7 +168,7 @@ def barrier_power_of_two(m: Member) -> Steps:
         yield from give(m.me + inner, 0)
 
 
-def barrier_tree(m: Member) -> Steps:
+def barrier_tree(m: CollectiveMember) -> Steps:
     """Up a binomial tree, and down again (code: Open MPI 1.x)."""
     mine = span(m.me, m.n)
     children = [m.me + k for k in powers(mine) if m.me + k < m.n]
@@ -181,7 +181,7 @@ def barrier_tree(m: Member) -> Steps:
         yield from give(child, 0)
 
 
-def barrier_nodes(m: Member) -> Steps:
+def barrier_nodes(m: CollectiveMember) -> Steps:
     """Within each host, among the first members of all, then a broadcast of a byte within each (code: MPICH2 1.1 to 1.3)."""
     mine, firsts = hosts_of(m)
     yield from among(m, mine, 0, "barrier")
@@ -192,7 +192,7 @@ def barrier_nodes(m: Member) -> Steps:
 # ------------------------------------------------------------------------------------------------------------------ broadcast
 
 
-def bcast_binomial(m: Member) -> Steps:
+def bcast_binomial(m: CollectiveMember) -> Steps:
     """From the parent, then to the children, the largest subtree first (code: MPICH 1.1.1 to 1.2)."""
     me, mine = m.relative, span(m.relative, m.n)
     if me > 0:
@@ -202,7 +202,7 @@ def bcast_binomial(m: Member) -> Steps:
             yield from give(m.absolute(me + k), m.size)
 
 
-def bcast_folded(m: Member) -> Steps:
+def bcast_folded(m: CollectiveMember) -> Steps:
     """A binomial tree over a power of two of members, which at last give it to the others (code: MPICH 1.0.5 to 1.1.0)."""
     me, inner = m.relative, largest_power(m.n)
     if me >= inner:
@@ -216,7 +216,7 @@ def bcast_folded(m: Member) -> Steps:
             yield from give(m.absolute(child), m.size)
 
 
-def bcast_linear(m: Member) -> Steps:
+def bcast_linear(m: CollectiveMember) -> Steps:
     """The root sends to one after the other (code: Open MPI 1.x)."""
     if m.me != m.root:
         yield from take(m.root, m.size)
@@ -226,7 +226,7 @@ def bcast_linear(m: Member) -> Steps:
                 yield from give(r, m.size)
 
 
-def bcast_chain(m: Member) -> Steps:
+def bcast_chain(m: CollectiveMember) -> Steps:
     """Each passes segments of 8 KiB on to the next one (paper: Patarasuk, Faraj, Yuan 2006)."""
     me, at = m.relative, 0
     while True:
@@ -234,14 +234,14 @@ def bcast_chain(m: Member) -> Steps:
         if me > 0:
             yield from take(m.absolute(me - 1), size)
         if me + 1 < m.n:
-            yield Step("send", m.absolute(me + 1), size)
+            yield CollectiveStep("send", m.absolute(me + 1), size)
         at += size
         if at >= m.size:
             break
-    yield Step("wait")
+    yield CollectiveStep("wait")
 
 
-def scattered_vector(m: Member) -> Steps:
+def scattered_vector(m: CollectiveMember) -> Steps:
     """Down a binomial tree, to each subtree its pieces; empty ones are not sent (paper: Barnett et al. 1994)."""
     me, mine, pieces = m.relative, span(m.relative, m.n), cut_up(m.size, m.n)
     if me > 0 and (size := pieces(me, min(me + mine, m.n))) > 0:
@@ -251,13 +251,13 @@ def scattered_vector(m: Member) -> Steps:
             yield from give(m.absolute(me + k), size)
 
 
-def bcast_scatter_doubling(m: Member) -> Steps:
+def bcast_scatter_doubling(m: CollectiveMember) -> Steps:
     """A scatter, then an allgather by doubling (paper: Thakur, Rabenseifner, Gropp 2005, 4.2)."""
     yield from scattered_vector(m)
     yield from doubling(m, cut_up(m.size, m.n))
 
 
-def bcast_scatter_ring(m: Member) -> Steps:
+def bcast_scatter_ring(m: CollectiveMember) -> Steps:
     """A scatter, then an allgather around the ring (paper: Thakur, Rabenseifner, Gropp 2005, 4.2)."""
     yield from scattered_vector(m)
     me, pieces = m.relative, cut_up(m.size, m.n)
@@ -266,7 +266,7 @@ def bcast_scatter_ring(m: Member) -> Steps:
         yield from exchange((m.me - 1) % m.n, pieces(theirs, theirs + 1), (m.me + 1) % m.n, pieces(mine, mine + 1))
 
 
-def bcast_nodes(m: Member) -> Steps:
+def bcast_nodes(m: CollectiveMember) -> Steps:
     """The root to the first member of its host, a tree over the first members, one within each host (code: MPICH2 1.1 to 1.3)."""
     mine, firsts = hosts_of(m)
     if m.root in mine and m.root != mine[0]:
@@ -278,7 +278,7 @@ def bcast_nodes(m: Member) -> Steps:
     yield from among(m, mine, 0, "bcast", "binomial")
 
 
-def bcast_nodes_scatter(m: Member) -> Steps:
+def bcast_nodes_scatter(m: CollectiveMember) -> Steps:
     """First within the root's host, if the root is not the first one there, then scattered over the hosts, then within the others (code:
     MPICH2 1.1 to 1.3)."""
     mine, firsts = hosts_of(m)
@@ -291,41 +291,41 @@ def bcast_nodes_scatter(m: Member) -> Steps:
         yield from among(m, mine, 0, "bcast", "binomial")
 
 
-def bcast_by_reference(m: Member) -> Steps:
+def bcast_by_reference(m: CollectiveMember) -> Steps:
     """One copy into a shared buffer; its address goes down a tree, and everybody copies out of it (assumed: models/craympt)."""
     if m.n < 2:
         return
     if m.me == m.root:
-        yield Step("copy", size=m.size, copies=m.choices.copies_root)
+        yield CollectiveStep("copy", size=m.size, copies=m.choices.copies_root)
     yield from bcast_binomial(replace(m, size=0))
     if m.me == m.root:
-        yield Step("all taken", size=m.n - 1)
+        yield CollectiveStep("all taken", size=m.n - 1)
     else:
-        yield Step("copy", size=m.size, copies=m.choices.copies_leaf)
-        yield Step("taken", m.root)
+        yield CollectiveStep("copy", size=m.size, copies=m.choices.copies_leaf)
+        yield CollectiveStep("taken", m.root)
 
 
-def bcast_put_tree(m: Member) -> Steps:
+def bcast_put_tree(m: CollectiveMember) -> Steps:
     """The tree by one-sided puts into buffers that all have, each followed by a message that says so (assumed: models/craympt)."""
     if m.n < 2:
         return
     me, mine = m.relative, span(m.relative, m.n)
     if me == 0:
-        yield Step("copy", size=m.size, copies=m.choices.copies_root)
+        yield CollectiveStep("copy", size=m.size, copies=m.choices.copies_root)
     else:
         yield from take(m.absolute(me - mine), 0)
     for k in reversed(powers(mine)):
         if me + k < m.n:
-            yield Step("put", m.absolute(me + k), m.size)
+            yield CollectiveStep("put", m.absolute(me + k), m.size)
             yield from give(m.absolute(me + k), 0)
     if me != 0:
-        yield Step("copy", size=m.size, copies=m.choices.copies_leaf)
+        yield CollectiveStep("copy", size=m.size, copies=m.choices.copies_leaf)
 
 
 # ------------------------------------------------------------------------------------------------------- reduction and allreduce
 
 
-def reduce_binomial(m: Member) -> Steps:
+def reduce_binomial(m: CollectiveMember) -> Steps:
     """From the children, the smallest subtree first, then to the parent (code: MPICH 1.0.5 to 1.2)."""
     me, mine = m.relative, span(m.relative, m.n)
     for k in powers(mine):
@@ -336,7 +336,7 @@ def reduce_binomial(m: Member) -> Steps:
         yield from give(m.absolute(me - mine), m.size)
 
 
-def reduce_linear(m: Member) -> Steps:
+def reduce_linear(m: CollectiveMember) -> Steps:
     """The root takes from one after the other, the last one first (code: Open MPI 1.x)."""
     if m.me != m.root:
         yield from give(m.root, m.size)
@@ -379,17 +379,17 @@ class Inner:
         """How many rounds of halving there are."""
         return self.count.bit_length() - 1
 
-    def folded_in(self, m: Member) -> Steps:
+    def folded_in(self, m: CollectiveMember) -> Steps:
         """Before: those who do not work give their vector to the other of the pair."""
         if m.me < 2 * self.pairs:
             yield from give(m.me ^ 1, m.size) if self.of(m.me) is None else take(m.me ^ 1, m.size)
 
-    def folded_out(self, m: Member) -> Steps:
+    def folded_out(self, m: CollectiveMember) -> Steps:
         """After: they get the result."""
         if m.me < 2 * self.pairs:
             yield from take(m.me ^ 1, m.size) if self.of(m.me) is None else give(m.me ^ 1, m.size)
 
-    def halved(self, r: int, size: int) -> Steps:
+    def halve(self, r: int, size: int) -> Steps:
         """A reduce-scatter: neighbours first, each gives half of the pieces that it is still in charge of."""
         pieces = cut(size, self.count)
         for k in range(self.rounds):
@@ -398,7 +398,7 @@ class Inner:
             yield from exchange(peer, pieces(*self.part(r, k + 1)), peer, pieces(*self.part(other, k + 1)))
             yield from combine()
 
-    def doubled(self, r: int, size: int) -> Steps:
+    def double(self, r: int, size: int) -> Steps:
         """The allgather: the same rounds backwards."""
         pieces = cut(size, self.count)
         for k in reversed(range(self.rounds)):
@@ -407,7 +407,7 @@ class Inner:
             yield from exchange(peer, pieces(*self.part(other, k + 1)), peer, pieces(*self.part(r, k + 1)))
 
 
-def reduce_rabenseifner(m: Member) -> Steps:
+def reduce_rabenseifner(m: CollectiveMember) -> Steps:
     """A reduce-scatter by halving, then a binomial gather to the root. A root that does not work takes the first one's place (paper:
     Rabenseifner 1997; code: MPICH2, reduce.c)."""
     inner = Inner(m.n, 0)
@@ -415,7 +415,7 @@ def reduce_rabenseifner(m: Member) -> Steps:
     yield from inner.folded_in(m)
     r, root = inner.of(m.me), inner.of(m.root)
     if r is not None:
-        yield from inner.halved(r, m.size)
+        yield from inner.halve(r, m.size)
     stands_in = root is None
     if root is None:
         root = 0
@@ -437,7 +437,7 @@ def reduce_rabenseifner(m: Member) -> Steps:
         yield from take(peer, pieces(*inner.part(other, k + 1)))
 
 
-def reduce_nodes(m: Member) -> Steps:
+def reduce_nodes(m: CollectiveMember) -> Steps:
     """Within each host to its first member, then among these, and to the root within its own host last (code: MPICH2 1.1 to 1.3)."""
     mine, firsts = hosts_of(m)
     if m.root not in mine:
@@ -447,7 +447,7 @@ def reduce_nodes(m: Member) -> Steps:
         yield from among(m, mine, mine.index(m.root), "reduce")
 
 
-def reduce_nodes_forward(m: Member) -> Steps:
+def reduce_nodes_forward(m: CollectiveMember) -> Steps:
     """The same to member 0, who forwards the result to another root (code: MPICH 4.0)."""
     mine, firsts = hosts_of(m)
     yield from among(m, mine, 0, "reduce")
@@ -458,14 +458,14 @@ def reduce_nodes_forward(m: Member) -> Steps:
         yield from take(0, m.size)
 
 
-def allreduce_reduce_bcast(m: Member) -> Steps:
+def allreduce_reduce_bcast(m: CollectiveMember) -> Steps:
     """A reduction to the first member, a broadcast from it (code: MPICH 1.0.5 to 1.2.0)."""
     m = replace(m, root=0)
     yield from m.choices.steps("reduce", m)
     yield from m.choices.steps("bcast", m)
 
 
-def allreduce_doubling(m: Member) -> Steps:
+def allreduce_doubling(m: CollectiveMember) -> Steps:
     """The whole vector with partners 1, 2, 4.. apart (paper: Thakur, Rabenseifner, Gropp 2005, 4.5)."""
     inner = Inner(m.n, 1)
     yield from inner.folded_in(m)
@@ -476,17 +476,17 @@ def allreduce_doubling(m: Member) -> Steps:
     yield from inner.folded_out(m)
 
 
-def allreduce_rabenseifner(m: Member) -> Steps:
+def allreduce_rabenseifner(m: CollectiveMember) -> Steps:
     """A reduce-scatter by halving, an allgather by doubling (paper: Rabenseifner 1997)."""
     inner = Inner(m.n, 1)
     yield from inner.folded_in(m)
     if (r := inner.of(m.me)) is not None:
-        yield from inner.halved(r, m.size)
-        yield from inner.doubled(r, m.size)
+        yield from inner.halve(r, m.size)
+        yield from inner.double(r, m.size)
     yield from inner.folded_out(m)
 
 
-def allreduce_ring(m: Member) -> Steps:
+def allreduce_ring(m: CollectiveMember) -> Steps:
     """A reduce-scatter around the ring, an allgather around it (paper: Patarasuk, Yuan 2009)."""
     pieces = cut(m.size, m.n)
 
@@ -499,7 +499,7 @@ def allreduce_ring(m: Member) -> Steps:
             yield from combine()
 
 
-def allreduce_nodes(m: Member) -> Steps:
+def allreduce_nodes(m: CollectiveMember) -> Steps:
     """A reduction within each host, an allreduce among the first members, a broadcast within each (code: MPICH2 1.1 to 1.3)."""
     mine, firsts = hosts_of(m)
     yield from among(m, mine, 0, "reduce")
@@ -510,7 +510,7 @@ def allreduce_nodes(m: Member) -> Steps:
 # --------------------------------------------------------------------------------------------------------- gather and scatter
 
 
-def gather_binomial(m: Member) -> Steps:
+def gather_binomial(m: CollectiveMember) -> Steps:
     """Up a binomial tree, from each child the blocks of its subtree (code: MPICH2, gather.c)."""
     me, mine, each = m.relative, span(m.relative, m.n), m.size_in if m.me == m.root else m.size
     for k in powers(mine):
@@ -520,7 +520,7 @@ def gather_binomial(m: Member) -> Steps:
         yield from give(m.absolute(me - mine), each * min(mine, m.n - me))
 
 
-def gather_linear(m: Member) -> Steps:
+def gather_linear(m: CollectiveMember) -> Steps:
     """The root takes from one after the other (code: MPICH 1.0.5 to 1.2)."""
     if m.me != m.root:
         yield from give(m.root, m.size)
@@ -530,18 +530,18 @@ def gather_linear(m: Member) -> Steps:
                 yield from take(r, m.gets(r))
 
 
-def gather_posted(m: Member) -> Steps:
+def gather_posted(m: CollectiveMember) -> Steps:
     """The root posts all receives at once; nothing is sent for an empty block (code: MPICH2, gatherv.c)."""
     if m.me == m.root:
         for r in range(m.n):
             if r != m.root and m.gets(r) > 0:
-                yield Step("receive", r, m.gets(r))
-        yield Step("wait")
+                yield CollectiveStep("receive", r, m.gets(r))
+        yield CollectiveStep("wait")
     elif m.size > 0:
         yield from give(m.root, m.size)
 
 
-def scatter_binomial(m: Member) -> Steps:
+def scatter_binomial(m: CollectiveMember) -> Steps:
     """Down a binomial tree, to each child the blocks of its subtree, the largest first (code: MPICH2, scatter.c)."""
     me, mine, each = m.relative, span(m.relative, m.n), m.size if m.me == m.root else m.size_in
     if me > 0:
@@ -551,7 +551,7 @@ def scatter_binomial(m: Member) -> Steps:
             yield from give(m.absolute(me + k), each * min(k, m.n - me - k))
 
 
-def scatter_linear(m: Member) -> Steps:
+def scatter_linear(m: CollectiveMember) -> Steps:
     """The root sends to one after the other (code: MPICH 1.0.5 to 1.2)."""
     if m.me != m.root:
         yield from take(m.root, m.size_in)
@@ -561,13 +561,13 @@ def scatter_linear(m: Member) -> Steps:
                 yield from give(r, m.gives(r))
 
 
-def scatter_posted(m: Member) -> Steps:
+def scatter_posted(m: CollectiveMember) -> Steps:
     """The root begins all sends at once; nothing is sent for an empty block (code: MPICH2, scatterv.c)."""
     if m.me == m.root:
         for r in range(m.n):
             if r != m.root and m.gives(r) > 0:
-                yield Step("send", r, m.gives(r))
-        yield Step("wait")
+                yield CollectiveStep("send", r, m.gives(r))
+        yield CollectiveStep("wait")
     elif m.size_in > 0:
         yield from take(m.root, m.size_in)
 
@@ -575,7 +575,7 @@ def scatter_posted(m: Member) -> Steps:
 # ------------------------------------------------------------------------------------------------------------------ allgather
 
 
-def doubling(m: Member, parts: Callable[[int, int], int]) -> Steps:
+def doubling(m: CollectiveMember, parts: Callable[[int, int], int]) -> Steps:
     """An allgather: members 1, 2, 4.. apart exchange all that they have, which is ``parts`` of from..to-1 counted from the root. Where
     the circle ends within a group of them, those who had no partner get it from the others of theirs, down a tree (paper: Thakur,
     Rabenseifner, Gropp 2005, 4.1; code: MPICH2, allgather.c)."""
@@ -597,29 +597,29 @@ def doubling(m: Member, parts: Callable[[int, int], int]) -> Steps:
                 yield from take(m.absolute(other), parts(theirs, n))
 
 
-def allgather_doubling(m: Member) -> Steps:
+def allgather_doubling(m: CollectiveMember) -> Steps:
     """By `doubling`."""
     m = replace(m, root=0)
     yield from doubling(m, lambda first, to: m.total(first, to - first))
 
 
-def allgather_bruck(m: Member) -> Steps:
+def allgather_bruck(m: CollectiveMember) -> Steps:
     """Round k: the 2^k blocks from its own on to the one that far below, as many from the one above; then they are put in order (paper:
     Bruck et al. 1997)."""
     for k in powers(m.n):
         count, above = min(k, m.n - k), (m.me + k) % m.n
         yield from exchange(above, m.total(above, count), (m.me - k) % m.n, m.total(m.me, count))
     if m.n > 1:
-        yield Step("copy", size=m.total())
+        yield CollectiveStep("copy", size=m.total())
 
 
-def allgather_ring(m: Member) -> Steps:
+def allgather_ring(m: CollectiveMember) -> Steps:
     """Each forwards the block that it got last (code: MPICH 1.0.5 to 1.2.0)."""
     for k in range(m.n - 1):
         yield from exchange((m.me - 1) % m.n, m.gets((m.me - k - 1) % m.n), (m.me + 1) % m.n, m.gets((m.me - k) % m.n))
 
 
-def allgather_ring_pipelined(m: Member) -> Steps:
+def allgather_ring_pipelined(m: CollectiveMember) -> Steps:
     """The ring with blocks in segments of the smallest block or 32 KiB, so that unequal ones do not wait for each other (paper: Traff et
     al. 2008; code: MPICH2, allgatherv.c)."""
     if m.n < 2:
@@ -643,17 +643,17 @@ def allgather_ring_pipelined(m: Member) -> Steps:
         yield from exchange(left, incoming[k] if k < len(incoming) else 0, right, outgoing[k] if k < len(outgoing) else 0, empty=False)
 
 
-def _gather_bcast(m: Member, gather: str) -> Steps:
+def _gather_bcast(m: CollectiveMember, gather: str) -> Steps:
     yield from m.choices.steps(gather, replace(m, root=0, size=m.gets(m.me)))
     yield from m.choices.steps("bcast", replace(m, root=0, size=m.total()))
 
 
-def allgather_gather_bcast(m: Member) -> Steps:
+def allgather_gather_bcast(m: CollectiveMember) -> Steps:
     """A gather to the first member, a broadcast of everything from it (code: Open MPI 1.x)."""
     yield from _gather_bcast(m, "gather")
 
 
-def allgatherv_gather_bcast(m: Member) -> Steps:
+def allgatherv_gather_bcast(m: CollectiveMember) -> Steps:
     """The same of unequal blocks."""
     yield from _gather_bcast(m, "gatherv")
 
@@ -661,84 +661,84 @@ def allgatherv_gather_bcast(m: Member) -> Steps:
 # ------------------------------------------------------------------------------------------------------------------- alltoall
 
 
-def alltoall_in_order(m: Member) -> Steps:
+def alltoall_in_order(m: CollectiveMember) -> Steps:
     """A receive and a send for each in the order of the ranks, then one wait (code: MPICH 1.0.5 to 1.2.4)."""
     for r in range(m.n):
-        yield Step("receive", r, m.gets(r))
-        yield Step("send", r, m.gives(r))
-    yield Step("wait")
+        yield CollectiveStep("receive", r, m.gets(r))
+        yield CollectiveStep("send", r, m.gives(r))
+    yield CollectiveStep("wait")
 
 
-def alltoall_posted(m: Member) -> Steps:
+def alltoall_posted(m: CollectiveMember) -> Steps:
     """All receives, all sends, each from itself on, then one wait (code: MPICH 1.2.5 to 1.2.7)."""
     peers = [(m.me + k) % m.n for k in range(m.n)]
     for r in peers:
-        yield Step("receive", r, m.gets(r))
+        yield CollectiveStep("receive", r, m.gets(r))
     for r in peers:
-        yield Step("send", r, m.gives(r))
-    yield Step("wait")
+        yield CollectiveStep("send", r, m.gives(r))
+    yield CollectiveStep("wait")
 
 
-def alltoall_throttled(most: int, empty: bool) -> Callable[[Member], Steps]:
+def alltoall_throttled(most: int, empty: bool) -> Callable[[CollectiveMember], Steps]:
     """So many at a time, the vector form without empty blocks (code: MPICH2 1.2 to MPICH 3.0.4)."""
 
-    def throttled(m: Member) -> Steps:
+    def throttled_steps(m: CollectiveMember) -> Steps:
         for first in range(0, m.n, most):
             some = range(first, min(first + most, m.n))
             for k in some:
                 r = (m.me + k) % m.n
                 if empty or m.gets(r) > 0:
-                    yield Step("receive", r, m.gets(r))
+                    yield CollectiveStep("receive", r, m.gets(r))
             for k in some:
                 r = (m.me - k) % m.n
                 if empty or m.gives(r) > 0:
-                    yield Step("send", r, m.gives(r))
-            yield Step("wait")
+                    yield CollectiveStep("send", r, m.gives(r))
+            yield CollectiveStep("wait")
 
-    return throttled
+    return throttled_steps
 
 
-def alltoall_pairwise(m: Member) -> Steps:
+def alltoall_pairwise(m: CollectiveMember) -> Steps:
     """One partner at a time; the member's own block is copied (paper: Thakur, Rabenseifner, Gropp 2005, 4.3)."""
-    yield Step("copy", size=m.gives(m.me))
+    yield CollectiveStep("copy", size=m.gives(m.me))
     power = largest_power(m.n) == m.n
     for k in range(1, m.n):
         target, source = (m.me ^ k, m.me ^ k) if power else ((m.me + k) % m.n, (m.me - k) % m.n)
         yield from exchange(source, m.gets(source), target, m.gives(target))
 
 
-def alltoall_bruck(m: Member) -> Steps:
+def alltoall_bruck(m: CollectiveMember) -> Steps:
     """Round k: all blocks whose distance has bit k go 2^k ahead, packed into one message. They are rotated first and put in order at the
     end (paper: Bruck et al. 1997)."""
     if m.n < 2:
         return
-    yield Step("copy", size=m.size * m.n)
+    yield CollectiveStep("copy", size=m.size * m.n)
     for k in powers(m.n):
         size = m.size * sum(1 for distance in range(m.n) if distance & k)
-        yield Step("copy", size=size)
+        yield CollectiveStep("copy", size=size)
         yield from exchange((m.me - k) % m.n, size, (m.me + k) % m.n, size)
-    yield Step("copy", size=m.size * m.n, copies=2)
+    yield CollectiveStep("copy", size=m.size * m.n, copies=2)
 
 
 # ---------------------------------------------------------------------------------------------------- reduce-scatter and scans
 
 
-def _reduce_then(m: Member, scatter: str) -> Steps:
+def _reduce_then(m: CollectiveMember, scatter: str) -> Steps:
     yield from m.choices.steps("reduce", replace(m, root=0, size=m.total()))
     yield from m.choices.steps(scatter, replace(m, root=0, size=m.size_in, size_in=m.gets(m.me), out=m.into, into=()))
 
 
-def reduce_scatterv(m: Member) -> Steps:
+def reduce_scatterv(m: CollectiveMember) -> Steps:
     """A reduction to the first member, which sends each its part (code: MPICH 1.0.5 to 1.2)."""
     yield from _reduce_then(m, "scatterv")
 
 
-def reduce_scatter(m: Member) -> Steps:
+def reduce_scatter(m: CollectiveMember) -> Steps:
     """The same of equal parts (code: MPICH2 1.2 and 1.3)."""
     yield from _reduce_then(m, "scatter")
 
 
-def reduce_scatter_halving(m: Member) -> Steps:
+def reduce_scatter_halving(m: CollectiveMember) -> Steps:
     """Partners half of the members apart, then a quarter.. each gives the other's half. Of the first pairs the second works for both
     (paper: Thakur, Rabenseifner, Gropp 2005, 4.4)."""
     inner = Inner(m.n, 1)
@@ -768,7 +768,7 @@ def reduce_scatter_halving(m: Member) -> Steps:
         yield from give(m.me - 1, m.gets(m.me - 1))
 
 
-def reduce_scatter_pairwise(m: Member) -> Steps:
+def reduce_scatter_pairwise(m: CollectiveMember) -> Steps:
     """Round k: its part to the one k above, its own from the one k below; nothing for an empty one (paper: Thakur, Rabenseifner, Gropp
     2005, 4.4)."""
     for k in range(1, m.n):
@@ -777,7 +777,7 @@ def reduce_scatter_pairwise(m: Member) -> Steps:
         yield from combine()
 
 
-def scan_linear(m: Member) -> Steps:
+def scan_linear(m: CollectiveMember) -> Steps:
     """Each waits for the one before it (code: MPICH 1.0.5 to 1.2)."""
     if m.me > 0:
         yield from take(m.me - 1, m.size)
@@ -786,7 +786,7 @@ def scan_linear(m: Member) -> Steps:
         yield from give(m.me + 1, m.size)
 
 
-def scan_doubling(m: Member) -> Steps:
+def scan_doubling(m: CollectiveMember) -> Steps:
     """Members 1, 2, 4.. apart exchange what their groups have together (code: MPICH2, scan.c)."""
     for k in powers(m.n):
         if m.me ^ k < m.n:
@@ -797,20 +797,20 @@ def scan_doubling(m: Member) -> Steps:
 # ------------------------------------------------------------------------------------------------------------------ neighbours
 
 
-def neighbours(gather: bool) -> Callable[[Member], Steps]:
+def neighbours(gather: bool) -> Callable[[CollectiveMember], Steps]:
     """All receives in the order of the sources, all sends in that of the targets, one wait (code: MPICH 3.0)."""
 
-    def posted(m: Member) -> Steps:
+    def post_all(m: CollectiveMember) -> Steps:
         for k, source in enumerate(m.sources):
-            yield Step("receive", source, m.gets(k))
+            yield CollectiveStep("receive", source, m.gets(k))
         for k, target in enumerate(m.targets):
-            yield Step("send", target, m.size if gather else m.gives(k))
-        yield Step("wait")
+            yield CollectiveStep("send", target, m.size if gather else m.gives(k))
+        yield CollectiveStep("wait")
 
-    return posted
+    return post_all
 
 
-def nothing(m: Member) -> Steps:
+def nothing(m: CollectiveMember) -> Steps:
     """A call without data returns at once (code: MPICH2, src/mpi/coll)."""
     yield from ()
 
@@ -818,23 +818,23 @@ def nothing(m: Member) -> Steps:
 # ---------------------------------------------------------------------------------------------------------- members of one host
 
 
-def shares_hosts(m: Member) -> bool:
+def shares_hosts(m: CollectiveMember) -> bool:
     """Whether two members are on one host."""
     return len(set(m.hosts)) < len(m.hosts)
 
 
-def hosts_of(m: Member) -> tuple[list[int], list[int]]:
+def hosts_of(m: CollectiveMember) -> tuple[list[int], list[int]]:
     """The members on its own host, and the first one of every host, each in the order of the ranks."""
     mine = [r for r in range(m.n) if m.hosts[r] == m.hosts[m.me]]
     return mine, [r for r in range(m.n) if m.hosts.index(m.hosts[r]) == r]
 
 
-def first_on(m: Member, rank: int, firsts: Sequence[int]) -> int:
+def first_on(m: CollectiveMember, rank: int, firsts: Sequence[int]) -> int:
     """The place among the first members of the one on the host of ``rank``."""
     return firsts.index(m.hosts.index(m.hosts[rank]))
 
 
-def among(m: Member, members: Sequence[int], root: int, operation: str, algorithm: str = "") -> Steps:
+def among(m: CollectiveMember, members: Sequence[int], root: int, operation: str, algorithm: str = "") -> Steps:
     """An operation among some of the members, which do not know where they run; the model chooses the algorithm."""
     if m.me not in members or len(members) < 2:
         return
@@ -844,7 +844,7 @@ def among(m: Member, members: Sequence[int], root: int, operation: str, algorith
         yield step
 
 
-ALGORITHMS: dict[str, dict[str, Callable[[Member], Steps]]] = {
+ALGORITHMS: dict[str, dict[str, Callable[[CollectiveMember], Steps]]] = {
     "barrier": {"dissemination": barrier_dissemination, "power_of_two": barrier_power_of_two, "tree": barrier_tree, "nodes": barrier_nodes},
     "bcast": {"binomial": bcast_binomial, "folded": bcast_folded, "linear": bcast_linear, "chain": bcast_chain,
               "scatter_doubling": bcast_scatter_doubling, "scatter_ring": bcast_scatter_ring, "nodes": bcast_nodes,

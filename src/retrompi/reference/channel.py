@@ -18,15 +18,15 @@ from types import SimpleNamespace
 from typing import Any
 
 from retrompi.reference.host import Host, Steps
-from retrompi.reference.loop import Loop
-from retrompi.reference.memory import CopyCost, Side
+from retrompi.reference.loop import EventLoop
+from retrompi.reference.memory import CopyCost, CopySide
 from retrompi.reference.values import Values
 
-__all__ = ["Channel", "Forwarder", "Job", "Message", "Packet", "Process"]
+__all__ = ["Channel", "Forwarder", "MpiMessage", "Packet", "Process", "SimulatedJob"]
 
 
 @dataclass(eq=False)
-class Message:
+class MpiMessage:
     """One MPI message.
 
     ``envelope_known``: the receiving library has read who it is from. ``send``, ``receive``: the requests, as long as they are open.
@@ -69,7 +69,7 @@ class Packet:
     """A part of a message, or what the library says about one: ``data``, ``rts`` (request to send), ``cts`` (clear to send), ``ack`` (of a
     synchronous send), ``done`` (the receiver has copied the data itself). ``held``: it was left in the pool."""
 
-    message: Message
+    message: MpiMessage
     size: int
     source: int
     target: int
@@ -79,10 +79,10 @@ class Packet:
     held: bool = False
 
 
-class Job:
+class SimulatedJob:
     """What the processes of one job have in common."""
 
-    def __init__(self, loop: Loop, hosts: list[Host], random: Any) -> None:
+    def __init__(self, loop: EventLoop, hosts: list[Host], random: Any) -> None:
         self.loop, self.hosts, self.random = loop, hosts, random
         self.net: Any = None
         self.ranks: list[Any] = []
@@ -90,7 +90,7 @@ class Job:
             duplicates=0,
                                      lost=0, own_bytes=0)  # fmt: skip
         self.pool_locks: dict[Host, Any] = {}
-        self.messages: list[Message] = []
+        self.messages: list[MpiMessage] = []
         self.marks: list[tuple[int, str, int]] = []
 
 
@@ -100,7 +100,7 @@ class Process:
     holds_messages = True
     """Whether it copies from and to the message's own memory; otherwise to the buffer of a packet, which it uses again for the next."""
 
-    def __init__(self, job: Job, host: Host, name: str) -> None:
+    def __init__(self, job: SimulatedJob, host: Host, name: str) -> None:
         from retrompi.reference.host import Thread
 
         self.job, self.host = job, host
@@ -133,7 +133,7 @@ class Process:
             packet = channel.deferred.popleft()
             yield from channel.push(packet)
             if not channel.tells_sent and packet.last and packet.kind == "data":
-                self.sent(packet.message)
+                self.on_sent(packet.message)
         channel.busy = False
 
     def until(self, condition: Callable[[], bool], policy: Values, progress: bool) -> Steps:
@@ -162,7 +162,7 @@ class Process:
         """Whether a packet stays in shared memory."""
         return False
 
-    def sent(self, message: Message) -> None:
+    def on_sent(self, message: MpiMessage) -> None:
         """The last byte of a message has left this process."""
 
 
@@ -171,7 +171,7 @@ class Forwarder(Process):
 
     holds_messages = False
 
-    def __init__(self, job: Job, host: Host, name: str, idle: Values, cost: int) -> None:
+    def __init__(self, job: SimulatedJob, host: Host, name: str, idle: Values, cost: int) -> None:
         super().__init__(job, host, name)
         self.idle, self.cost = idle, cost
         self.next: dict[int, Channel] = {}
@@ -215,7 +215,7 @@ class Channel:
     shared = False
     """Whether its memory is written by one process and read by another one of the same host."""
 
-    def __init__(self, job: Job, spec: Values, source: Process, target: Process) -> None:
+    def __init__(self, job: SimulatedJob, spec: Values, source: Process, target: Process) -> None:
         self.job, self.loop, self.spec, self.source, self.target = job, job.loop, spec, source, target
         self.busy = False
         self.deferred: deque[Packet] = deque()
@@ -228,11 +228,11 @@ class Channel:
         """What the receiving process does about a token; about one of an acknowledgement or a timer, the sending one."""
         raise NotImplementedError
 
-    def packet_of(self, message: Message) -> int:
+    def packet_of(self, message: MpiMessage) -> int:
         """The largest payload of a packet of this message."""
         return int(self.spec.packet)
 
-    def first_of(self, message: Message, packet: int) -> int:
+    def first_of(self, message: MpiMessage, packet: int) -> int:
         """The payload of its first packet where the others carry ``packet``."""
         return packet
 
@@ -285,5 +285,5 @@ class Channel:
             user_near = user_set if alone else n + passing + (float(self.spec.header) if self.in_caches() else 0)
             own_near = own_set if alone else memory
             held = "dirty" if self.shared else "own"
-        user, own = Side(user_near, user_set), Side(own_near, own_set, held)
+        user, own = CopySide(user_near, user_set), CopySide(own_near, own_set, held)
         return end.host.copy_cost(size, user, own, kin) if inwards else end.host.copy_cost(size, own, user, kin)

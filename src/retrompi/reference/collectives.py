@@ -16,7 +16,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from retrompi.reference.algorithms import ALGORITHMS, Member, Step, Steps, exchange, give, largest_power, shares_hosts, take
+from retrompi.reference.algorithms import (
+    ALGORITHMS,
+    CollectiveMember,
+    CollectiveStep,
+    Steps,
+    exchange,
+    give,
+    largest_power,
+    shares_hosts,
+    take,
+)
 from retrompi.reference.values import PROC_NULL, NotCovered
 from retrompi.spec.calls import Family, call_of
 
@@ -35,7 +45,7 @@ def is_collective(name: str) -> bool:
     return call is not None and call.family in (Family.COLLECTIVE, Family.NEIGHBOUR, Family.MAKES_COMM)
 
 
-def volume(operation: str, m: Member) -> int:
+def volume(operation: str, m: CollectiveMember) -> int:
     """The bytes by which a library chooses an algorithm: the vector; one block of an alltoall; otherwise all blocks together."""
 
     def all_of(each: Sequence[int], one: int) -> int:
@@ -68,7 +78,7 @@ class Choices:
                                             ("bcast", "binomial", *everything)]  # fmt: skip
         self.rows += [(operation, "posted", *everything) for operation in ALGORITHMS if operation.startswith("neighbor")]
 
-    def algorithm(self, operation: str, m: Member) -> str:
+    def algorithm(self, operation: str, m: CollectiveMember) -> str:
         """The name of the algorithm of a call."""
         size = volume(operation, m)
         for name, algorithm, low, high, least, most, count, forms, nodes in self.rows:
@@ -86,7 +96,7 @@ class Choices:
                 return str(algorithm)
         raise NotCovered(f"{operation} of {size} B on {m.n} ranks, for which the model states no algorithm")
 
-    def steps(self, operation: str, m: Member) -> Steps:
+    def steps(self, operation: str, m: CollectiveMember) -> Steps:
         """The steps of a call, by the algorithm that the table has for it."""
         return ALGORITHMS[operation][self.algorithm(operation, m)](m)
 
@@ -94,17 +104,17 @@ class Choices:
 # ----------------------------------------------------------------------------------------------------------------- two groups
 
 
-def _within(m: Member, size: int, size_in: int = 0) -> Member:
+def _within(m: CollectiveMember, size: int, size_in: int = 0) -> CollectiveMember:
     """The same member of its own group alone."""
     return replace(m, remote=0, root=0, size=size, size_in=size_in, out=(), into=())
 
 
-def _first_of(m: Member, low: bool) -> int:
+def _first_of(m: CollectiveMember, low: bool) -> int:
     """The root of a call whose root is the first member of the low group, or of the other one, as this member has it."""
     return (ROOT if m.me == 0 else PROC_NULL) if m.low == low else 0
 
 
-def inter_bcast(m: Member) -> Steps:
+def inter_bcast(m: CollectiveMember) -> Steps:
     """The root to the other group's first member, who broadcasts there."""
     if m.root == ROOT:
         yield from give(m.n, m.size)
@@ -114,7 +124,7 @@ def inter_bcast(m: Member) -> Steps:
         yield from m.choices.steps("bcast", _within(m, m.size))
 
 
-def inter_reduce(m: Member) -> Steps:
+def inter_reduce(m: CollectiveMember) -> Steps:
     """Within the other group, whose first member gives the result to the root."""
     if m.root == ROOT:
         yield from take(m.n, m.size)
@@ -124,19 +134,19 @@ def inter_reduce(m: Member) -> Steps:
             yield from give(m.n + m.root, m.size)
 
 
-def told_each_other(m: Member, size: int, size_back: int) -> Steps:
+def told_each_other(m: CollectiveMember, size: int, size_back: int) -> Steps:
     """A broadcast to the other group in both directions, from the low group first."""
     for low in (True, False):
         yield from inter_bcast(replace(m, root=_first_of(m, low), size=size if m.low == low else size_back))
 
 
-def inter_barrier(m: Member) -> Steps:
+def inter_barrier(m: CollectiveMember) -> Steps:
     """Within each group, then a byte each way."""
     yield from m.choices.steps("barrier", _within(m, 0))
     yield from told_each_other(m, 1, 1)
 
 
-def inter_allreduce(m: Member) -> Steps:
+def inter_allreduce(m: CollectiveMember) -> Steps:
     """Within each, the first members exchange, and broadcast."""
     yield from m.choices.steps("reduce", _within(m, m.size))
     if m.me == 0:
@@ -144,14 +154,14 @@ def inter_allreduce(m: Member) -> Steps:
     yield from m.choices.steps("bcast", _within(m, m.size))
 
 
-def inter_reduce_scatter(m: Member) -> Steps:
+def inter_reduce_scatter(m: CollectiveMember) -> Steps:
     """A reduction to each group's first member, who scatters there."""
     for low in (True, False):
         yield from inter_reduce(replace(m, size=volume("reducescatter", m), root=_first_of(m, low)))
     yield from m.choices.steps("scatterv", replace(_within(m, m.size_in, m.gets(m.me)), out=m.into))
 
 
-def inter_gatherv(m: Member) -> Steps:
+def inter_gatherv(m: CollectiveMember) -> Steps:
     """The root takes from one after the other."""
     if m.root == ROOT:
         for r in range(m.remote):
@@ -160,7 +170,7 @@ def inter_gatherv(m: Member) -> Steps:
         yield from give(m.n + m.root, m.size)
 
 
-def inter_gather(m: Member) -> Steps:
+def inter_gather(m: CollectiveMember) -> Steps:
     """Below 2 KiB in all within the other group first (code: MPICH2, MPIR_GATHER_SHORT_MSG)."""
     total = m.size_in * m.remote if m.root == ROOT else m.size * m.n
     if total >= 2048:
@@ -173,7 +183,7 @@ def inter_gather(m: Member) -> Steps:
             yield from give(m.n + m.root, total)
 
 
-def inter_scatterv(m: Member) -> Steps:
+def inter_scatterv(m: CollectiveMember) -> Steps:
     """The root gives to one after the other."""
     if m.root == ROOT:
         for r in range(m.remote):
@@ -182,7 +192,7 @@ def inter_scatterv(m: Member) -> Steps:
         yield from take(m.n + m.root, m.size_in)
 
 
-def inter_scatter(m: Member) -> Steps:
+def inter_scatter(m: CollectiveMember) -> Steps:
     """Below 2 KiB in all by the other group's first member (code: MPICH2, MPIR_SCATTER_SHORT_MSG)."""
     total = m.size * m.remote if m.root == ROOT else m.size_in * m.n
     if total >= 2048:
@@ -195,37 +205,37 @@ def inter_scatter(m: Member) -> Steps:
         yield from m.choices.steps("scatter", _within(m, m.size_in, m.size_in))
 
 
-def inter_allgather(m: Member) -> Steps:
+def inter_allgather(m: CollectiveMember) -> Steps:
     """A gather within each, and all of it to the other."""
     yield from m.choices.steps("gather", _within(m, m.size, m.size))
     yield from told_each_other(m, m.size * m.n, m.size_in * m.remote)
 
 
-def inter_allgatherv(m: Member) -> Steps:
+def inter_allgatherv(m: CollectiveMember) -> Steps:
     """Everybody to the other group's first member, who broadcasts in its own."""
     for low in (True, False):
         yield from inter_gatherv(replace(m, root=_first_of(m, low)))
     yield from m.choices.steps("bcast", _within(m, volume("allgatherv", m)))
 
 
-def inter_alltoall(m: Member) -> Steps:
+def inter_alltoall(m: CollectiveMember) -> Steps:
     """As many rounds as the larger group has members: to the one that far ahead, from the one that far behind, if there is such a one."""
     rounds = max(m.n, m.remote)
     for k in range(rounds):
         source, target = (m.me - k) % rounds, (m.me + k) % rounds
-        receive, send = Step("receive", m.n + source), Step("send", m.n + target)
+        receive, send = CollectiveStep("receive", m.n + source), CollectiveStep("send", m.n + target)
         if source < m.remote:
             receive.size = m.gets(source)
             yield receive
         if target < m.remote:
             send.size = m.gives(target)
             yield send
-            yield Step("wait", of=send)
+            yield CollectiveStep("wait", of=send)
         if source < m.remote:
-            yield Step("wait", of=receive)
+            yield CollectiveStep("wait", of=receive)
 
 
-BETWEEN: Mapping[str, Callable[[Member], Steps]] = {
+BETWEEN: Mapping[str, Callable[[CollectiveMember], Steps]] = {
     "barrier": inter_barrier, "bcast": inter_bcast, "reduce": inter_reduce, "allreduce": inter_allreduce, "gather": inter_gather,
     "gatherv": inter_gatherv, "scatter": inter_scatter, "scatterv": inter_scatterv, "allgather": inter_allgather,
     "allgatherv": inter_allgatherv, "alltoall": inter_alltoall, "alltoallv": inter_alltoall, "alltoallw": inter_alltoall,
@@ -236,7 +246,7 @@ BETWEEN: Mapping[str, Callable[[Member], Steps]] = {
 # ----------------------------------------------------------------------------------------------------- making a communicator
 
 
-def context_agreed(m: Member) -> Steps:
+def context_agreed(m: CollectiveMember) -> Steps:
     """All reduce the contexts that are free; of two groups each does, the first members exchange theirs, and tell their groups."""
     size = m.choices.context_bytes
     yield from m.choices.steps("allreduce", _within(m, size) if m.remote else replace(m, size=size))
@@ -246,13 +256,13 @@ def context_agreed(m: Member) -> Steps:
         yield from m.choices.steps("bcast", _within(m, 4))
 
 
-def colors_agreed(m: Member) -> Steps:
+def colors_agreed(m: CollectiveMember) -> Steps:
     """Everybody's color and key, 8 B: gathered, or as a vector of all that is reduced."""
     size = 8 if m.choices.gathers else 8 * m.n
     yield from m.choices.steps("allgather" if m.choices.gathers else "allreduce", replace(m, size=size, size_in=size))
 
 
-def groups_swapped(m: Member) -> Steps:
+def groups_swapped(m: CollectiveMember) -> Steps:
     """The first members exchange who is in their groups, 8 B each, and tell their own."""
     if m.me == 0:
         yield from exchange(m.n, 8 * m.remote, m.n, 8 * m.n)
@@ -285,15 +295,15 @@ class Communicator:
 
 
 @dataclass(eq=False)
-class Run:
+class CollectiveRun:
     """A collective under way: its steps, at which of them it waits, the requests that are open in the order in which they were begun."""
 
     steps: Steps
     context: int
     tag: int
     peers: Sequence[int]
-    at: Step | None = None
-    open: list[tuple[Step, Any]] = field(default_factory=list)
+    at: CollectiveStep | None = None
+    open: list[tuple[CollectiveStep, Any]] = field(default_factory=list)
     request: Any = None
     amount: float = 0.0
 
@@ -304,7 +314,7 @@ class Collectives:
     def __init__(self, rank: Any, choices: Choices, communicators: Mapping[int, Communicator]) -> None:
         self.rank, self.choices, self.communicators = rank, choices, communicators
         self.tags: dict[int, int] = {}
-        self.running: list[Run] = []
+        self.running: list[CollectiveRun] = []
         self.advancing = False
         self.readers = 0
 
@@ -331,16 +341,16 @@ class Collectives:
         self.running.append(run)
         yield from self.advance_all()
 
-    def _member(self, number: int) -> tuple[Member, Sequence[int]]:
+    def _member(self, number: int) -> tuple[CollectiveMember, Sequence[int]]:
         """This rank in a communicator, and the world ranks of its peers: its own group, then the other."""
         c, rank = self.communicators[number], self.rank
         low = rank.number in c.group
         mine, other = (c.group, c.remote) if low else (c.remote, c.group)
         hosts = [rank.job.hosts.index(rank.job.ranks[r].host) for r in mine]
-        m = Member(len(mine), mine.index(rank.number), self.choices, hosts=hosts, remote=len(other), low=low)
+        m = CollectiveMember(len(mine), mine.index(rank.number), self.choices, hosts=hosts, remote=len(other), low=low)
         return m, (*mine, *other)
 
-    def _arguments(self, call: Any, declared: Any) -> Member:
+    def _arguments(self, call: Any, declared: Any) -> CollectiveMember:
         """The arguments of a collective, as the form of its line has them."""
         number = call.more.get("comm", 0)
         m, _ = self._member(number)
@@ -375,23 +385,23 @@ class Collectives:
 
     # -- the steps
 
-    def _run(self, steps: Steps, number: int) -> Run:
+    def _run(self, steps: Steps, number: int) -> CollectiveRun:
         c = self.communicators[number]
         self.tags[number] = self.tags.get(number, 0) + 1
-        return Run(steps, c.own, self.tags[number], self._member(number)[1])
+        return CollectiveRun(steps, c.own, self.tags[number], self._member(number)[1])
 
     def internal(self, number: int, operation: str, size: int) -> Iterator[Any]:
         """A collective of the library itself."""
         yield from self.agree(number, lambda m: self.choices.steps(operation, replace(m, size=size, size_in=size)))
 
-    def agree(self, number: int, steps: Callable[[Member], Steps]) -> Iterator[Any]:
+    def agree(self, number: int, steps: Callable[[CollectiveMember], Steps]) -> Iterator[Any]:
         """Steps of the library itself over a communicator."""
         yield from self._follow(steps(self._member(number)[0]), number)
 
     def _follow(self, steps: Steps, number: int) -> Iterator[Any]:
         yield from self._advance(self._run(steps, number), blocking=True)
 
-    def _can_go_on(self, run: Run) -> bool:
+    def _can_go_on(self, run: CollectiveRun) -> bool:
         """Whether a collective can go on from the step at which it waits; of a wait for all, whether the first of them is done."""
         if run.at is None:
             return True
@@ -412,7 +422,7 @@ class Collectives:
         self.advancing = False
         self.running = [run for run in self.running if not run.request.done]
 
-    def _advance(self, run: Run, blocking: bool) -> Iterator[Any]:
+    def _advance(self, run: CollectiveRun, blocking: bool) -> Iterator[Any]:
         """Takes steps to the end, or until one has to wait."""
         rank = self.rank
         while True:
@@ -454,5 +464,5 @@ class Collectives:
             run.request.done = True
 
     @staticmethod
-    def _world(run: Run, peer: int) -> int:
+    def _world(run: CollectiveRun, peer: int) -> int:
         return run.peers[peer] if peer >= 0 else peer

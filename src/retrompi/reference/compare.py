@@ -13,7 +13,7 @@ from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import engine_rows
 from retrompi.spec.question import Question
 
-__all__ = ["by_engine", "compared", "difference"]
+__all__ = ["by_engine", "compare_question", "difference"]
 
 COUNTERS = ("messages", "bytes", "packets", "frames", "delivered", "delivered_bytes", "retransmissions", "duplicates", "lost", "own_bytes",
             "contended")  # fmt: skip
@@ -72,7 +72,7 @@ def difference(engine: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
     return ""
 
 
-def compared(question: Question, most: int = 0) -> tuple[dict[str, Any], dict[str, Any], str]:
+def compare_question(question: Question, most: int = 0) -> tuple[dict[str, Any], dict[str, Any], str]:
     """(by the engine, by the specification, what differs).
 
     Raises NotCovered for a question beyond the specification, and for a run of more than ``most`` events (0: any number), which it would

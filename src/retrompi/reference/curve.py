@@ -16,17 +16,17 @@ from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
-from retrompi.reference.channel import Channel, Job, Packet, Process
+from retrompi.reference.channel import Channel, Packet, Process, SimulatedJob
 from retrompi.reference.host import Steps
 from retrompi.reference.loop import Abort
 from retrompi.reference.values import NEVER
 
-__all__ = ["Curve", "Port", "Table"]
+__all__ = ["CurveTable", "Port", "SampledCurve"]
 
 NUMBERS = ("send", "transit", "recv", "gap", "port", "both", "wire")
 
 
-class Table:
+class CurveTable:
     """The numbers of each sampled size (ps), and from which size on the mechanism did not carry a message."""
 
     def __init__(self, rows: list[tuple[int, ...]], limit: int | None, reason: str) -> None:
@@ -53,16 +53,18 @@ class Port:
         self.out = self.inwards = self.any = 0
 
 
-class Curve(Channel):
+class SampledCurve(Channel):
     """A channel that follows a table."""
 
-    def __init__(self, job: Job, spec: Any, source: Process, target: Process, table: Table, ports: tuple[Port, Port, Port]) -> None:
+    def __init__(
+        self, job: SimulatedJob, spec: Any, source: Process, target: Process, table: CurveTable, ports: tuple[Port, Port, Port]
+    ) -> None:
         super().__init__(job, spec, source, target)
         self.table = table
         self.out, self.into, self.wire = ports
         self.free = self.last = 0
         self.open = False
-        self.reverse: Curve | None = None
+        self.reverse: SampledCurve | None = None
         self.flying: deque[Packet] = deque()
         self.arrived: deque[Packet] = deque()
 

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from retrompi.reference.channel import Channel, Job, Packet, Process
+from retrompi.reference.channel import Channel, Packet, Process, SimulatedJob
 from retrompi.reference.host import Steps
 from retrompi.reference.loop import Abort
 from retrompi.reference.memory import CopyCost
@@ -34,7 +34,7 @@ class Out:
 
 
 @dataclass(eq=False)
-class Shipped:
+class SentDatagram:
     """A datagram or acknowledgement on its way, and how many of its frames have not arrived."""
 
     sender: Process
@@ -48,7 +48,7 @@ class Shipped:
 class Datagram(Channel):
     """A channel of datagrams."""
 
-    def __init__(self, job: Job, spec: Any, source: Process, target: Process) -> None:
+    def __init__(self, job: SimulatedJob, spec: Any, source: Process, target: Process) -> None:
         super().__init__(job, spec, source, target)
         self.out: deque[Out] = deque()
         self.base = self.expected = 0
@@ -121,28 +121,28 @@ class Datagram(Channel):
         left = size + UDP_HEADER
         lost = self.spec.loss > 0 and self.job.random.uniform() < self.spec.loss
         late = self.spec.reorder > 0 and self.job.random.uniform() < self.spec.reorder
-        shipped = Shipped(sender, kind, seq, (left + payload - 1) // payload, lost, late)
+        shipped = SentDatagram(sender, kind, seq, (left + payload - 1) // payload, lost, late)
         while left > 0:
             n = min(left, payload)
             left -= n
             host.kernel(host.spec.tcp_segment + int(host.spec.tcp_byte * n), self._leaves, shipped, n)
 
-    def _leaves(self, shipped: Shipped, size: int) -> None:
+    def _leaves(self, shipped: SentDatagram, size: int) -> None:
         hosts, other = self.job.hosts, self._receiver(shipped)
         self.job.net.frame(hosts.index(shipped.sender.host), hosts.index(other.host), size,
-                           lambda: self._frame(shipped, size, shipped.late), lambda: self._gone(shipped, True))  # fmt: skip
+                           lambda: self._frame(shipped, size, shipped.late), lambda: self._frame_done(shipped, True))  # fmt: skip
 
-    def _receiver(self, shipped: Shipped) -> Process:
+    def _receiver(self, shipped: SentDatagram) -> Process:
         return self.target if shipped.sender is self.source else self.source
 
-    def _frame(self, shipped: Shipped, size: int, late: bool) -> None:
+    def _frame(self, shipped: SentDatagram, size: int, late: bool) -> None:
         if late:
             self.loop.schedule(self.loop.now + self.spec.reorder_delay, self._frame, shipped, size, False)
             return
         host = self._receiver(shipped).host
-        host.kernel(host.spec.interrupt + host.spec.tcp_segment + int(host.spec.tcp_byte * size), self._gone, shipped, False)
+        host.kernel(host.spec.interrupt + host.spec.tcp_segment + int(host.spec.tcp_byte * size), self._frame_done, shipped, False)
 
-    def _gone(self, shipped: Shipped, lost: bool) -> None:
+    def _frame_done(self, shipped: SentDatagram, lost: bool) -> None:
         shipped.lost |= lost
         shipped.frames -= 1
         if shipped.frames == 0 and not shipped.lost:

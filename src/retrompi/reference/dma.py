@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from retrompi.reference.channel import Channel, Job, Message, Packet, Process
+from retrompi.reference.channel import Channel, MpiMessage, Packet, Process, SimulatedJob
 from retrompi.reference.host import Steps
 from retrompi.reference.values import picoseconds
 
@@ -30,7 +30,7 @@ class Burst:
 class Dma(Channel):
     """A channel of a card."""
 
-    def __init__(self, job: Job, spec: Any, source: Process, target: Process) -> None:
+    def __init__(self, job: SimulatedJob, spec: Any, source: Process, target: Process) -> None:
         super().__init__(job, spec, source, target)
         self.places = spec.slots
         self.flying: deque[Burst] = deque()
@@ -41,16 +41,16 @@ class Dma(Channel):
     def memory(self, host: Any, message: float, packet: float, inwards: bool) -> float:
         return packet if inwards else max(packet, float(self.spec.recv_buffers))
 
-    def _header_alone(self, message: Message) -> bool:
+    def _header_alone(self, message: MpiMessage) -> bool:
         return 0 < self.spec.alone < message.size and not message.rendezvous
 
-    def first_of(self, message: Message, packet: int) -> int:
+    def first_of(self, message: MpiMessage, packet: int) -> int:
         """The library's header takes its part of a message's first packet, or all of it."""
         if message.rendezvous or self.spec.message_header == 0:
             return packet
         return 0 if self._header_alone(message) else max(packet - self.spec.message_header, 1)
 
-    def _copied(self, packet: Packet, whole: bool) -> int:
+    def _copied_bytes(self, packet: Packet, whole: bool) -> int:
         """What is copied with a packet between the user's memory and the library's. A message with a header is copied as a whole: ``whole``
         says whether with this packet."""
         if packet.kind != "data":
@@ -77,7 +77,7 @@ class Dma(Channel):
             self.header_went = packet.first and not packet.last and self._header_alone(message)
         fragments = -(-packet.size // spec.fragment) if spec.fragment > 0 else 0
         yield from self._work(source, spec.send_cpu + begins * spec.message_cpu + fragments * spec.fragment_cpu)
-        if size := self._copied(packet, packet.first):
+        if size := self._copied_bytes(packet, packet.first):
             yield from source.thread.copy(self.copy_cost(packet, size, True).times(spec.copies_in))
         if packet.kind == "cts":
             source.pinned_to_receive = yield from self._pin(0, message.size, source.pinned_to_receive)
@@ -142,7 +142,7 @@ class Dma(Channel):
             yield from target.thread.run(target.host.spec.syscall)
         yield from self._work(target, self.spec.recv_cpu)
         if packet.kind == "data" and not packet.message.rendezvous:
-            if size := self._copied(packet, packet.last):
+            if size := self._copied_bytes(packet, packet.last):
                 yield from target.thread.copy(self.copy_cost(packet, size, False).times(self.spec.copies_out))
             if self.spec.slots > 0:
                 self.places += 1

@@ -27,7 +27,7 @@ NEIGHBOURS = ("neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", 
 
 
 @dataclass(frozen=True)
-class Communicator:
+class DrawnCommunicator:
     """A communicator: world ranks of its members, of an intercommunicator those of the other group; with a topology, each member's
     neighbours, ranks of the communicator."""
 
@@ -48,7 +48,7 @@ class Communicator:
         return ((self.group, self.remote), (self.remote, self.group)) if self.remote else ((self.group, self.group),)
 
 
-def _listed(ranks: Sequence[int]) -> str:
+def _comma_list(ranks: Sequence[int]) -> str:
     return ",".join(map(str, ranks))
 
 
@@ -67,9 +67,9 @@ class Drawing:
         everybody = rng.random() < 0.4
         self.named = [everybody or rng.random() < 0.5 for _ in range(ranks)]
         self.ranks = [_Rank() for _ in range(ranks)]
-        self.communicators = [Communicator(0, tuple(range(ranks)))]
+        self.communicators = [DrawnCommunicator(0, tuple(range(ranks)))]
         self.one_sided = rng.choice((0.0, 0.2, 0.5)) if one_sided else 0.0
-        self.windows: list[Communicator] = []
+        self.windows: list[DrawnCommunicator] = []
         self.together = rng.choice((0.0, 0.1, 0.4))
         self.blocking = rng.choice((1.0, 0.5))
         self.sizes = [rng.choice(SIZES) for _ in range(rng.randint(1, 4))]
@@ -124,26 +124,26 @@ class Drawing:
         ranks, fresh = list(parent.group), len(self.communicators)
         if parent.remote:
             if rng.random() < 0.5:
-                comm = Communicator(fresh, parent.group, parent.remote)
+                comm = DrawnCommunicator(fresh, parent.group, parent.remote)
                 for mine, _ in comm.sides:
-                    yield from ((r, f"comm_dup {fresh} {_listed(mine)}{parent.on}") for r in mine)
+                    yield from ((r, f"comm_dup {fresh} {_comma_list(mine)}{parent.on}") for r in mine)
             else:
-                comm = Communicator(fresh, (*parent.remote, *parent.group))
-                yield from ((r, f"intercomm_merge {fresh} {_listed(comm.group)}{parent.on}") for r in comm.group)
+                comm = DrawnCommunicator(fresh, (*parent.remote, *parent.group))
+                yield from ((r, f"intercomm_merge {fresh} {_comma_list(comm.group)}{parent.on}") for r in comm.group)
             self.communicators.append(comm)
             return
         beside = [r for r in self.communicators if not r.remote and not set(r.group) & set(ranks)]
         if beside and rng.random() < 0.7:
-            comm = Communicator(fresh, parent.group, rng.choice(beside).group)
+            comm = DrawnCommunicator(fresh, parent.group, rng.choice(beside).group)
             locals_ = (parent, next(r for r in beside if r.group == comm.remote))
             for (mine, other), local in zip(comm.sides, locals_, strict=True):
-                yield from ((r, f"intercomm_create {fresh} {_listed(mine)} {_listed(other)}{local.on}") for r in mine)
+                yield from ((r, f"intercomm_create {fresh} {_comma_list(mine)} {_comma_list(other)}{local.on}") for r in mine)
             self.communicators.append(comm)
             return
         how = rng.choice(("dup", "split", "split", "create", "create_group", "cart", "graph"))
         if how == "dup":
             self.communicators.append(replace(parent, number=fresh))
-            yield from ((r, f"comm_dup {fresh} {_listed(ranks)}{parent.on}") for r in ranks)
+            yield from ((r, f"comm_dup {fresh} {_comma_list(ranks)}{parent.on}") for r in ranks)
             return
         rng.shuffle(ranks)
         parts = [ranks[: rng.randint(1, len(ranks))]]
@@ -151,7 +151,7 @@ class Drawing:
             parts.append(ranks[len(parts[0]) :])
         for part in parts:
             number, n = len(self.communicators), len(part)
-            comm, more = Communicator(number, tuple(part)), [""] * n
+            comm, more = DrawnCommunicator(number, tuple(part)), [""] * n
             if how == "cart":
                 rows = rng.choice([k for k in range(1, n + 1) if n % k == 0])
                 more = [f" dims={rows}x{n // rows} periods={rng.randrange(2)}x{rng.randrange(2)}"] * n
@@ -161,15 +161,15 @@ class Drawing:
                 comm = replace(comm, sources=tuple(tuple(a for a, b in edges if b == me) for me in range(n)),
                                targets=tuple(tuple(b for a, b in edges if a == me) for me in range(n)))  # fmt: skip
                 ends = zip(comm.sources, comm.targets, strict=True)
-                more = [f" in={_listed(sources) or 'none'} out={_listed(targets) or 'none'}" for sources, targets in ends]
+                more = [f" in={_comma_list(sources) or 'none'} out={_comma_list(targets) or 'none'}" for sources, targets in ends]
             self.communicators.append(comm)
             word = f"{how}_create" if how in ("cart", "graph") else f"comm_{how}"
-            yield from ((r, f"{word} {number} {_listed(part)}{parent.on}{own}") for r, own in zip(part, more, strict=True))
+            yield from ((r, f"{word} {number} {_comma_list(part)}{parent.on}{own}") for r, own in zip(part, more, strict=True))
         left_out = set(parent.group) - {r for part in parts for r in part}
         if how != "create_group":
             yield from ((r, f"{word} -1{parent.on}") for r in sorted(left_out))
 
-    def communicator_of(self, a: int, b: int) -> Communicator:
+    def communicator_of(self, a: int, b: int) -> DrawnCommunicator:
         """A communicator in which two ranks can exchange messages."""
         there = [r for r in self.communicators if any(a in mine and b in other for mine, other in r.sides)]
         return self.rng.choice(there) if self.rng.random() < 0.5 else self.communicators[0]
@@ -242,7 +242,7 @@ class Drawing:
                 put(a, "Win_complete")
                 put(b, "Win_wait")
 
-    def arguments(self, word: str, comm: Communicator, me: int, each: tuple[int, float, int], many: tuple[list[int], list[int]],
+    def arguments(self, word: str, comm: DrawnCommunicator, me: int, each: tuple[int, float, int], many: tuple[list[int], list[int]],
                   members: tuple[int, int]) -> str:  # fmt: skip
         """The arguments of one member: ``each`` is (size, operations, root), ``many`` what it sends to and gets from each."""
         (size, flops, root), (sent, received), (n, others) = each, many, members

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrompi.reference.loop import Loop
+from retrompi.reference.loop import EventLoop
 from retrompi.reference.network import Frame, Queues
 from retrompi.reference.values import PS, Values, nearest
 
@@ -23,7 +23,7 @@ __all__ = ["Fluid"]
 
 
 @dataclass(eq=False)
-class Way:
+class FlowRoute:
     """Flows between two cards. ``top``: the rate of its slowest link (B/ps); ``waits``, ``adds``: latency before and after (ps).
 
     ``flows``: (``got`` at which it has all its bytes, order, flow), sorted. ``last`` and ``beside``: the whole picosecond at which ``got``
@@ -57,22 +57,22 @@ class Fluid(Queues):
     ENDS, SHARES = -1, 1
     overtakes = True
 
-    def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
+    def __init__(self, loop: EventLoop, link: Values, places: list[int]) -> None:
         super().__init__(loop, link, places)
-        self.ways: dict[tuple[Any, ...], Way] = {}
-        self.on: dict[Any, list[Way]] = {}
+        self.ways: dict[tuple[Any, ...], FlowRoute] = {}
+        self.on: dict[Any, list[FlowRoute]] = {}
         self.changed: list[Any] = []
 
     def _way(self, source: int, target: int) -> list[Any]:
         return [("hub", source % self.spec.rails)] if self.spec.kind == "hub" else super()._way(source, target)
 
-    def _between(self, source: int, target: int) -> Way:
+    def _between(self, source: int, target: int) -> FlowRoute:
         links = self._way(source, target)
         if tuple(links) not in self.ways:
             latency, even = self._latency(links), self.spec.kind in ("cable", "switch", "hub")
             weight = 1 / latency if self.spec.kind == "torus" and latency > 0 else 1.0
             top = min(self._rate(name) / PS for name in links)
-            self.ways[tuple(links)] = Way(len(self.ways), links, top, 0.0 if even else latency, latency if even else 0.0, weight)
+            self.ways[tuple(links)] = FlowRoute(len(self.ways), links, top, 0.0 if even else latency, latency if even else 0.0, weight)
         return self.ways[tuple(links)]
 
     def _enter(self, frame: Frame) -> None:
@@ -83,11 +83,11 @@ class Fluid(Queues):
         else:
             self._begin(frame, way)
 
-    def _comes_at(self, t: int, frame: Frame, way: Way) -> None:
+    def _comes_at(self, t: int, frame: Frame, way: FlowRoute) -> None:
         self.loop.now = t
         self._begin(frame, way)
 
-    def _begin(self, frame: Frame, way: Way) -> None:
+    def _begin(self, frame: Frame, way: FlowRoute) -> None:
         """A flow gets its share; the flows beside it, which had their links to themselves, do no longer."""
         now = self.loop.now
         for other in [way, *(other for name in way.links for other in reversed(self.on.get(name, [])))]:
@@ -107,7 +107,7 @@ class Fluid(Queues):
         else:
             self._change(way)
 
-    def _not_alone(self, way: Way) -> None:
+    def _not_alone(self, way: FlowRoute) -> None:
         """The flow that was alone has passed, or goes on as any other."""
         if way.alone is None:
             return
@@ -121,25 +121,25 @@ class Fluid(Queues):
         way.flows.append(((float(end - now) + beside) * way.top, frame.order, frame))
         self._change(way)
 
-    def _list(self, way: Way) -> None:
+    def _list(self, way: FlowRoute) -> None:
         for name in way.links:
             if way not in self.on.setdefault(name, []):
                 self.on[name].append(way)
 
-    def _unlist(self, way: Way) -> None:
+    def _unlist(self, way: FlowRoute) -> None:
         for name in way.links:
             if way in self.on.get(name, []):
                 self.on[name].remove(way)
 
-    def _by_itself(self, way: Way) -> bool:
+    def _by_itself(self, way: FlowRoute) -> bool:
         return all(len(self.on[name]) == 1 for name in way.links)
 
-    def _count(self, way: Way) -> None:
+    def _count(self, way: FlowRoute) -> None:
         """The bytes that its flows have had until now."""
         way.got += (float(self.loop.now - way.last) - way.beside) * way.rate
         way.last, way.beside = self.loop.now, 0.0
 
-    def _plan(self, way: Way, by_itself: bool) -> None:
+    def _plan(self, way: FlowRoute, by_itself: bool) -> None:
         """When the next of its flows has passed."""
         ps = way.first_end()
         end = way.last + nearest(ps)
@@ -155,7 +155,7 @@ class Fluid(Queues):
     def _tell(self, frame: Frame, t: int) -> None:
         self._for(frame, t, self.ARRIVES, self._arrives)
 
-    def _passes_at(self, t: int, way: Way) -> None:
+    def _passes_at(self, t: int, way: FlowRoute) -> None:
         """The first flow of a way has had its bytes, and others that end in the same picosecond."""
         if way.planned != t:
             return
@@ -174,7 +174,7 @@ class Fluid(Queues):
             self._unlist(way)
         self._change(way)
 
-    def _change(self, way: Way) -> None:
+    def _change(self, way: FlowRoute) -> None:
         """Shares are to be found anew before the clock moves."""
         way.fresh = bool(way.flows)
         if not self.changed:

@@ -40,8 +40,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from retrompi.reference.loop import Abort, Loop
-from retrompi.reference.memory import CopyCost, Side, copy_cost, slowdown
+from retrompi.reference.loop import Abort, EventLoop
+from retrompi.reference.memory import CopyCost, CopySide, copy_cost, slowdown
 from retrompi.reference.values import Values, picoseconds
 
 __all__ = ["Host", "Lock", "Steps", "Thread"]
@@ -219,7 +219,7 @@ class Thread:
         """Whether it was killed."""
         return self.mode == "dead"
 
-    def done(self, turn: int) -> None:
+    def finish(self, turn: int) -> None:
         """The processor time that it needed is over."""
         if turn == self.turn:
             self.host.pause(self)
@@ -264,7 +264,7 @@ class Thread:
 class Host:
     """One machine."""
 
-    def __init__(self, loop: Loop, spec: Values, name: str, tick_phase: int) -> None:
+    def __init__(self, loop: EventLoop, spec: Values, name: str, tick_phase: int) -> None:
         self.loop, self.spec, self.name, self.tick_phase = loop, spec, name, tick_phase
         self.running: list[Thread | None] = [None] * spec.cores
         self.last: list[Thread | None] = [None] * spec.cores
@@ -290,7 +290,7 @@ class Host:
         """So many null system calls, to whole picoseconds; the host's own figure, nothing is scaled."""
         return int(number * self.spec.syscall)
 
-    def copy_cost(self, size: int, source: Side, target: Side, kin: str = "same") -> CopyCost:
+    def copy_cost(self, size: int, source: CopySide, target: CopySide, kin: str = "same") -> CopyCost:
         """`memory.copy_cost` here."""
         return copy_cost(self.spec, size, source, target, kin)
 
@@ -352,7 +352,7 @@ class Host:
         if not t.spins:
             t.slow = self._slowdown(t.memory, t)
             need = int(t.need * t.slow + 0.5) if t.slow > 1 else t.need
-            self.loop.schedule(self.loop.now + t.switch + need, t.done, t.turn)
+            self.loop.schedule(self.loop.now + t.switch + need, t.finish, t.turn)
         elif t.policy.kind == "spin_yield" and self.others_ready(t.priority, t.core):
             self.loop.schedule(self.loop.now + t.switch + t.policy.polls * t.poll, t.offers, t.turn, passive=True)
 

@@ -20,14 +20,14 @@ from typing import Any
 
 from retrompi.reference.values import NEVER, NotCovered
 
-__all__ = ["Abort", "Loop"]
+__all__ = ["Abort", "EventLoop"]
 
 
 class Abort(Exception):
     """The simulated job ended badly: memory exhausted, retries used up. A result, not a defect."""
 
 
-class Loop:
+class EventLoop:
     """The clock of all hosts and the list of their events."""
 
     def __init__(self) -> None:

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 from retrompi.reference.values import PS, Values, picoseconds
 
-__all__ = ["CopyCost", "Side", "copy_cost", "slowdown"]
+__all__ = ["CopyCost", "CopySide", "copy_cost", "slowdown"]
 
 LINE = 64
 """Bytes of a cache line."""
 
 
 @dataclass(frozen=True)
-class Side:
+class CopySide:
     """One side of a copy: ``near`` are the bytes that this core uses between two uses of a line, ``set`` those of all cores that use its
     second-level cache.
     ``held`` says who used the line last: this core (own), another one that read it (clean) or wrote it (dirty)."""
@@ -62,7 +62,7 @@ def _misses(host: Values, working_set: float) -> float:
     return min(max(1 - below, 0.0), 1.0)
 
 
-def copy_cost(host: Values, size: int, source: Side, target: Side, kin: str) -> CopyCost:
+def copy_cost(host: Values, size: int, source: CopySide, target: CopySide, kin: str) -> CopyCost:
     """The cost of copying ``size`` bytes. ``kin``: what the two cores are to each other, the ``same`` one, two at one ``cache``, or two
     that only share a ``bus``.
 

@@ -26,15 +26,15 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from retrompi.reference.channel import Channel, Job, Message, Packet, Process
+from retrompi.reference.channel import Channel, MpiMessage, Packet, Process, SimulatedJob
 from retrompi.reference.collectives import Choices, Collectives, Communicator, is_collective
 from retrompi.reference.host import Host, Steps
 from retrompi.reference.loop import Abort
-from retrompi.reference.memory import CopyCost, Side
+from retrompi.reference.memory import CopyCost, CopySide
 from retrompi.reference.one_sided import OneSided, is_one_sided
 from retrompi.reference.values import ANY_SOURCE, ANY_TAG, PROC_NULL, NotCovered, Values, picoseconds
 
-__all__ = ["Call", "Rank", "Request"]
+__all__ = ["Rank", "Request", "TracedCall"]
 
 SENDS = {"send": "standard", "Ssend": "synchronous", "bsend": "buffered", "rsend": "ready"}
 ISENDS = {"isend": "standard", "ISsend": "synchronous", "ibsend": "buffered", "irsend": "ready"}
@@ -48,7 +48,7 @@ LONGEST = 4e6
 
 
 @dataclass(frozen=True)
-class Call:
+class TracedCall:
     """A line of a trace: the columns of engine/trace/flat_action.hpp, and what stands behind them."""
 
     line: int
@@ -97,7 +97,7 @@ class Filed:
     succeeded: bool = False
 
 
-def fits(request: Request, message: Message) -> bool:
+def fits(request: Request, message: MpiMessage) -> bool:
     """Whether a receive takes a message."""
     return request.context == message.context and request.peer in (message.src, ANY_SOURCE) and request.tag in (message.tag, ANY_TAG)
 
@@ -107,11 +107,11 @@ class Rank(Process):
 
     def __init__(
         self,
-        job: Job,
+        job: SimulatedJob,
         host: Host,
         number: int,
         spec: Values,
-        calls: list[Call],
+        calls: list[TracedCall],
         choices: Choices,
         communicators: Mapping[int, Communicator],
     ) -> None:
@@ -122,7 +122,7 @@ class Rank(Process):
         self.one_sided = OneSided(self, spec.one_sided_same, spec.one_sided_remote)
         self.out: Any = {}
         self.bulk: Any = {}
-        self.now_at: Call | None = None
+        self.now_at: TracedCall | None = None
         self.call_began = 0
         self.finished = False
         self.end = 0
@@ -130,10 +130,10 @@ class Rank(Process):
         self.returned: list[tuple[int, int, int]] = []
         self.filed: list[Filed] = []
         self.posted: list[Request] = []
-        self.unexpected: list[Message] = []
+        self.unexpected: list[MpiMessage] = []
         self.unexpected_bytes = 0
         self.open_sends = 0
-        self.bulk_waiting: dict[int, deque[Message]] = {}
+        self.bulk_waiting: dict[int, deque[MpiMessage]] = {}
         self.bulk_active: set[int] = set()
         self.tests = 0
 
@@ -171,7 +171,7 @@ class Rank(Process):
         """The clock."""
         return self.job.loop
 
-    def execute(self, call: Call) -> Steps:
+    def execute(self, call: TracedCall) -> Steps:
         """One call."""
         name = call.name
         if name == "compute":
@@ -228,7 +228,7 @@ class Rank(Process):
         """A request that nothing has happened to yet."""
         return Request(kind, context=context)
 
-    def context(self, call: Call) -> int:
+    def context(self, call: TracedCall) -> int:
         """What tells the messages of the program over a call's communicator from all others."""
         return self.communicators[call.more.get("comm", 0)].program
 
@@ -248,34 +248,34 @@ class Rank(Process):
         if self.loop.now / 1e12 + seconds >= LONGEST:
             raise NotCovered("the simulated time would pass 4e6 s, the longest that can be counted")
 
-    def begin(self, call: Call, request: Request) -> Steps:
+    def begin(self, call: TracedCall, request: Request) -> Steps:
         """Begins the send or receive of a call."""
         if request.kind == "send":
             mode = (SENDS | ISENDS)[call.name]
             yield from self.isend(request, call.peer, call.tag, call.size, mode)
         else:
-            source, tag = self.wanted(call, call.peer, call.tag)
+            source, tag = self.recorded_choice(call, call.peer, call.tag)
             yield from self.irecv(request, source, tag, call.size)
 
-    def wanted(self, call: Call, source: int, tag: int) -> tuple[int, int]:
+    def recorded_choice(self, call: TracedCall, source: int, tag: int) -> tuple[int, int]:
         """The message that a receive with a wildcard took when it was recorded, unless the question leaves wildcards free."""
         if "from" in call.more and not self.spec.free_wildcards:
             return call.more["from"], call.more["mtag"]
         return source, tag
 
-    def send_and_receive(self, call: Call) -> Steps:
+    def send_and_receive(self, call: TracedCall) -> Steps:
         """MPI_Sendrecv: posts the receive, sends, waits for the send, then for the receive."""
         receive, send = self.new_request("receive", self.context(call)), self.new_request("send", self.context(call))
-        source, tag = self.wanted(call, call.peer2, call.more["rtag"])
+        source, tag = self.recorded_choice(call, call.peer2, call.more["rtag"])
         yield from self.irecv(receive, source, tag, call.size2)
         yield from self.isend(send, call.peer, call.more["stag"], call.size, "standard")
         yield from self.wait(send)
         yield from self.wait(receive)
 
-    def probe(self, call: Call) -> Steps:
+    def probe(self, call: TracedCall) -> Steps:
         """A probe waits until a message is there; so does an iprobe that is recorded as successful. One that failed, or whose outcome is
         unknown, is one look."""
-        source, tag = self.wanted(call, call.peer, call.tag)
+        source, tag = self.recorded_choice(call, call.peer, call.tag)
         want = Request("receive", source, tag, self.context(call))
         yield from self.library_call(*self.spec.test)
         if source == PROC_NULL:
@@ -350,9 +350,9 @@ class Rank(Process):
     def plain_copy(self, size: int, copies: float = 1, passing: float = 0) -> CopyCost:
         """A copy between two places of its own memory."""
         both = 2.0 * size + passing
-        return self.host.copy_cost(size, Side(both, both), Side(both, both)).times(copies)
+        return self.host.copy_cost(size, CopySide(both, both), CopySide(both, both)).times(copies)
 
-    def stage(self, message: Message, copies: float, byte: float) -> Steps:
+    def stage(self, message: MpiMessage, copies: float, byte: float) -> Steps:
         """Packs or unpacks a message; what its channel holds of it passes the cache as well."""
         yield from self.thread.run(self.host.work(int(byte * message.size)))
         if copies > 0:
@@ -377,7 +377,7 @@ class Rank(Process):
         if target == PROC_NULL:
             request.done = True
             return
-        m = Message(self.number, target, tag, request.context, size, self.now_at.line if self.now_at else 0, self.loop.now)
+        m = MpiMessage(self.number, target, tag, request.context, size, self.now_at.line if self.now_at else 0, self.loop.now)
         m.synchronous = mode == "synchronous"
         to_self = target == self.number
         own = self.staging(target)
@@ -413,7 +413,7 @@ class Rank(Process):
             m.asked = 0 if m.direct else min(size, own.ask)
             yield from self.post(self.out[target], Packet(m, m.asked, self.number, target, "rts"))
 
-    def push_data(self, m: Message) -> Steps:
+    def push_data(self, m: MpiMessage) -> Steps:
         """The data of a message, packet by packet: by the path for the data of a rendezvous, where there is one."""
         bulk = self.bulk[m.dst] if m.rendezvous else None
         channel = bulk or self.out[m.dst]
@@ -426,7 +426,7 @@ class Rank(Process):
             yield from self.post(channel, Packet(m, size, self.number, m.dst, "data", first, left == 0))
             first = False
 
-    def cleared(self, m: Message) -> Steps:
+    def send_cleared(self, m: MpiMessage) -> Steps:
         """The receiver is ready. Where two ranks of a host have a buffer of their own for the data of a rendezvous, one message goes
         through it at a time; others wait for their turn."""
         if not self.bulk[m.dst]:
@@ -441,11 +441,11 @@ class Rank(Process):
             yield from self.push_data(waiting.popleft())
         self.bulk_active.discard(m.dst)
 
-    def sent(self, message: Message) -> None:
+    def on_sent(self, message: MpiMessage) -> None:
         message.sent_all = True
         self.try_complete(message)
 
-    def try_complete(self, m: Message) -> None:
+    def try_complete(self, m: MpiMessage) -> None:
         """A send is complete when its data have left, and a synchronous one when it has been matched besides. A rendezvous needs no word
         about that: it was matched before its data left."""
         if m.send_complete or not m.sent_all or (m.synchronous and not m.rendezvous and not m.acked):
@@ -473,7 +473,7 @@ class Rank(Process):
         message.receive = request
         yield from self.on_match(message)
 
-    def arrive_envelope(self, m: Message) -> None:
+    def arrive_envelope(self, m: MpiMessage) -> None:
         """An envelope has come: it takes the first posted receive that fits, or waits for one."""
         m.envelope_known = True
         request = next((r for r in self.posted if fits(r, m)), None)
@@ -504,16 +504,16 @@ class Rank(Process):
                 if m.receive:
                     yield from self.on_match(m)
             case "cts":
-                yield from self.cleared(m)
+                yield from self.send_cleared(m)
             case "done":
-                self.sent(m)
+                self.on_sent(m)
             case "ack":
                 m.acked = True
                 self.try_complete(m)
             case "data":
                 yield from self.on_data(m, packet)
 
-    def on_match(self, m: Message) -> Steps:
+    def on_match(self, m: MpiMessage) -> Steps:
         """A receive and a message have met: the protocol's next step."""
         self._check_length(m)
         if m.direct:
@@ -525,7 +525,7 @@ class Rank(Process):
         elif m.arrived == m.size and not m.delivered:
             yield from self.finish(m)
 
-    def clear_to_send(self, m: Message) -> Steps:
+    def clear_to_send(self, m: MpiMessage) -> Steps:
         """Answers a request to send; what it carried of the data is copied first."""
         size, m.unexpected = m.unexpected, 0
         if size > 0:
@@ -534,7 +534,7 @@ class Rank(Process):
                 yield from self.thread.copy(self.plain_copy(size))
         yield from self.post(self.out[m.src], Packet(m, 0, self.number, m.src, "cts"))
 
-    def take_unexpected(self, m: Message) -> Steps:
+    def take_unexpected(self, m: MpiMessage) -> Steps:
         """Data that have waited in the pool are fetched, those in the library's buffer are copied once more; a synchronous send is told."""
         while m.in_pool:
             channel, place, size = m.in_pool.pop(0)
@@ -555,7 +555,7 @@ class Rank(Process):
         if m.arrived == m.size and not m.in_pool and not m.delivered:
             yield from self.finish(m)
 
-    def on_data(self, m: Message, packet: Packet) -> Steps:
+    def on_data(self, m: MpiMessage, packet: Packet) -> Steps:
         """Data of a message have been copied out of their channel."""
         if not m.envelope_known:
             self.arrive_envelope(m)
@@ -571,13 +571,13 @@ class Rank(Process):
         elif m.arrived == m.size:
             yield from self.finish(m)
 
-    def copy_directly(self, m: Message) -> Steps:
+    def copy_directly(self, m: MpiMessage) -> Steps:
         """The receiver copies out of the sender's buffer, by a system call, and tells it. Either side of the copy is used again after as
         many bytes as both buffers have; through the first-level cache the message's envelope passes as well. The sender's core is taken to
         have read its buffer last (``clean``)."""
         sender = self.job.ranks[m.src]
         near = 2 * float(m.size) + float(self.out[m.src].spec.header)
-        source, target = Side(near, 2 * float(m.size), "clean"), Side(near, 2 * float(m.size))
+        source, target = CopySide(near, 2 * float(m.size), "clean"), CopySide(near, 2 * float(m.size))
         yield from self.thread.run(self.host.spec.syscall + self.host.service(self.spec.direct_call))
         kin = self.host.kinship(self.core, sender.core)
         yield from self.copy(self.host.copy_cost(m.size, source, target, kin), sender.core)
@@ -585,7 +585,7 @@ class Rank(Process):
         yield from self.post(self.out[m.src], Packet(m, 0, self.number, m.src, "done"))
         self.complete(m)
 
-    def from_self(self, m: Message) -> Steps:
+    def from_self(self, m: MpiMessage) -> Steps:
         """A message of a rank to itself is in the library's buffer at once."""
         m.arrived = m.unexpected = m.size
         self.unexpected_bytes += m.size
@@ -595,18 +595,18 @@ class Rank(Process):
         if m.receive:
             yield from self.on_match(m)
 
-    def unpacks(self, m: Message) -> bool:
+    def unpacks(self, m: MpiMessage) -> bool:
         """Whether a message goes through another buffer of its length here."""
         return m.src != self.number and bool(self.staging(m.src).unpacks(m.size))
 
-    def finish(self, m: Message) -> Steps:
+    def finish(self, m: MpiMessage) -> Steps:
         """All of a message has arrived and is matched."""
         if self.unpacks(m):
             own = self.staging(m.src)
             yield from self.stage(m, own.unpacked(m.size), own.byte)
         self.complete(m)
 
-    def complete(self, m: Message) -> None:
+    def complete(self, m: MpiMessage) -> None:
         """A message has been received."""
         m.delivered, m.received = True, self.loop.now
         m.receive.done = True
@@ -625,7 +625,7 @@ class Rank(Process):
             self.arrive_envelope(packet.message)
         return packet.message.receive is None
 
-    def keep_unexpected(self, m: Message, size: int) -> None:
+    def keep_unexpected(self, m: MpiMessage, size: int) -> None:
         """Data without a receive are kept in the library's memory; some libraries bound it (``unexpected_limit``, 0: no bound)."""
         m.unexpected += size
         self.unexpected_bytes += size
@@ -635,27 +635,27 @@ class Rank(Process):
                         f"message of {m.size} B from "
                         f"rank {m.src}")  # fmt: skip
 
-    def _check_length(self, m: Message) -> None:
+    def _check_length(self, m: MpiMessage) -> None:
         if 0 <= m.receive.size < m.size:
             raise Abort(f"message of {m.size} B from rank {m.src} to rank {m.dst} (tag {m.tag}) is longer than the receive buffer of "
                         f"{m.receive.size} B (MPI_ERR_TRUNCATE)")  # fmt: skip
 
     # ---------------------------------------------------------------------------------------------------------- requests
 
-    def file(self, call: Call, request: Request) -> None:
+    def file(self, call: TracedCall, request: Request) -> None:
         """The trace knows a request by its number, or by its key."""
         key = (self.number, call.peer, call.tag) if request.kind == "send" else (call.peer, self.number, call.tag)
         if request.kind in ("collective", "one-sided"):
             key = (0, self.number, 0)
         self.filed.append(Filed(key, call.more.get("req", 0), request))
 
-    def find(self, call: Call) -> Filed | None:
+    def find(self, call: TracedCall) -> Filed | None:
         """The request of a call: the one with its number, if the line has one. Without a number the oldest of its key; one whose test
         succeeded is dropped if another of this key has been posted since. By key, an inactive persistent request is found only to be
         started (MPI 1.1, 3.9) or freed."""
         number = call.more.get("req", 0)
         if number > 0:
-            return self.numbered(number)
+            return self.find_request(number)
         key = (call.peer, call.peer2, call.tag)
         mine = [filed for filed in self.filed if filed.key == key]
         if call.name == "start":
@@ -668,7 +668,7 @@ class Rank(Process):
                 return filed
         return None
 
-    def numbered(self, number: int) -> Filed | None:
+    def find_request(self, number: int) -> Filed | None:
         """The request with a number; None: an earlier test or wait has completed it."""
         return next((filed for filed in self.filed if filed.number == number), None)
 
@@ -679,7 +679,7 @@ class Rank(Process):
         else:
             self.filed.remove(filed)
 
-    def wait_for(self, call: Call) -> Steps:
+    def wait_for(self, call: TracedCall) -> Steps:
         """MPI_Wait. It returns at once for an inactive persistent request (MPI 1.1, 3.9) and for one that a test has completed."""
         filed = self.find(call)
         if filed is None:
@@ -692,7 +692,7 @@ class Rank(Process):
         yield from self.wait(filed.request)
         self.retire(filed)
 
-    def test(self, call: Call) -> Steps:
+    def test(self, call: TracedCall) -> Steps:
         """MPI_Test: one look. A recorded success completes its request, and waits if that is necessary; a recorded failure does not. A
         request that a test has completed is filed again, behind the others of its key, for the wait that the program may still make."""
         filed = self.find(call)
@@ -715,7 +715,7 @@ class Rank(Process):
         else:
             self.retire(filed)
 
-    def complete_listed(self, call: Call) -> Steps:
+    def complete_listed(self, call: TracedCall) -> Steps:
         """Calls on the requests that a line names. What it completed was recorded, or is decided now: the first that is complete, or all
         that are."""
         name, named = call.name, call.more["reqs"]
@@ -732,7 +732,7 @@ class Rank(Process):
         if name == "waitall" or (name == "testall" and call.more.get("flag") is True):
             completed = named
         elif not told:
-            there = [(n, f.request) for n in named if (f := self.numbered(n)) and f.request]
+            there = [(n, f.request) for n in named if (f := self.find_request(n)) and f.request]
 
             def complete(r: Request) -> bool:
                 return active(r) and r.done
@@ -745,7 +745,7 @@ class Rank(Process):
                 if name in ("waitAny", "testany"):
                     completed = completed[:1]
         for number in completed:
-            filed = self.numbered(number)
+            filed = self.find_request(number)
             if filed and filed.request and active(filed.request):
                 yield from self.wait(filed.request)
                 filed.number = filed.number if filed.request.persistent else -1  # -1: goes below
@@ -753,7 +753,7 @@ class Rank(Process):
                     filed.request.active = False
         self.filed = [f for f in self.filed if f.number != -1]
 
-    def complete_all(self, call: Call) -> Steps:
+    def complete_all(self, call: TracedCall) -> Steps:
         """Calls on all outstanding requests of the rank."""
         name = call.name
 
@@ -802,7 +802,7 @@ class Rank(Process):
             source, tag = matched if matched and not self.spec.free_wildcards else (filed.key[0], filed.key[2])
             yield from self.irecv(r, source, tag, r.size)
 
-    def start_several(self, call: Call) -> Steps:
+    def start_several(self, call: TracedCall) -> Steps:
         """MPI_Startall: of those named, or of every inactive one."""
         if "reqs" not in call.more:
             for filed in list(self.filed):
@@ -810,7 +810,7 @@ class Rank(Process):
                     yield from self.start(filed, None)
             return
         for number in call.more["reqs"]:
-            named = self.numbered(number)
+            named = self.find_request(number)
             if named is None or not named.request or not named.request.persistent or named.request.active:
                 raise NotCovered(f"line {call.line}: request {number} cannot be started")
             yield from self.start(named, call.more.get("matched", {}).get(number))

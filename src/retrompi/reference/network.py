@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from retrompi.reference.loop import Loop
+from retrompi.reference.loop import EventLoop
 from retrompi.reference.values import NEVER, PS, NotCovered, Values, nearest, picoseconds
 
 __all__ = ["Cards", "CollidingHub", "Hub", "Nothing", "Queues", "Wire"]
@@ -41,7 +41,7 @@ class Frame:
 
 
 @dataclass
-class Failure:
+class LinkFailure:
     """What is down from a time on (ps), until another one or for good: links, by their names, and cards. ``frames``: how many it took."""
 
     name: str
@@ -68,12 +68,12 @@ class Wire:
     overtakes = False
     """Whether a short frame may overtake a long one of the same path."""
 
-    def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
+    def __init__(self, loop: EventLoop, link: Values, places: list[int]) -> None:
         self.loop, self.spec, self.places = loop, link, places
         self._items: list[tuple[int, int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._on_the_way: dict[int, Frame] = {}
         self._sent = 0
-        self.failures: list[Failure] = []
+        self.failures: list[LinkFailure] = []
         self.contended = 0
         self.dropped = 0
 
@@ -145,7 +145,7 @@ class Wire:
         """(what, which, which more, from when, until when in s or -1, name)"""
         for what, a, b, begin, end, name in failures:
             links, cards = failing(self, what, a, b)
-            failure = Failure(name, picoseconds(begin), picoseconds(end) if end >= 0 else NEVER, links, cards)
+            failure = LinkFailure(name, picoseconds(begin), picoseconds(end) if end >= 0 else NEVER, links, cards)
             self.failures.append(failure)
             self.loop.schedule(failure.begin, self._goes_down, failure, passive=True)
             if failure.end < NEVER:
@@ -160,11 +160,11 @@ class Wire:
                 return True
         return False
 
-    def _goes_down(self, failure: Failure) -> None:
+    def _goes_down(self, failure: LinkFailure) -> None:
         failure.now = True
         self._cut_off([frame for frame in self._on_the_way.values() if self._is_down(frame)])
 
-    def _comes_up(self, failure: Failure) -> None:
+    def _comes_up(self, failure: LinkFailure) -> None:
         failure.now = False
 
     def _cut_off(self, lost: list[Frame]) -> None:
@@ -252,7 +252,7 @@ class Queues(Wire):
     A link behind the first has a buffer: a frame that has to wait there and does not fit beside those that wait already is dropped.
     """
 
-    def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
+    def __init__(self, loop: EventLoop, link: Values, places: list[int]) -> None:
         super().__init__(loop, link, places)
         self.buffer = float(link.buffer) if link.buffer > 0 else float("inf")
         self.links: dict[Any, Link] = {}
@@ -389,7 +389,7 @@ class Hub(Wire):
     """One medium for all stations of a rail, first come, first served. A station offers one frame at a time: its next one comes when that
     has passed."""
 
-    def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
+    def __init__(self, loop: EventLoop, link: Values, places: list[int]) -> None:
         super().__init__(loop, link, places)
         self.rate, self.latency = link.bandwidth / PS, link.latency * PS
         self.rails = link.rails
@@ -480,7 +480,7 @@ class CollidingHub(Hub):
 
     ATTEMPTS, DOUBLINGS, SLOT_BYTES = 16, 10, 64
 
-    def __init__(self, loop: Loop, link: Values, places: list[int], random: Any) -> None:
+    def __init__(self, loop: EventLoop, link: Values, places: list[int], random: Any) -> None:
         super().__init__(loop, link, places)
         self.random, self.delay = random, nearest(self.latency)
         self.slot = nearest(self.SLOT_BYTES / self.rate)
@@ -551,10 +551,10 @@ class Cards:
             rail = number % self.rails
         size = payload + self.overhead
 
-        def carried() -> None:
+        def cross_target() -> None:
             self.loop.schedule(self.cross(False, target, rail, size), over, delivered, False)
 
-        def gone() -> None:
+        def lose_frame() -> None:
             self.job.count.lost += 1
             over(lost, True)
 
@@ -567,9 +567,9 @@ class Cards:
         out = self.cross(True, source, rail, size)
         ends = source * self.rails + rail, target * self.rails + rail
         if self.wire.failures:  # what will be down by then is not known yet
-            self.loop.schedule(out, self.wire.send, out, *ends, size, carried, gone)
+            self.loop.schedule(out, self.wire.send, out, *ends, size, cross_target, lose_frame)
         else:
-            self.wire.send(out, *ends, size, carried, gone)
+            self.wire.send(out, *ends, size, cross_target, lose_frame)
 
     def _rate(self, outwards: bool, host: int) -> float:
         spec = self.job.hosts[host].spec
@@ -613,14 +613,14 @@ class Cards:
         left = self.free[card] = max(start + picoseconds(size / rate), self.memory_free[source])
         packets = max(1, -(-(size - behind) // self.mtu)) + (behind > 0)
 
-        def gone() -> None:
+        def lose_frame() -> None:
             self.job.count.lost += 1
             over(True)
 
         def sets_out() -> None:
             ends = source * self.rails + rail, target * self.rails + rail
             carried = partial(self._comes_in, target, rail, size, piece, left, over)
-            self.wire.send(self.loop.now, *ends, size + packets * self.overhead, carried, gone)
+            self.wire.send(self.loop.now, *ends, size + packets * self.overhead, carried, lose_frame)
 
         self.loop.schedule(start + picoseconds(piece / rate) + spec.nic_latency, sets_out)
         return int(left)

@@ -49,7 +49,7 @@ class Epoch:
     exclusive: bool = False
     wanted: list[Any] = field(default_factory=list)
 
-    def released(self, rank: Any) -> bool:
+    def is_released(self, rank: Any) -> bool:
         """Whether a rank that waits for a lock may look again."""
         return rank not in self.wanted
 
@@ -132,11 +132,11 @@ class OneSided:
         self.puts += 1
         yield from rank.thread.run(spec.latency)
 
-        def arrived() -> None:
+        def complete_put() -> None:
             self.puts -= 1
             rank.thread.signal()
 
-        left = self._burst(rank, rank.job.ranks[target], size, spec.put_rate, spec.piece, arrived)
+        left = self._burst(rank, rank.job.ranks[target], size, spec.put_rate, spec.piece, complete_put)
         yield from rank.thread.run(left - rank.loop.now)
 
     def get(self, target: int, size: int, request: Any = None) -> Steps:
@@ -149,7 +149,7 @@ class OneSided:
             return
         yield from rank.thread.run(spec.latency)
 
-        def arrived() -> None:
+        def complete_get() -> None:
             if request:
                 request.done = True
                 self.gets.remove(request)
@@ -161,7 +161,7 @@ class OneSided:
             self.gets.append(request)
         else:
             self.get_open = True
-        self._burst(rank.job.ranks[target], rank, size, spec.get_rate, spec.piece, arrived)
+        self._burst(rank.job.ranks[target], rank, size, spec.get_rate, spec.piece, complete_get)
         if not request:
             yield from rank.until(lambda: not self.get_open, rank.spec.recv_wait, False)
 
@@ -212,7 +212,7 @@ class OneSided:
                 theirs.exclusive, theirs.shared = exclusive, theirs.shared + (not exclusive)
                 return
             theirs.wanted.append(rank)
-            yield from rank.drive(partial(theirs.released, rank), rank.spec.recv_wait)
+            yield from rank.drive(partial(theirs.is_released, rank), rank.spec.recv_wait)
 
     def _unlock(self, window: int, target: int, exclusive: bool) -> Steps:
         yield from self.put(target, WORD)

@@ -16,7 +16,7 @@ from typing import Any
 
 from retrompi.base.errors import RetrompiError
 from retrompi.reference.collectives import is_collective
-from retrompi.reference.compare import by_engine, compared
+from retrompi.reference.compare import by_engine, compare_question
 from retrompi.reference.drawing import Drawing
 from retrompi.reference.values import NotCovered
 from retrompi.sim.resolved import Resolved
@@ -27,7 +27,7 @@ from retrompi.spec.link import Link
 from retrompi.spec.question import Beside, Question, Replay
 from retrompi.traces import Trace
 
-__all__ = ["Program", "Tally", "compare_programs", "drawn", "shrunk"]
+__all__ = ["DrawnProgram", "ProgramTally", "compare_programs", "draw_program", "shrink"]
 
 MOST = 50_000
 """Events of a program's run."""
@@ -35,7 +35,7 @@ FACTORS = ("x0.1", "x0.5", "x0.9", "x1.1", "x3", "x10")
 
 
 @dataclass(frozen=True)
-class Program:
+class DrawnProgram:
     """A question, and the lines of each rank without its number."""
 
     model: str
@@ -72,7 +72,7 @@ class Program:
 
     def text(self) -> str:
         """The program as a Python expression that makes it."""
-        parts = [f"{name}={value!r}" for name, value in vars(self).items() if value != Program.__dataclass_fields__[name].default]
+        parts = [f"{name}={value!r}" for name, value in vars(self).items() if value != DrawnProgram.__dataclass_fields__[name].default]
         return f"Program({', '.join(parts)})"
 
 
@@ -122,7 +122,7 @@ def _crowd(rng: random.Random, ranks: int) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
-def _duration(program: Program) -> float:
+def _duration(program: DrawnProgram) -> float:
     """Seconds that a program takes; 1 where it cannot be asked."""
     try:
         asked = Resolved.of(program.question())
@@ -163,7 +163,7 @@ def _failures(rng: random.Random, link: Link, hosts: list[str], span: float) -> 
         yield f"{rng.choice(things)}@{begin:.9g}s{rng.choice(('', f'..{end:.9g}s', f'..{end:.9g}s'))}"
 
 
-def _kills(rng: random.Random, program: Program, hosts: list[str], span: float) -> Iterator[str]:
+def _kills(rng: random.Random, program: DrawnProgram, hosts: list[str], span: float) -> Iterator[str]:
     """Up to two processes that are killed, ranks or a runtime's own."""
     roles = {"winmpich": "proxy", "wmpi": "daemon", "pvm": "pvmd", "lam": "lamd"}
     role = roles.get(program.model.partition(":")[0])
@@ -174,7 +174,7 @@ def _kills(rng: random.Random, program: Program, hosts: list[str], span: float) 
         yield f"{process}@{span * rng.random() if rng.random() < 0.95 else 0:.9g}s"
 
 
-def _beside(rng: random.Random, program: Program, crowded: bool) -> Program:
+def _beside(rng: random.Random, program: DrawnProgram, crowded: bool) -> DrawnProgram:
     """The program with cross traffic, failures and killed processes beside it, or with none of them."""
     wired, kills = program.fidelity == "mechanism", rng.random() < 0.1
     traffic, fails = rng.random() < 0.12, rng.random() < (0.8 if crowded else 0.15)
@@ -190,7 +190,7 @@ def _beside(rng: random.Random, program: Program, crowded: bool) -> Program:
     )  # fmt: skip
 
 
-def drawn(seed: int) -> Program:
+def draw_program(seed: int) -> DrawnProgram:
     """The program of a seed; it may be one that cannot be asked."""
     rng = random.Random(f"reference {seed}")
     model, platform = rng.choice(sorted(registry.models())), rng.choice(registry.platform_names())
@@ -205,7 +205,7 @@ def drawn(seed: int) -> Program:
     crowded = among > 1 and rng.random() < 0.08
     lines = _crowd(rng, ranks) if crowded else tuple(Drawing(rng, ranks, model.startswith("craympt")).lines())
     level = rng.random()
-    return _beside(rng, Program(
+    return _beside(rng, DrawnProgram(
         model, platform, placement, lines, tuple(dict((*_overrides(rng, model), *_algorithms(rng, model, lines))).items()),
         seed=rng.choice((1, 2, 12345, 2**31)), fidelity="mechanism" if level < 0.94 else "curve" if level < 0.97 else "loggp",
         wildcards=rng.choice(("recorded", "free")), limit_s=rng.choice((None,) * 9 + (0.01,)),
@@ -213,15 +213,15 @@ def drawn(seed: int) -> Program:
     ), crowded)  # fmt: skip
 
 
-def _difference(program: Program) -> str:
+def _difference(program: DrawnProgram) -> str:
     """What differs; "" for nothing, or when it cannot be asked."""
     try:
-        return compared(program.question(), MOST)[2]
+        return compare_question(program.question(), MOST)[2]
     except (RetrompiError, NotCovered):
         return ""
 
 
-def _without_a_collective(program: Program) -> Iterator[Program]:
+def _without_a_collective(program: DrawnProgram) -> Iterator[DrawnProgram]:
     """The program without one of its collectives, on all members of the communicator: the n-th call over it on each rank."""
     places: dict[tuple[str, int], list[set[int]]] = {}
     for rank, lines in enumerate(program.lines):
@@ -237,10 +237,10 @@ def _without_a_collective(program: Program) -> Iterator[Program]:
         yield replace(program, lines=tuple(kept))
 
 
-def shrunk(program: Program, differs: Callable[[Program], object] = _difference) -> Program:
+def shrink(program: DrawnProgram, differs: Callable[[DrawnProgram], object] = _difference) -> DrawnProgram:
     """The smallest program found that still differs: without ranks, lines, overrides and everything else that it does not need."""
 
-    def tried(smaller: Program) -> bool:
+    def try_smaller(smaller: DrawnProgram) -> bool:
         nonlocal program
         if smaller == program or not differs(smaller):
             return False
@@ -252,13 +252,13 @@ def shrunk(program: Program, differs: Callable[[Program], object] = _difference)
         before = program
         for simple in ({"limit_s": None}, {"network": "native"}, {"cores": ()}, {"seed": 1}, {"wildcards": "recorded"}, {"sets": ()},
                        {"traffic": ()}, {"failures": ()}, {"kills": ()}):  # fmt: skip
-            tried(replace(program, **simple))
+            try_smaller(replace(program, **simple))
         for name in ("sets", "traffic", "failures", "kills"):
             for one in getattr(program, name):
                 without: dict[str, Any] = {name: tuple(other for other in getattr(program, name) if other != one)}
-                tried(replace(program, **without))
-        tried(replace(program, lines=program.lines[:-1], placement=program.placement[:-1], cores=program.cores[:-1]))
-        while any(tried(less) for less in _without_a_collective(program)):
+                try_smaller(replace(program, **without))
+        try_smaller(replace(program, lines=program.lines[:-1], placement=program.placement[:-1], cores=program.cores[:-1]))
+        while any(try_smaller(less) for less in _without_a_collective(program)):
             pass
         chunk = max(map(len, program.lines))
         while chunk:
@@ -267,7 +267,7 @@ def shrunk(program: Program, differs: Callable[[Program], object] = _difference)
                 while at < len(program.lines[rank]):
                     mine = program.lines[rank]
                     less = (*program.lines[:rank], mine[:at] + mine[at + chunk :], *program.lines[rank + 1 :])
-                    if not tried(replace(program, lines=less)):
+                    if not try_smaller(replace(program, lines=less)):
                         at += chunk
             chunk //= 2
         changed = program != before
@@ -275,14 +275,14 @@ def shrunk(program: Program, differs: Callable[[Program], object] = _difference)
 
 
 @dataclass
-class Tally:
+class ProgramTally:
     """What came out of a number of programs."""
 
     compared: int = 0
     refused: int = 0
     not_covered: dict[str, int] = field(default_factory=dict)
     outcomes: dict[str, int] = field(default_factory=dict)
-    differences: list[tuple[int, str, Program]] = field(default_factory=list)
+    differences: list[tuple[int, str, DrawnProgram]] = field(default_factory=list)
 
     def text(self) -> str:
         """One line, and a paragraph for each difference."""
@@ -296,15 +296,17 @@ class Tally:
         return told
 
 
-def compare_programs(seeds: Iterable[int], wanted: int, seconds: float = math.inf, make: Callable[[int], Program] = drawn) -> Tally:
+def compare_programs(
+    seeds: Iterable[int], wanted: int, seconds: float = math.inf, make: Callable[[int], DrawnProgram] = draw_program
+) -> ProgramTally:
     """Compares the programs of these seeds until ``wanted`` could be, or processor time is over. Differences are shrunk."""
-    tally, begin = Tally(), time.process_time()
+    tally, begin = ProgramTally(), time.process_time()
     for seed in seeds:
         if tally.compared >= wanted or time.process_time() - begin > seconds:
             break
         try:
             program = make(seed)
-            engine, _, what = compared(program.question(), MOST)
+            engine, _, what = compare_question(program.question(), MOST)
         except NotCovered as error:
             kind = str(error).rpartition(": ")[2]
             tally.not_covered[kind] = tally.not_covered.get(kind, 0) + 1
@@ -315,5 +317,5 @@ def compare_programs(seeds: Iterable[int], wanted: int, seconds: float = math.in
         tally.compared += 1
         tally.outcomes[engine["outcome"]] = tally.outcomes.get(engine["outcome"], 0) + 1
         if what:
-            tally.differences.append((seed, what, shrunk(program)))
+            tally.differences.append((seed, what, shrink(program)))
     return tally

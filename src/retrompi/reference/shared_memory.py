@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import deque
 from typing import Any
 
-from retrompi.reference.channel import Channel, Message, Packet, Process
+from retrompi.reference.channel import Channel, MpiMessage, Packet, Process
 from retrompi.reference.host import Host, Lock, Steps
 from retrompi.reference.loop import Abort
 
@@ -24,7 +24,7 @@ class Places:
     def __init__(self) -> None:
         self.waiting: list[Process] = []
 
-    def freed(self) -> None:
+    def wake_waiting(self) -> None:
         """Tells those who wait."""
         waiting, self.waiting = self.waiting, []
         for process in waiting:
@@ -65,7 +65,7 @@ class Pool(Places):
             self.free[k] += 1
         else:
             self.rest += size + self.prefix
-        self.freed()
+        self.wake_waiting()
 
 
 class Ring(Places):
@@ -78,7 +78,7 @@ class Ring(Places):
     def give(self) -> None:
         """Gives a slot back."""
         self.free += 1
-        self.freed()
+        self.wake_waiting()
 
 
 class SharedChannel(Channel):
@@ -93,12 +93,12 @@ class SharedChannel(Channel):
         self.queue: deque[tuple[Packet, Any]] = deque()
         self.filled = self.emptied = 0
 
-    def packet_of(self, message: Message) -> int:
+    def packet_of(self, message: MpiMessage) -> int:
         if self.ring and self.spec.short_packet > 0 and message.size <= self.spec.short_until:
             return int(self.spec.short_packet)
         return int(self.spec.packet)
 
-    def first_of(self, message: Message, packet: int) -> int:
+    def first_of(self, message: MpiMessage, packet: int) -> int:
         alone = self.ring and self.spec.alone > 0 and not message.rendezvous and message.size > self.spec.alone
         return 0 if alone else packet
 
@@ -154,7 +154,7 @@ class SharedChannel(Channel):
         if not receiver.take(packet):
             yield from receiver.handle(packet)
 
-    def fetch(self, message: Message, place: Any, size: int) -> Steps:
+    def fetch(self, message: MpiMessage, place: Any, size: int) -> Steps:
         """A packet that was left in the pool is copied out."""
         yield from self._copy_out(Packet(message, size, message.src, message.dst), place)
 

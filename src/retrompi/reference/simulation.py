@@ -12,20 +12,20 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from retrompi.reference.channel import Channel, Forwarder, Job, Process
+from retrompi.reference.channel import Channel, Forwarder, Process, SimulatedJob
 from retrompi.reference.collectives import Choices, Communicator, is_collective
-from retrompi.reference.curve import Curve, Port, Table
+from retrompi.reference.curve import CurveTable, Port, SampledCurve
 from retrompi.reference.datagram import Datagram
 from retrompi.reference.dma import Dma
 from retrompi.reference.fluid import Fluid
 from retrompi.reference.host import Host
-from retrompi.reference.loop import Abort, Loop
-from retrompi.reference.mpi import COVERED, Call, Rank
+from retrompi.reference.loop import Abort, EventLoop
+from retrompi.reference.mpi import COVERED, Rank, TracedCall
 from retrompi.reference.network import Cards, CollidingHub, Hub, Nothing, Queues, Wire
 from retrompi.reference.one_sided import is_one_sided
 from retrompi.reference.shared_memory import Pool, Ring, SharedChannel
 from retrompi.reference.stream import STYLES, Stream
-from retrompi.reference.traffic import Source, Traffic
+from retrompi.reference.traffic import CrossTraffic, TrafficSource
 from retrompi.reference.values import (
     PS,
     NotCovered,
@@ -65,11 +65,11 @@ class Random:
         return (self.next() >> 11) * 2.0**-53
 
 
-def calls_of(trace: Any) -> list[list[Call]]:
+def calls_of(trace: Any) -> list[list[TracedCall]]:
     """The calls of each rank of a parsed trace. Raises NotCovered for one that the specification does not have."""
     ranks = []
     for rank in range(trace.ranks):
-        calls = [Call(*row) for row in trace.rank_actions(rank, extension=True)]
+        calls = [TracedCall(*row) for row in trace.rank_actions(rank, extension=True)]
         for call in calls:
             if (
                 call.name not in COVERED
@@ -84,7 +84,7 @@ def calls_of(trace: Any) -> list[list[Call]]:
     return ranks
 
 
-def _communicators(trace: Any, calls: list[list[Call]]) -> dict[int, Communicator]:
+def _communicators(trace: Any, calls: list[list[TracedCall]]) -> dict[int, Communicator]:
     """Every communicator that the calls make, by its number, and MPI_COMM_WORLD, which is 0."""
     made = {call.more["new"] for rank in calls for call in rank if "new" in call.more} - {-1}
     found = {0: Communicator(0, range(trace.ranks))}
@@ -99,15 +99,15 @@ def _staging(row: Any) -> Values:
     one."""
     pack, unpack, byte, more, until, ask = row
 
-    def packed(size: int) -> float:
+    def pack_cost(size: int) -> float:
         return float(pack + (more if size <= int(until) else 0))
 
-    def unpacked(size: int) -> float:
+    def unpack_cost(size: int) -> float:
         return float(unpack + (more if size <= int(until) else 0))
 
     return SimpleNamespace(
-        byte=byte * PS, ask=int(ask), packed=packed, unpacked=unpacked,
-        packs=lambda size: packed(size) > 0 or byte > 0, unpacks=lambda size: unpacked(size) > 0 or byte > 0,
+        byte=byte * PS, ask=int(ask), packed=pack_cost, unpacked=unpack_cost,
+        packs=lambda size: pack_cost(size) > 0 or byte > 0, unpacks=lambda size: unpack_cost(size) > 0 or byte > 0,
     )  # fmt: skip
 
 
@@ -158,9 +158,9 @@ class _Ways(dict[int, Any]):
 class Simulation:
     """All of one run."""
 
-    def __init__(self, rows: Mapping[str, Any], calls: list[list[Call]], communicators: Mapping[int, Communicator]) -> None:
+    def __init__(self, rows: Mapping[str, Any], calls: list[list[TracedCall]], communicators: Mapping[int, Communicator]) -> None:
         refuse(rows)
-        self.loop = Loop()
+        self.loop = EventLoop()
         if rows["limit_s"] > 0:
             self.loop.limit = picoseconds(rows["limit_s"])
         self.seed = rows["seed"]
@@ -171,9 +171,9 @@ class Simulation:
         for name, kind in zip(rows["hosts"]["names"], rows["hosts"]["kind_of"], strict=True):
             phase = int(phases.uniform() * kinds[kind].tick) if self.hosts else 0
             self.hosts.append(Host(self.loop, kinds[kind], name, phase))
-        self.job = Job(self.loop, self.hosts, Random(self.seed))
+        self.job = SimulatedJob(self.loop, self.hosts, Random(self.seed))
         self.same, self.remote, self.same_bulk = ([hop_values(h) for h in rows[key]] for key in ("same", "remote", "same_bulk"))
-        self.traffic: list[Source] = []
+        self.traffic: list[TrafficSource] = []
         self.wire = self._network(rows)
         self.placement = rows["placement"]
         self._processes(rows, calls, communicators)
@@ -202,10 +202,10 @@ class Simulation:
             wire = CollidingHub(self.loop, link, cards, Random(self.seed ^ 0x636F6C6C696465))
         wire.fail(rows.get("failures", []))
         self.job.net = Cards(self.job, wire, link, places)
-        self.traffic = Traffic(self.job, traffic, link, places, lambda number: Random(self.seed ^ number)).sources
+        self.traffic = CrossTraffic(self.job, traffic, link, places, lambda number: Random(self.seed ^ number)).sources
         return wire
 
-    def _processes(self, rows: Mapping[str, Any], calls: list[list[Call]], communicators: Mapping[int, Communicator]) -> None:
+    def _processes(self, rows: Mapping[str, Any], calls: list[list[TracedCall]], communicators: Mapping[int, Communicator]) -> None:
         """Proxies and daemons on each host that has ranks, then the ranks. A host's ranks get its cores in turn."""
         roles = {end.partition("@")[0] for h in (*self.same, *self.remote, *self.same_bulk) for end in h.between} - {"rank"}
         self.forwarders: dict[tuple[str, int], Forwarder] = {}
@@ -262,7 +262,7 @@ class Simulation:
             self.channels[key] = self._make(hop, source, target)
             back = self.channels.get((id(hop), target, source))
             self._join(self.channels[key], source, target)
-            if isinstance(back, Curve) and isinstance(mine := self.channels[key], Curve):
+            if isinstance(back, SampledCurve) and isinstance(mine := self.channels[key], SampledCurve):
                 mine.reverse, back.reverse = back, mine
         return self.channels[key]
 
@@ -295,7 +295,7 @@ class Simulation:
                 by_rank = curve["ports"] == "rank"
                 ends = (a, b) if by_rank else (self.placement[a], self.placement[b])
                 ports = [self.ports.setdefault((id(hop), end), Port()) for end in (*ends, "wire")]
-                return Curve(self.job, hop, source, target, Table(*curve["tables"][table]), (ports[0], ports[1], ports[2]))
+                return SampledCurve(self.job, hop, source, target, CurveTable(*curve["tables"][table]), (ports[0], ports[1], ports[2]))
         raise NotCovered(f"the medium '{hop.medium}' here")
 
     def run(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from retrompi.reference.values import ANY_SOURCE, ANY_TAG, PROC_NULL
 
-__all__ = ["Decision", "Match", "Operation", "Undecided", "decided", "operations"]
+__all__ = ["Decision", "Match", "Operation", "Undecided", "decide", "operations"]
 
 SENDS = {"send": "", "Ssend": "S", "bsend": "b", "isend": "", "ISsend": "S", "ibsend": "b", "sendInit": "", "ssendInit": "S",
          "bsendInit": "b"}  # fmt: skip
@@ -437,7 +437,7 @@ class _Run:
                 raise Undecided("which request is complete first")
 
 
-def decided(programs: Sequence[Sequence[str]]) -> Decision:
+def decide(programs: Sequence[Sequence[str]]) -> Decision:
     """What the standard decides of the lines of each rank. Raises Undecided."""
     calls = [operations(lines) for lines in programs]
     tight, loose = _Run(calls, True), _Run(calls, False)

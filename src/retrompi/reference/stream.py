@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from retrompi.reference.channel import Channel, Job, Packet, Process
+from retrompi.reference.channel import Channel, Packet, Process, SimulatedJob
 from retrompi.reference.host import Host, Steps
 from retrompi.reference.memory import CopyCost
 from retrompi.reference.tcp import Tcp, backed_off, give_up
@@ -20,7 +20,7 @@ __all__ = ["STYLES", "Stream"]
 
 
 @dataclass(eq=False)
-class Written:
+class StreamPacket:
     """A packet in the stream: it ends at a byte, and carries credits."""
 
     packet: Packet
@@ -57,22 +57,22 @@ class Credits:
         if not tcp.stack:
             self.channel.loop.schedule(self.channel.loop.now, self.refill, n)
         elif tcp.local:
-            host.kernel(host.spec.loopback_segment, self._updated, n)
+            host.kernel(host.spec.loopback_segment, self._update, n)
         else:
             self._put_on_wire(n)
 
-    def _updated(self, n: int) -> None:
+    def _update(self, n: int) -> None:
         self.refill(n)
 
     def _put_on_wire(self, n: int) -> None:
-        self.channel.tcp._frame(self.channel.target, 0, lambda: self._frame(n), lambda: self._lost(n))
+        self.channel.tcp._frame(self.channel.target, 0, lambda: self._frame(n), lambda: self._retry(n))
 
     def _frame(self, n: int) -> None:
         host = self.channel.source.host
         self.retransmits = 0
-        host.kernel(host.spec.interrupt + host.spec.tcp_segment, self._updated, n)
+        host.kernel(host.spec.interrupt + host.spec.tcp_segment, self._update, n)
 
-    def _lost(self, n: int) -> None:
+    def _retry(self, n: int) -> None:
         host, tcp = self.channel.target.host.spec, self.channel.tcp
         if tcp.closed:
             return
@@ -93,12 +93,12 @@ class Credits:
 class Stream(Channel):
     """What all styles share."""
 
-    def __init__(self, job: Job, spec: Any, source: Process, target: Process) -> None:
+    def __init__(self, job: SimulatedJob, spec: Any, source: Process, target: Process) -> None:
         super().__init__(job, spec, source, target)
         self.tcp = Tcp(self, spec.sndbuf, spec.rcvbuf, spec.nagle, spec.domain == "inet")
         self.credits = Credits(self, spec.credits)
         self.offered = False
-        self.frames: deque[Written] = deque()
+        self.frames: deque[StreamPacket] = deque()
         self.reverse: Stream | None = None
         self.open = False
 
@@ -174,7 +174,7 @@ class Blocking(Stream):
             self.credits.available -= 1
         yield from self.library_work(sender, packet)
         left = self.length(packet)
-        self.frames.append(Written(packet, tcp.written + left, self.reverse.credits.pay() if self.reverse else 0))
+        self.frames.append(StreamPacket(packet, tcp.written + left, self.reverse.credits.pay() if self.reverse else 0))
         self.job.count.packets += 1
         split = spec.header_write and packet.size > spec.header_write_above and packet.first
         piece = self.header_of(packet) if split else left
@@ -237,17 +237,17 @@ class Queued(Stream):
 
     tells_sent = True
 
-    def __init__(self, job: Job, spec: Any, source: Process, target: Process) -> None:
+    def __init__(self, job: SimulatedJob, spec: Any, source: Process, target: Process) -> None:
         super().__init__(job, spec, source, target)
         self.queued = 0
-        self.unsent: deque[Written] = deque()
+        self.unsent: deque[StreamPacket] = deque()
         self.packets_end = 0
 
     def send(self, packet: Packet) -> Steps:
         yield from self.library_work(self.source, packet)
         self.queued += self.length(packet)
-        self.frames.append(Written(packet, self.queued))
-        self.unsent.append(Written(packet, self.queued))
+        self.frames.append(StreamPacket(packet, self.queued))
+        self.unsent.append(StreamPacket(packet, self.queued))
         self.job.count.packets += 1
         yield from self.submit(packet)
 
@@ -260,7 +260,7 @@ class Queued(Stream):
         while self.unsent and self.unsent[0].end <= upto:
             packet = self.unsent.popleft().packet
             if packet.last and packet.kind == "data":
-                self.source.sent(packet.message)
+                self.source.on_sent(packet.message)
 
     @property
     def at_packet(self) -> bool:
@@ -348,7 +348,7 @@ class Asynchronous(Queued):
         if what == "sent":
             yield from self.bare_call(self.source)
             self.told_sent = False
-            self.finish_sent(self._buffered())
+            self.finish_sent(self._buffered_until())
             return
         n, begins = self.completed, self.completed_begins
         yield from self.bare_call(self.target)
@@ -365,9 +365,9 @@ class Asynchronous(Queued):
         yield from self.bare_call(self.source)
         yield from self.source.thread.copy(self.copy_cost(packet, fits, True))
         self.tcp.write(self.queued - self.tcp.written)
-        self.finish_sent(self._buffered())
+        self.finish_sent(self._buffered_until())
 
-    def _buffered(self) -> int:
+    def _buffered_until(self) -> int:
         """Up to where written bytes are in the send buffer or sent."""
         return self.tcp.una + self.tcp.sndbuf
 
@@ -377,9 +377,9 @@ class Asynchronous(Queued):
         if n > 0:
             self.filling = True
             cost = self.copy_out(n)
-            self.target.host.kernel(cost.core, self._filled, n, memory=cost.memory)
+            self.target.host.kernel(cost.core, self._on_filled, n, memory=cost.memory)
 
-    def _filled(self, n: int) -> None:
+    def _on_filled(self, n: int) -> None:
         begins = self.at_packet
         self.filling = False
         self.completed, self.completed_begins = n, begins
@@ -394,7 +394,7 @@ class Asynchronous(Queued):
         self._fill()
 
     def on_acknowledged(self, was_full: bool) -> None:
-        if self.unsent and self.unsent[0].end <= self._buffered() and not self.told_sent:
+        if self.unsent and self.unsent[0].end <= self._buffered_until() and not self.told_sent:
             self.told_sent = True
             self.source.arrive(self, "sent", network=True)
 
@@ -405,7 +405,7 @@ class Signalled(Queued):
 
     writing = reading = told = False
 
-    def __init__(self, job: Job, spec: Any, source: Process, target: Process) -> None:
+    def __init__(self, job: SimulatedJob, spec: Any, source: Process, target: Process) -> None:
         super().__init__(job, spec, source, target)
         self.whole: list[Packet] = []
 

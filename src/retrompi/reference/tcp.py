@@ -150,7 +150,7 @@ class Tcp:
 
     def _send_segment(self, seq: int, size: int) -> None:
         host = self.source.host
-        segment = seq, size, self.reverse._piggybacked() if self.reverse else None
+        segment = seq, size, self.reverse._piggyback() if self.reverse else None
         if not self.stack:
             self.loop.schedule(self.loop.now, self._segment_comes, segment)
         elif self.local:
@@ -178,9 +178,9 @@ class Tcp:
             if self.duplicates == self.source.host.spec.dup_acks:
                 self._fast_retransmit()
             return
-        self._acknowledged(ack)
+        self._on_acknowledge(ack)
 
-    def _acknowledged(self, ack: tuple[int, int]) -> None:
+    def _on_acknowledge(self, ack: tuple[int, int]) -> None:
         number, edge = ack
         was_full = self.send_space <= 0
         if number > self.una or edge > self.edge:
@@ -219,8 +219,8 @@ class Tcp:
             self.srtt, self.rttvar = took, took // 2
             return
         error = took - self.srtt
-        self.srtt += _divided(error, 8)
-        self.rttvar += _divided(abs(error) - self.rttvar, 4)
+        self.srtt += _divide(error, 8)
+        self.rttvar += _divide(abs(error) - self.rttvar, 4)
 
     # ---- the receiver's socket
 
@@ -248,7 +248,7 @@ class Tcp:
                 self.beyond[seq] = max(self.beyond.get(seq, 0), seq + size)
             self._send_ack()
             if ack and self.reverse:
-                self.reverse._acknowledged(ack)
+                self.reverse._on_acknowledge(ack)
             return
         self.rcv_nxt = seq + size
         while self.beyond and (first := min(self.beyond)) <= self.rcv_nxt:
@@ -258,7 +258,7 @@ class Tcp:
         else:
             self.channel.on_readable()  # type: ignore[attr-defined]
         if ack and self.reverse:
-            self.reverse._acknowledged(ack)
+            self.reverse._on_acknowledge(ack)
         self.unacked += 1
         if self._ack_due() or gap or not self.stack:
             self._send_ack()
@@ -294,7 +294,7 @@ class Tcp:
         self.window = self.advertised - self.rcv_nxt
         return self.rcv_nxt, self.advertised
 
-    def _piggybacked(self) -> tuple[int, int] | None:
+    def _piggyback(self) -> tuple[int, int] | None:
         """What data of the other direction say of this one, if there is anything new."""
         return None if self.unacked == 0 and self.advertised == self._edge() else self._acknowledge()
 
@@ -385,6 +385,6 @@ def give_up(source: Process, target: Process, tries: int) -> None:
                 "acknowledged")  # fmt: skip
 
 
-def _divided(a: int, b: int) -> int:
+def _divide(a: int, b: int) -> int:
     """Towards zero."""
     return a // b if a >= 0 else -(-a // b)

@@ -13,13 +13,13 @@ from typing import Any
 
 from retrompi.reference.values import Values, picoseconds
 
-__all__ = ["Traffic"]
+__all__ = ["CrossTraffic"]
 
 CONSTANT, RANDOM, BURSTS = range(3)
 QUEUE = 256
 
 
-class Source:
+class TrafficSource:
     """One flow of frames, from ``source`` to ``target`` (places of the network, the job's hosts first; -1: drawn for each frame).
 
     ``rate`` (B/s) and ``size`` (B) count headers. The first frame comes within one mean gap. At random: the gaps after it are
@@ -27,7 +27,7 @@ class Source:
     of which has frames; within it gaps are equal, and the rate is that of both periods together.
     """
 
-    def __init__(self, traffic: Traffic, row: Any, random: Any) -> None:
+    def __init__(self, traffic: CrossTraffic, row: Any, random: Any) -> None:
         self.traffic, self.loop, self.random = traffic, traffic.job.loop, random
         self.source, self.target, rate, self.size, self.law, on, off = row
         self.gap = max(1, picoseconds(self.size / rate))
@@ -69,28 +69,28 @@ class Source:
             target = (source + 1 + self.random.next() % (n - 1)) % n
         return source, target
 
-    def arrived(self) -> None:
+    def count_arrival(self) -> None:
         """A frame has come to its card."""
         self.waiting -= 1
         self.count["arrived"] += 1
         self.count["bytes"] += self.size
 
-    def lost(self) -> None:
+    def count_loss(self) -> None:
         """A frame has been lost on its way."""
         self.waiting -= 1
         self.count["lost"] += 1
 
 
-class Traffic:
+class CrossTraffic:
     """All flows beside a job."""
 
     def __init__(self, job: Any, rows: list[Any], link: Values, places: list[int], random: Callable[[int], Any]) -> None:
         self.job, self.places, self.rails, self.overhead = job, places, link.rails, link.frame_overhead
-        self.sources: list[Source] = []
+        self.sources: list[TrafficSource] = []
         for number, row in enumerate(rows, 1):  # one after another: each begins at a time of its own
-            self.sources.append(Source(self, row, random(0x7472616666696B ^ 0x9E3779B97F4A7C15 * number % (1 << 64))))
+            self.sources.append(TrafficSource(self, row, random(0x7472616666696B ^ 0x9E3779B97F4A7C15 * number % (1 << 64))))
 
-    def send(self, source: Source, a: int, b: int) -> None:
+    def send(self, source: TrafficSource, a: int, b: int) -> None:
         """A frame of a source from one place to another."""
         job, net = self.job, self.job.net
         rail = (self.places[a] ^ self.places[b]) % self.rails
@@ -101,10 +101,10 @@ class Traffic:
 
         def sets_out() -> None:
             ends = a * self.rails + rail, b * self.rails + rail
-            net.wire.send(job.loop.now, *ends, size, comes, source.lost, of_others=True)
+            net.wire.send(job.loop.now, *ends, size, comes, source.count_loss, of_others=True)
 
         def comes() -> None:
-            source.arrived()
+            source.count_arrival()
             if b < len(job.hosts):
                 job.loop.schedule(net.cross(False, b, rail, size), interrupts, passive=True)
 

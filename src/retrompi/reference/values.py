@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from retrompi.spec.fields import declared
+from retrompi.spec.fields import fields_of
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
 from retrompi.spec.media import MEDIA, OneSided, WaitPolicy
@@ -60,7 +60,7 @@ def nearest(ps: float) -> int:
 def _read(cls: type, row: Mapping[str, Any]) -> SimpleNamespace:
     """The fields of a declared struct. Times of a host are picoseconds; those of a library are picoseconds on the reference host."""
     found = {}
-    for name, field in declared(cls).items():
+    for name, field in fields_of(cls).items():
         if not field.cpp:
             continue
         given = row[name]

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from retrompi.papers.exhibits import FigurePlan
     from retrompi.papers.network_agreement import NetworkAgreement
     from retrompi.papers.reproduction import Reproduction
-    from retrompi.render.front import Made
-    from retrompi.render.overlay import Mark
+    from retrompi.render.front import AtlasProvenance
+    from retrompi.render.overlay import StatementMark
 
-__all__ = ["Atlas", "Written", "csv_tables", "study_figures", "with_measured", "write", "write_atlas"]
+__all__ = ["Atlas", "WrittenPage", "csv_tables", "study_figures", "with_measured", "write", "write_atlas"]
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenPage:
     """The files written: the page, the CSV files, the images, and one line on images that could not be made."""
 
     page: Path
@@ -45,7 +45,7 @@ class Atlas:
 
     page: Path
     tables: tuple[Path, ...]
-    studies: tuple[Written, ...]
+    studies: tuple[WrittenPage, ...]
 
     @property
     def missing(self) -> str:
@@ -53,7 +53,7 @@ class Atlas:
         return next((s.missing for s in self.studies if s.missing), "")
 
 
-def _marks(study: Reproduction) -> list[Mark]:
+def _marks(study: Reproduction) -> list[StatementMark]:
     from retrompi.render.overlay import marks
 
     last = max((int(p["size_B"]) for p in study.points), default=4 << 20)
@@ -76,22 +76,22 @@ def _plans(study: Reproduction) -> tuple[FigurePlan, ...]:
     )
 
 
-def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[Mark]) -> go.Figure:
-    from retrompi.measure.stored_curves import wanted
+def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[StatementMark]) -> go.Figure:
+    from retrompi.measure.stored_curves import curves_for
     from retrompi.papers.exhibits import ScatterFigure
     from retrompi.render import stored_curves
     from retrompi.render.exhibits import fact_series, with_bands
     from retrompi.render.figures import curve_figure
     from retrompi.render.measured_figures import measured_figure, measured_rows
     from retrompi.render.numbers import fact_figure, scatter_figure
-    from retrompi.render.overlay import placed
+    from retrompi.render.overlay import place_marks
     from retrompi.render.tables import scatter_pairs
 
     if isinstance(plan, CurveFigure):
         points = with_bands(study.points, study.bands)
         asked = (study.spec.level, study.spec.draws) if study.spec is not None else (0.0, 0)
-        drawn = curve_figure(points, plan, [*found, *placed(study.claims, plan, study.verdicts)], *asked)
-        stored_curves.add(drawn, wanted(study.measured, plan.name), plan.what)
+        drawn = curve_figure(points, plan, [*found, *place_marks(study.claims, plan, study.verdicts)], *asked)
+        stored_curves.add(drawn, curves_for(study.measured, plan.name), plan.what)
         return drawn
     if isinstance(plan, ScatterFigure):
         return scatter_figure(scatter_pairs(study, plan.claims), plan)
@@ -187,7 +187,7 @@ def with_measured(studies: Sequence[Reproduction], found: Sequence[StoredCurve])
     return [replace(s, measured=tuple(found)) for s in studies]
 
 
-def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = (), footer: str | None = None, home: str = "") -> Written:
+def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = (), footer: str | None = None, home: str = "") -> WrittenPage:
     """Write ``<folder>/<paper>.html`` and its CSV files, and with ``images`` ("png", "svg") one file per figure.
 
     ``home`` is the front page to link to. Raises InputError when the folder cannot be written, UsageError for an unknown
@@ -221,14 +221,15 @@ def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = ()
     missing = ""
     if images:
         pictures, missing = export.images({f"{paper.key}-{n}": f for n, f in drawn.items()}, target, images)
-    return Written(html, tables, tuple(pictures), missing)
+    return WrittenPage(html, tables, tuple(pictures), missing)
 
 
-def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made, *, images: Sequence[str] = (),
+def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: AtlasProvenance, *, images: Sequence[str] = (),
                 beside: NetworkAgreement | None = None) -> Atlas:  # fmt: skip
     """Write the page of every study and ``<folder>/index.html`` with the verdict matrix; raises as `write`.
 
-    ``made`` describes how the runs were produced: see `front.made`; ``beside``: the verdicts under another network beside the native ones.
+    ``made`` describes how the runs were produced: see `front.provenance_of`; ``beside``: the verdicts under another network beside the
+    native ones.
     """
     from retrompi.papers import lmbench
     from retrompi.render import blind_page, export, front, machines_page

@@ -1,6 +1,6 @@
 """The one way in which an interval is drawn: a translucent band around a line, an error bar beside a point or on a bar.
 
-The points are computed by pure functions (`pieces`, `said`) before they are drawn. A colour is that of the line which the interval
+The points are computed by pure functions (`pieces`, `band_text`) before they are drawn. A colour is that of the line which the interval
 belongs to, its edge a thin line of it, so that bands which overlap, and bands in print, can be told apart.
 """
 
@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from retrompi.base.translate import _
 
-__all__ = ["NOTE", "area", "below", "faint", "key", "lower_key", "of_draws", "pieces", "said", "share", "whiskers"]
+__all__ = ["NOTE", "area", "band_text", "below", "faint", "key", "lower_key", "of_draws", "pieces", "share", "whiskers"]
 
 NOTE = (
     "The interval contains what the parameters' ranges and the measurements leave open and the error of the model itself as far as it is "
@@ -45,7 +45,7 @@ def of_draws(completed: float, draws: int) -> str:
     return (_("all {draws} draws") if n == draws else _("{n} of {draws} draws")).format(n=n, draws=draws)
 
 
-def said(level: float, draws: int, completed: Sequence[float] = ()) -> str:
+def band_text(level: float, draws: int, completed: Sequence[float] = ()) -> str:
     """The words for the bands of a figure; ``completed``: the share of draws behind each of its intervals, 1 where none is given.
 
     An interval of those draws that complete says nothing about the others, so the least share is a part of the words. Two lines then,

@@ -12,7 +12,7 @@ from retrompi.base.units import format_bytes
 from retrompi.papers import predictions, scores
 from retrompi.papers.curves import by_name, of
 from retrompi.papers.paper import all_papers
-from retrompi.papers.scores import Again, Group, Score
+from retrompi.papers.scores import LaterScore, Score, ScoreGroup
 from retrompi.render import bands
 from retrompi.render.figures import PALETTE, layout, name_of, place, size_axis, value_axis
 from retrompi.render.html import Content, boxes, document, number, percent, row, table
@@ -53,7 +53,7 @@ def _inside(found: Sequence[Score]) -> float:
 
 def figure(score: Score) -> go.Figure:
     """The bandwidths of an opened curve: predicted, its interval, published, and those of the raw layer."""
-    told = predictions.shipped()[score.prediction]
+    told = predictions.shipped_predictions()[score.prediction]
     values = [v for v in told["value"] if v["size_B"] > 0]
     x = [place(v["size_B"]) for v in values]
     rate = {k: [v["size_B"] / v[f"{k}_s"] / 1e6 for v in values] for k in ("nominal", "low", "high")}
@@ -93,7 +93,7 @@ def _row(score: Score, pages: Collection[str]) -> str:
     worst = '<span class="soft">closed</span>'
     if score.worst is not None and score.worst_size is not None:
         worst = f"{100 * score.worst:+.0f} % at {format_bytes(score.worst_size)}"
-    shown = predictions.shipped()[score.prediction]["title"]
+    shown = predictions.shipped_predictions()[score.prediction]["title"]
     cells: list[Content] = [
         f"{escape(shown)}<br><small>{_link(score.prediction, pages)}</small>", (f"{score.points}", "n"),
         (f"{100 * score.median_error:.1f} %", "n"), (f"{100 * score.raw_error:.1f} %", "n"), (percent(100 * score.bias), "n"),
@@ -103,7 +103,7 @@ def _row(score: Score, pages: Collection[str]) -> str:
     return row(_HEAD, cells, f"score-{score.prediction.replace('/', '-')}")
 
 
-def _again(found: Sequence[Again], pages: Collection[str]) -> str:
+def _again(found: Sequence[LaterScore], pages: Collection[str]) -> str:
     rows = []
     for a in found:
         s, late = a.first, a.later
@@ -120,7 +120,7 @@ def _again(found: Sequence[Again], pages: Collection[str]) -> str:
     return sortable(_AGAIN, rows)
 
 
-def _groups(found: Sequence[Group], *, runtimes: bool) -> str:
+def _groups(found: Sequence[ScoreGroup], *, runtimes: bool) -> str:
     rows = []
     for g in found:
         cells: list[Content] = [
@@ -166,11 +166,11 @@ def blind_page(pages: Collection[str], home: str = "index.html") -> str:
     opened, closed = ([s for s in found if s.opened is is_open] for is_open in (True, False))
     figures = {f"blind-{s.prediction.replace('/', '-')}": figure(s) for s in opened}
     drawn = "".join(figure_html(f, n) for n, f in figures.items())
-    made = sorted({str(predictions.shipped()[s.prediction]["date"]) for s in found})
+    made = sorted({str(predictions.shipped_predictions()[s.prediction]["date"]) for s in found})
     return document(
         "The blind test",
         f"""<header><h1>The blind test: predicted first, compared afterwards</h1>
-<p>{len(predictions.shipped())} predictions were committed (those below between {made[0]} and {made[-1]}), from the runtimes'
+<p>{len(predictions.shipped_predictions())} predictions were committed (those below between {made[0]} and {made[-1]}), from the runtimes'
 source code and from machines that were fitted to the layers below message passing only. {len(found)} of the whole curves were then
 laid over published ones, of which nobody at the project had seen a point. {len(opened)} are open now; {len(closed)} stay closed, and judge
 what is changed because of the open ones. The predictions are as they were written.</p>

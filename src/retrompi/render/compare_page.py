@@ -15,10 +15,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from retrompi.base.units import format_bytes, format_time
-from retrompi.measure.compare import Comparison, Row, Split, Verdict
+from retrompi.measure.compare import Comparison, ComparisonRow, ComparisonVerdict, Split
 from retrompi.measure.compare.comparison import FIT
 from retrompi.render.bands import area
-from retrompi.render.figures import AXIS, hatched, layout, name_of, place, size_axis, value_axis
+from retrompi.render.figures import AXIS, hatch_pattern, layout, name_of, place, size_axis, value_axis
 from retrompi.render.html import Content, boxes, document, percent, save, table
 from retrompi.render.plotted import drawing, figure_html
 
@@ -46,12 +46,12 @@ def pair_name(backend: str, reference: str) -> str:
     return f"{NAMES[backend]} against {NAMES[reference]}"
 
 
-def is_curve(rows: Sequence[Row]) -> bool:
+def is_curve(rows: Sequence[ComparisonRow]) -> bool:
     """Whether enough rows are sizes for an axis of sizes."""
     return len(rows) >= LEAST_CURVE and all(r.size_B is not None for r in rows)
 
 
-def places(rows: Sequence[Row]) -> list[float | str]:
+def places(rows: Sequence[ComparisonRow]) -> list[float | str]:
     """The position of each row on the axis: its size, or its name."""
     if is_curve(rows):
         return [place(float(r.size_B or 0)) for r in rows]
@@ -70,11 +70,11 @@ def bars_of(split: Split) -> list[tuple[str, float]]:
     return [("computation", 100 * split.computation / whole), *((c, 100 * d / whole) for c, d in split.calls[: _MOST_BARS - 1])]
 
 
-def _symbols(rows: Sequence[Row], symbol: str) -> list[str]:
+def _symbols(rows: Sequence[ComparisonRow], symbol: str) -> list[str]:
     return [symbol if r.use in (FIT, "") else f"{symbol}-open" for r in rows]
 
 
-def _row_label(r: Row) -> str:
+def _row_label(r: ComparisonRow) -> str:
     size = r.label if r.size_B is None else format_bytes(r.size_B)
     return escape(size) + (f" ({r.use})" if r.use else "")
 
@@ -99,7 +99,7 @@ def _curves(figure: go.Figure, c: Comparison) -> None:
                        "array": [b.high - b.median if b else 0 for b in bands],
                        "arrayminus": [b.median - b.low if b else 0 for b in bands]}  # fmt: skip
         figure.add_trace(go.Scatter(
-            x=[x for x, _ in mine], y=[r.times[backend] * unit for _, r in mine], name=_titled(c, backend), legendgroup=backend,
+            x=[x for x, _ in mine], y=[r.times[backend] * unit for _, r in mine], name=_title(c, backend), legendgroup=backend,
             mode="lines+markers" if is_curve(c.rows) else "markers", line={"color": colour, "width": 2.3, "dash": dash}, error_y=error_y,
             marker={"symbol": _symbols([r for _, r in mine], symbol), "size": 8 if is_curve(c.rows) else 13},
             customdata=[[_row_label(r), format_time(r.times[backend])] for _, r in mine],
@@ -128,12 +128,12 @@ def _errors(figure: go.Figure, c: Comparison) -> None:
         ), row=2, col=1)  # fmt: skip
 
 
-def _band_said(r: Row, pair: tuple[str, str]) -> str:
+def _band_said(r: ComparisonRow, pair: tuple[str, str]) -> str:
     inside = r.inside(*pair)
     return "" if inside is None else ", inside the noise band" if inside else ", outside the noise band"
 
 
-def _titled(c: Comparison, backend: str) -> str:
+def _title(c: Comparison, backend: str) -> str:
     e = c.executions[backend]
     what = e.mpi if backend != "model" else name_of(e.model)
     extra = f", {name_of(e.model)}" if backend == "smpi" and e.model else ""
@@ -195,7 +195,7 @@ def _split_figure(c: Comparison) -> go.Figure | None:
         figure.add_trace(go.Bar(
             orientation="h", y=[w for w, _ in bars], x=[v for _, v in bars], name=pair_name(*pair),
             marker={"color": _PAIRS[pair][0],
-                    "pattern": hatched(_HATCH[pair], 0.3)},
+                    "pattern": hatch_pattern(_HATCH[pair], 0.3)},
             hovertemplate="%{y}: %{x:+.2f} % of the reference's time<extra></extra>",
         ))  # fmt: skip
     if not figure.data:
@@ -216,7 +216,7 @@ def figures(c: Comparison) -> dict[str, go.Figure]:
 def _counts(c: Comparison) -> str:
     shown = []
     for backend, reference in c.pairs:
-        judged = c.judged()
+        judged = c.judged_rows()
         use = judged[0].use if judged else None
         found = c.distribution(backend, reference, use)
         if found is None:
@@ -320,7 +320,7 @@ def _origin(c: Comparison) -> str:
     return "".join(lines)
 
 
-def page(c: Comparison, verdict: Verdict | None = None, hashes: Mapping[str, str] | None = None, footer: str = "") -> str:
+def page(c: Comparison, verdict: ComparisonVerdict | None = None, hashes: Mapping[str, str] | None = None, footer: str = "") -> str:
     """The page as HTML text; ``hashes``: backend -> hash of its model."""
     drawn = figures(c)
     command = " ".join([c.program, *c.arguments])
@@ -358,7 +358,7 @@ def page(c: Comparison, verdict: Verdict | None = None, hashes: Mapping[str, str
     )
 
 
-def write(path: Path, c: Comparison, verdict: Verdict | None = None, hashes: Mapping[str, str] | None = None) -> None:
+def write(path: Path, c: Comparison, verdict: ComparisonVerdict | None = None, hashes: Mapping[str, str] | None = None) -> None:
     """Write the page. Raises InputError when it cannot be written."""
     from retrompi.store import code_version
 

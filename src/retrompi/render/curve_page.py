@@ -11,20 +11,20 @@ from typing import Any
 import plotly.graph_objects as go
 
 from retrompi.base.units import format_bytes, format_span, format_time
-from retrompi.measure.stored_curves import StoredCurve, wanted
+from retrompi.measure.stored_curves import StoredCurve, curves_for
 from retrompi.papers.claims import by_paper
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.papers.paper import all_papers
 from retrompi.render import bands
 from retrompi.render.figures import curve_figure, name_of
 from retrompi.render.html import document, save, table
-from retrompi.render.overlay import Mark, marks
+from retrompi.render.overlay import StatementMark, marks
 from retrompi.render.paper_page import measured_table
 from retrompi.render.plotted import drawing, figure_html
 from retrompi.render.stored_curves import add
 from retrompi.spec import possible
 
-__all__ = ["Simulated", "figures", "points", "published", "write"]
+__all__ = ["Simulated", "figures", "points", "published_marks", "write"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Simulated:
     draws: int = 0
 
 
-def published(curve: Simulated) -> list[Mark]:
+def published_marks(curve: Simulated) -> list[StatementMark]:
     """The published statements about this runtime on this platform in this mode."""
     last = max((int(r["size_B"]) for r in curve.rows), default=4 << 20)
     out = []
@@ -57,12 +57,12 @@ def published(curve: Simulated) -> list[Mark]:
 def figures(curve: Simulated, measured: Sequence[StoredCurve] = ()) -> dict[str, go.Figure]:
     """Time and bandwidth, with published marks and measured curves on both."""
     shown = [{**r, "model": curve.model, "mode": curve.mode} for r in curve.rows]
-    found = published(curve)
+    found = published_marks(curve)
     out = {}
     for what in ("time", "bandwidth"):
         plan = CurveFigure(what, {"time": "One-way time", "bandwidth": "Bandwidth"}[what], what, ((curve.model, curve.mode),))
         out[what] = curve_figure(shown, plan, found, curve.level, curve.draws)
-        add(out[what], wanted(measured, what), what)
+        add(out[what], curves_for(measured, what), what)
     return out
 
 

@@ -18,9 +18,9 @@ from retrompi.base.units import format_span
 from retrompi.render.html import Content, table
 from retrompi.spec.model import RuntimeModel
 from retrompi.studies import posteriors
-from retrompi.studies.posteriors import Posterior, word
+from retrompi.studies.posteriors import PosteriorFile, word
 
-__all__ = ["HEAD", "LEVEL", "card", "facts", "narrowed", "of_folder", "of_model", "section", "texts"]
+__all__ = ["HEAD", "LEVEL", "card", "facts", "narrowing_text", "of_folder", "of_model", "section", "texts"]
 
 LEVEL = 0.9
 HEAD = (lazy("parameter"), lazy("prior range"), lazy("90 % interval"), lazy("median"), lazy("variance left"), lazy("by the data"))
@@ -32,7 +32,7 @@ def _share(value: float, low: float, high: float, log: bool) -> float:
     return min(max(at, 0.0), 1.0)
 
 
-def _parameter(of: Posterior, path: str) -> dict[str, Any]:
+def _parameter(of: PosteriorFile, path: str) -> dict[str, Any]:
     low, high, log, unit = of.priors[path]
     ends = [float(v) for v in np.quantile(of.column(path), [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])]
     left = float(of.seen.get(path, 1.0))
@@ -43,7 +43,7 @@ def _parameter(of: Posterior, path: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def card(of: Posterior) -> dict[str, Any]:
+def card(of: PosteriorFile) -> dict[str, Any]:
     """A posterior as one JSON object: of, group, members, date, seed, claims, curves, r_hat, ess, converged, discrepancy (low, median,
     high), level, draws, file, and ``parameters``, those that the data determine best first.
 
@@ -88,10 +88,10 @@ def facts(told: Mapping[str, Any]) -> str:
         bad = ", not converged" if told["converged"] is False else ""
         out.append(f"R-hat {told['r_hat']:.3f}, effective sample size {told['ess']:.0f}{bad}")
     low, middle, high = (f"{100 * math.expm1(v):.3g}" for v in told["discrepancy"])
-    return f"{'; '.join(out)}; {narrowed(told['parameters'])}; discrepancy {middle} % ({low} .. {high} %)"
+    return f"{'; '.join(out)}; {narrowing_text(told['parameters'])}; discrepancy {middle} % ({low} .. {high} %)"
 
 
-def narrowed(rows: Sequence[Mapping[str, Any]]) -> str:
+def narrowing_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """How many parameters the data determine, and how many they narrow."""
     yes, partly = (sum(r["data"] == w for r in rows) for w in (word(0.0), word(0.5)))
     return f"the data determine {yes} of {len(rows)} parameters and narrow {partly}"

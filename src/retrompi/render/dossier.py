@@ -11,10 +11,10 @@ from typing import Any
 from retrompi.papers import transfer
 from retrompi.papers.claims import Claim, checks, judging, load
 from retrompi.papers.evidence import evidence
-from retrompi.papers.sources import Citation, cited, rows
+from retrompi.papers.sources import Citation, citations_in, rows
 from retrompi.render import determined
 from retrompi.spec import registry, topology
-from retrompi.spec.collectives import described
+from retrompi.spec.collectives import card_rows
 from retrompi.spec.machines import Machine, Network
 from retrompi.spec.model import RuntimeModel, fit_tables, model_values
 from retrompi.spec.platform import Platform
@@ -75,13 +75,13 @@ def _fit(cls: type[RuntimeModel]) -> Row | None:
     return {"of": name, "file": str(cls.folder() / "fit.toml"), "values": values, "residuals": residuals, "curves": curves, **told}
 
 
-def _calibrated(cls: type[RuntimeModel]) -> Row | None:
+def _calibrated_range(cls: type[RuntimeModel]) -> Row | None:
     """The model's calibrated range, with the text of its source rows; None when it states none."""
     known = cls.calibrated
     if known is None:
         return None
     return {"text": str(known), "sizes": list(known.sizes), "ranks": list(known.ranks), "platforms": list(known.platforms),
-            "source": known.source, "rows": [c.row() for c in cited(known.source)]}  # fmt: skip
+            "source": known.source, "rows": [c.row() for c in citations_in(known.source)]}  # fmt: skip
 
 
 def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mapping[str, Any]] = ()) -> Row:
@@ -97,7 +97,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
     cls = registry.model(model)
     latest = {str(v["id"]): v for v in verdicts}
     values = model_values(cls, sets)
-    parameters = [{**r, "rows": [c.row() for c in cited(r["source"], r["help"])]} for r in values.describe()]
+    parameters = [{**r, "rows": [c.row() for c in citations_in(r["source"], r["help"])]} for r in values.describe()]
     judged = []
     for claim, entries in _judging(cls):
         v = latest.get(claim.id, {})
@@ -114,7 +114,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
         "years": cls.years,
         "summary": cls.summary,
         "stands_for": " ".join((inspect.getdoc(module) or "").split()),
-        "stands_for_rows": [c.row() for c in cited(inspect.getdoc(module) or "")],
+        "stands_for_rows": [c.row() for c in citations_in(inspect.getdoc(module) or "")],
         "folder": str(cls.folder()),
         "origin": registry.origin(cls.folder()),
         "hash": cls.hash(),
@@ -122,13 +122,13 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
         "variant_note": cls.variant_note,
         "variants": [{"name": name, "note": note} for name, note in _family(cls)],
         "parameters": parameters,
-        "collectives": described(cls.collectives, values),
+        "collectives": card_rows(cls.collectives, values),
         "fit": fit,
         "posterior": determined.of_model(cls),
         "needs": None if cls.needs is None else {"text": str(cls.needs), "source": cls.needs.source},
-        "calibrated": _calibrated(cls),
+        "calibrated": _calibrated_range(cls),
         "judged": judged,
-        "transfer": transfer.judged(transfer.shipped(cls.name), {i: str(v["verdict"]) for i, v in latest.items()}),
+        "transfer": transfer.with_verdicts(transfer.shipped_rows(cls.name), {i: str(v["verdict"]) for i, v in latest.items()}),
         "failures": [j["id"] for j in judged if j["verdict"] == "fail"],
     }
 
@@ -150,7 +150,7 @@ def platform_dossier(platform: Platform) -> Row:
     from retrompi.spec import kernels
 
     def with_rows(r: Row) -> Row:
-        return {**r, "rows": [c.row() for c in cited(r["source"], r["help"])]}
+        return {**r, "rows": [c.row() for c in citations_in(r["source"], r["help"])]}
 
     loops: list[Row] = []
     for h in platform.hosts:
@@ -202,7 +202,7 @@ def part_dossier(part: Machine | Network) -> Row:
         "about": about, "like": part.like, "fits": _fits_beside(part.path),
         "quantities": [
             {"path": path, "value": q.value, "text": q.text, "unit": q.unit, "source": q.source, "help": q.help, "low": q.low,
-             "high": q.high, "rows": [c.row() for c in cited(q.source, q.help)]}
+             "high": q.high, "rows": [c.row() for c in citations_in(q.source, q.help)]}
             for path, q in part.quantities.items()
         ],
     }  # fmt: skip

@@ -14,13 +14,13 @@ from typing import Any
 
 from retrompi.papers.claims import Claim, checks
 from retrompi.papers.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable
-from retrompi.papers.findings import scaled
+from retrompi.papers.findings import to_unit
 from retrompi.papers.reproduction import Reproduction
 from retrompi.papers.verdicts import Verdict
 from retrompi.render.overlay import stated_number
 
-__all__ = ["Cell", "Curve", "Grid", "Pair", "claim_rows", "curves", "fact", "fact_rows", "fact_series", "grid", "matching", "pairs",
-           "with_bands"]  # fmt: skip
+__all__ = ["FigureCurve", "GridCell", "NumberPair", "PrintedTable", "claim_rows", "curves", "fact", "fact_rows", "fact_series", "grid",
+           "matching", "pairs", "with_bands"]  # fmt: skip
 
 Intervals = Mapping[tuple[str, str], Sequence[tuple[int, float, float, float]]]
 """(model, mode), or ("curve", name) -> size (B), low, median and high (us) at each size."""
@@ -29,7 +29,7 @@ _NUMBERS = ("range", "plateau", "near", "digits", "fact", "ratio")
 
 
 @dataclass(frozen=True)
-class Pair:
+class NumberPair:
     """One published number beside the simulated one, in ``unit``; ``low``..``high`` is the reading range of the published one.
 
     ``part`` says which of several numbers of a claim it is ("min", "max"); ``deviation`` is simulated / published - 1.
@@ -83,7 +83,7 @@ def fact(facts: Mapping[str, Any], path: str) -> Any:
     return here
 
 
-def pairs(study: Reproduction, claim: Claim, verdict: Verdict) -> list[Pair]:
+def pairs(study: Reproduction, claim: Claim, verdict: Verdict) -> list[NumberPair]:
     """The numbers of one claim; two if it states a minimum and a maximum, none if it has only text."""
     number = published_number(claim)
     if number is None or claim.low is None or claim.high is None:
@@ -95,12 +95,12 @@ def pairs(study: Reproduction, claim: Claim, verdict: Verdict) -> list[Pair]:
             found = {part: fact(study.facts, f"{check['path']}.{part}") for part in ("min", "max")}
             ends = {"min": claim.low, "max": claim.high}
             return [
-                Pair(claim.id, part, ends[part], scaled(float(value), unit), ends[part], ends[part], unit, use, word)
+                NumberPair(claim.id, part, ends[part], to_unit(float(value), unit), ends[part], ends[part], unit, use, word)
                 for part, value in found.items()
                 if isinstance(value, int | float)
             ]
         if check["kind"] in _NUMBERS and isinstance(verdict.observed, float) and verdict.unit == unit and isfinite(verdict.observed):
-            return [Pair(claim.id, "", number, verdict.observed, claim.low, claim.high, unit, use, word)]
+            return [NumberPair(claim.id, "", number, verdict.observed, claim.low, claim.high, unit, use, word)]
     return []
 
 
@@ -108,7 +108,7 @@ def claim_rows(study: Reproduction, table: ClaimTable) -> list[dict[str, Any]]:
     """A row for each claim of a table: the published and the simulated value, the deviation, and the verdict."""
     out = []
     for claim, verdict in matching(study, table.claims):
-        found: Sequence[Pair | None] = pairs(study, claim, verdict) or (None,)
+        found: Sequence[NumberPair | None] = pairs(study, claim, verdict) or (None,)
         for pair in found:
             out.append(
                 {
@@ -131,21 +131,21 @@ def _what(claim: Claim, part: str) -> str:
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """One cell of a grid: the claim, its pairs of numbers (none if nothing is simulated), and its verdict."""
 
     claim: Claim
     verdict: Verdict
-    pairs: tuple[Pair, ...]
+    pairs: tuple[NumberPair, ...]
 
 
 @dataclass(frozen=True)
-class Grid:
+class PrintedTable:
     """A paper's table as printed in the paper: ``cells`` by (row, column) text; cells that are empty in the paper are absent."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    cells: Mapping[tuple[str, str], Cell]
+    cells: Mapping[tuple[str, str], GridCell]
 
     def flat(self) -> list[dict[str, Any]]:
         """Flat rows for the CSV export."""
@@ -160,10 +160,10 @@ class Grid:
         ]
 
 
-def grid(study: Reproduction, table: ClaimTable) -> Grid:
+def grid(study: Reproduction, table: ClaimTable) -> PrintedTable:
     """The claims selected by a table's ``cells``, by row and column in order of first appearance."""
     verdicts = {v.id: v for v in study.verdicts}
-    cells: dict[tuple[str, str], Cell] = {}
+    cells: dict[tuple[str, str], GridCell] = {}
     for claim in study.claims:
         found = re.fullmatch(table.cells, claim.id)
         if found is None or claim.id not in verdicts:
@@ -172,18 +172,18 @@ def grid(study: Reproduction, table: ClaimTable) -> Grid:
         if table.row_name:
             row = str(getattr(claim, table.row_name)).partition(": ")[2] or str(getattr(claim, table.row_name))
         key = row, table.names.get(found["column"], found["column"])
-        cells[key] = Cell(claim, verdicts[claim.id], tuple(pairs(study, claim, verdicts[claim.id])))
+        cells[key] = GridCell(claim, verdicts[claim.id], tuple(pairs(study, claim, verdicts[claim.id])))
     columns = dict.fromkeys(c for _, c in cells)
     ordered = [c for c in table.names.values() if c in columns]  # in the file's order, then in order of appearance
-    return Grid(tuple(dict.fromkeys(r for r, _ in cells)), tuple(dict.fromkeys([*ordered, *columns])), cells)
+    return PrintedTable(tuple(dict.fromkeys(r for r, _ in cells)), tuple(dict.fromkeys([*ordered, *columns])), cells)
 
 
-def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested mappings as one with dotted keys; lists of plain values stay."""
     out: dict[str, Any] = {}
     for key, inner in value.items():
         if isinstance(inner, Mapping):
-            out |= flattened(inner, f"{prefix}{key}.")
+            out |= flatten(inner, f"{prefix}{key}.")
         else:
             out[f"{prefix}{key}"] = inner
     return out
@@ -192,11 +192,11 @@ def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def _rows_in(value: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of nested dicts (and the lists in them), each with the keys on its path."""
     if isinstance(value, list):
-        return [flattened(v) for v in value if isinstance(v, Mapping)]
+        return [flatten(v) for v in value if isinstance(v, Mapping)]
     if not isinstance(value, Mapping):
         return []
     if not keys:
-        return [flattened(value)]
+        return [flatten(value)]
     if not any(isinstance(v, Mapping) or (isinstance(v, list) and any(isinstance(i, Mapping) for i in v)) for v in value.values()):
         return [{keys[0]: k, "value": v} for k, v in value.items()]
     return [{keys[0]: k, **row} for k, v in value.items() for row in _rows_in(v, keys[1:])]
@@ -213,7 +213,7 @@ def fact_rows(facts: Mapping[str, Any], table: FactTable) -> list[dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Curve:
+class FigureCurve:
     """One curve of a figure: ``x`` and ``y`` ascending in x, its ``legend``, and the interval of each ``y``.
 
     ``low``, ``high``: the ends, nan where a point has none, empty for a curve without any; ``completed``: the share of draws behind each.
@@ -232,7 +232,7 @@ class Curve:
 _COLUMN = {"time": "time_us", "bandwidth": "bandwidth_MBps"}
 
 
-def curves(points: Iterable[Mapping[str, Any]], figure: CurveFigure) -> list[Curve]:
+def curves(points: Iterable[Mapping[str, Any]], figure: CurveFigure) -> list[FigureCurve]:
     """The curves of a figure: microseconds or MB/s against bytes, in the figure's order; 0 B has no bandwidth.
 
     A point's interval is in its columns ``COLUMN_low`` and ``COLUMN_high``, the share of draws behind it in ``completed``.
@@ -242,14 +242,14 @@ def curves(points: Iterable[Mapping[str, Any]], figure: CurveFigure) -> list[Cur
     for p in points:
         if p.get(column) is not None and not (figure.what == "bandwidth" and int(p["size_B"]) == 0):
             rows.setdefault((str(p["model"]), str(p["mode"])), {})[int(p["size_B"])] = p
-    out: dict[tuple[str, str], Curve] = {}
+    out: dict[tuple[str, str], FigureCurve] = {}
     for wanted in figure.curves:
         for (model, mode), found in rows.items():
             if (model, mode) not in out and fnmatchcase(model, wanted[0]) and fnmatchcase(mode, wanted[1]):
                 shown = [found[size] for size in sorted(found)]
                 legend = wanted[2] if len(wanted) > 2 else ""
                 x, y = (tuple(float(p[k]) for p in shown) for k in ("size_B", column))
-                out[model, mode] = Curve(model, mode, legend, x, y, *_interval(shown, column))
+                out[model, mode] = FigureCurve(model, mode, legend, x, y, *_interval(shown, column))
     return list(out.values())
 
 
@@ -283,14 +283,14 @@ def missing_curves(points: Sequence[Mapping[str, Any]], figure: CurveFigure) -> 
     ]
 
 
-def fact_series(facts: Mapping[str, Any], figure: FactFigure) -> list[Curve]:
+def fact_series(facts: Mapping[str, Any], figure: FactFigure) -> list[FigureCurve]:
     """The series of a figure of facts: one for each key and column; rows without both numbers are left out.
 
     The keys of a dict without lists are numbers for ``x``, its values rows, or numbers for the first column.
     """
     found = fact(facts, figure.facts)
     if isinstance(found, Mapping) and not any(isinstance(v, list) for v in found.values()):
-        found = [{figure.x: _number_in(k), **(flattened(v) if isinstance(v, Mapping) else {figure.y[0][0]: v})} for k, v in found.items()]
+        found = [{figure.x: _number_in(k), **(flatten(v) if isinstance(v, Mapping) else {figure.y[0][0]: v})} for k, v in found.items()]
     lists = found if isinstance(found, Mapping) else {"": found}
     out = []
     for key, rows in lists.items():
@@ -301,7 +301,7 @@ def fact_series(facts: Mapping[str, Any], figure: FactFigure) -> list[Curve]:
             kept = sorted((x, y) for x, y in ((_number(a), _number(b)) for a, b in both) if x is not None and y is not None)
             if kept:
                 name = ", ".join(t for t in (str(key), legend) if t)
-                out.append(Curve(str(key), column, name, tuple(x for x, _ in kept), tuple(y for _, y in kept)))
+                out.append(FigureCurve(str(key), column, name, tuple(x for x, _ in kept), tuple(y for _, y in kept)))
     return out
 
 

@@ -20,13 +20,13 @@ from retrompi.base.units import format_bytes, format_rate, format_span, format_t
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.render import bands
 from retrompi.render.bands import faint
-from retrompi.render.exhibits import Curve, curves
+from retrompi.render.exhibits import FigureCurve, curves
 from retrompi.render.html import brief
-from retrompi.render.overlay import Mark
+from retrompi.render.overlay import StatementMark
 from retrompi.sim.stages import place_of
 from retrompi.spec.legend import COLOURS, legend
 
-__all__ = ["AXES", "AXIS", "GREY", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatched",
+__all__ = ["AXES", "AXIS", "GREY", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatch_pattern",
            "interval_text", "layout", "line_trace", "looks", "name_of", "place", "setting", "size_axis", "size_label", "stage_order",
            "style", "value_axis"]  # fmt: skip
 
@@ -83,7 +83,7 @@ def style(model: str, models: Sequence[str]) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Look:
+class CurveStyle:
     """How a curve is drawn: three visual cues, so that no reader depends on colour alone."""
 
     colour: str
@@ -95,11 +95,11 @@ _MOST_DASHES = 3
 """The most modes that dashes alone tell apart, each model in its colour."""
 
 
-def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
+def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], CurveStyle]:
     """(model, mode) -> its look in a figure: colour by model and dash by mode; if there is only one of either, both by the other."""
     keys = list(dict.fromkeys(wanted))
     models, modes = (list(dict.fromkeys(k[i] for k in keys)) for i in (0, 1))
-    out: dict[tuple[str, str], Look] = {}
+    out: dict[tuple[str, str], CurveStyle] = {}
     # Many modes of few models: each curve has a colour of its own, or nine curves would have two.
     each = len(modes) > max(_MOST_DASHES, len(models))
     for model, mode in keys:
@@ -107,19 +107,19 @@ def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
         if each or (len(models) == 1 and len(modes) > 1):
             index = _LINES[number % len(_LINES)]
             # Every second symbol is open: where two curves coincide, both are visible.
-            out[model, mode] = Look(PALETTE[index], SYMBOLS[index] + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
+            out[model, mode] = CurveStyle(PALETTE[index], SYMBOLS[index] + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
         else:
             colour, symbol = style(model, models)
             others = [m for m in models if _own_colour(m) is None]
             if len(modes) == 1 and model in others:
                 number = others.index(model)
-            out[model, mode] = Look(colour, symbol + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
+            out[model, mode] = CurveStyle(colour, symbol + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
     return _distinct(out)
 
 
-def _distinct(given: Mapping[tuple[str, str], Look]) -> dict[tuple[str, str], Look]:
+def _distinct(given: Mapping[tuple[str, str], CurveStyle]) -> dict[tuple[str, str], CurveStyle]:
     """The looks, with another symbol for each that equals one before it: a legend tells lines apart by colour and symbol."""
-    out: dict[tuple[str, str], Look] = {}
+    out: dict[tuple[str, str], CurveStyle] = {}
     taken: set[tuple[str, str]] = set()
     every = [*SYMBOLS, *(f"{s}-open" for s in SYMBOLS)]
     for key, look in given.items():
@@ -161,12 +161,12 @@ AXIS: Mapping[str, Any] = {"gridcolor": "#e3e3e3", "linecolor": "#666", "showlin
 """Common settings of all axes: a pale grid, a line, ticks outside, space for the labels."""
 
 
-def hatched(shape: str, solidity: float, size: int = 7) -> dict[str, Any]:
+def hatch_pattern(shape: str, solidity: float, size: int = 7) -> dict[str, Any]:
     """The pattern of a bar: white lines over its colour, so that bars are distinguishable in print."""
     return {"shape": shape, "fillmode": "overlay", "fgcolor": "white", "size": size, "solidity": solidity}
 
 
-def line_trace(look: Look, name: str, x: Sequence[float], y: Sequence[float], *, symbol_size: float = 7, **more: Any) -> go.Scatter:
+def line_trace(look: CurveStyle, name: str, x: Sequence[float], y: Sequence[float], *, symbol_size: float = 7, **more: Any) -> go.Scatter:
     """A line with markers in ``look``; ``more`` goes to Plotly's Scatter."""
     return go.Scatter(
         x=list(x), y=list(y), name=name, mode="lines+markers", line={"color": look.colour, "width": 2.5, "dash": look.dash},
@@ -255,7 +255,7 @@ def _rate(mbps: float) -> str:
     return format_rate(mbps * 1e6)
 
 
-def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
+def _mark_traces(mark: StatementMark, colour: str) -> list[go.Scatter]:
     """The traces of a point or a band; knees are shapes, not traces."""
     excluded = mark.use == "exclude"
     colour = "#777777" if excluded else colour
@@ -300,7 +300,7 @@ def _said_of(figure: go.Figure, shapes: Collection[str]) -> None:
             figure.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **look))
 
 
-def _knees(figure: go.Figure, knees: Sequence[Mark], shown: Mapping[tuple[str, str], Look]) -> None:
+def _knees(figure: go.Figure, knees: Sequence[StatementMark], shown: Mapping[tuple[str, str], CurveStyle]) -> None:
     """Dashed lines (a size) and stripes (a range of sizes), labelled above the plot; nearby labels are staggered."""
     taken: list[tuple[float, int]] = []
     for mark in sorted(knees, key=lambda k: (k.x0, k.claim)):
@@ -326,18 +326,18 @@ def _knees(figure: go.Figure, knees: Sequence[Mark], shown: Mapping[tuple[str, s
     figure.update_layout(margin={"t": 46 + 17 * (1 + max((row for _, row in taken), default=-1))})
 
 
-def _colour(mark: Mark, shown: Mapping[tuple[str, str], Look]) -> str:
+def _colour(mark: StatementMark, shown: Mapping[tuple[str, str], CurveStyle]) -> str:
     look = shown.get((mark.models[0], mark.mode)) if len(mark.models) == 1 else None
     return look.colour if look is not None else _BOTH
 
 
-def marks_of(plan: CurveFigure, drawn: Iterable[Curve], marks: Iterable[Mark]) -> list[Mark]:
+def marks_of(plan: CurveFigure, drawn: Iterable[FigureCurve], marks: Iterable[StatementMark]) -> list[StatementMark]:
     """The published marks of a figure: of its series, and of one of its curves; none if the figure excludes them.
 
     A statement that several checks judge is one mark.
     """
     keys = {(c.model, c.mode) for c in drawn}
-    out: dict[tuple[object, ...], Mark] = {}
+    out: dict[tuple[object, ...], StatementMark] = {}
     for m in marks:
         if plan.published and m.series == plan.what and any((model, m.mode) in keys for model in m.models):
             # Two statements with the same range share one band with the first one's text.
@@ -346,7 +346,7 @@ def marks_of(plan: CurveFigure, drawn: Iterable[Curve], marks: Iterable[Mark]) -
     return list(out.values())
 
 
-def interval_text(curve: Curve, what: str, level: float, draws: int) -> list[str]:
+def interval_text(curve: FigureCurve, what: str, level: float, draws: int) -> list[str]:
     """For each point of a curve its interval as the pointer shows it, with the draws that complete; "" for a point without one."""
     scale, base = {"time": (1e-6, "s"), "bandwidth": (1e6, "B/s")}[what]
     out = []
@@ -357,7 +357,7 @@ def interval_text(curve: Curve, what: str, level: float, draws: int) -> list[str
 
 
 def curve_figure(
-    points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: Sequence[Mark] = (), level: float = 0.9, draws: int = 0
+    points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: Sequence[StatementMark] = (), level: float = 0.9, draws: int = 0
 ) -> go.Figure:
     """Time or bandwidth against size for the curves of ``plan``, with the published marks on it.
 
@@ -389,7 +389,7 @@ def curve_figure(
     layout(figure, plan.title)
     figure.update_xaxes(**size_axis([s for c in found for s in c.x]))
     if any(c.low for c in found):
-        figure.add_trace(bands.key(bands.said(level, draws, [share for c in found for share in c.completed])))
+        figure.add_trace(bands.key(bands.band_text(level, draws, [share for c in found for share in c.completed])))
         bands.lower_key(figure)
         bands.below(figure)
     levels = [v for m in mine if m.shape != "knee" for v in (m.low, m.high) if v is not None]
@@ -457,7 +457,7 @@ def anatomy_figure(anatomy: Iterable[Mapping[str, Any]], title: str = "", order:
         shape = _PATTERNS[i // len(PALETTE) % len(_PATTERNS)] if i >= 0 else ""
         figure.add_trace(go.Bar(
             y=ticks, x=values, name=stage, orientation="h", customdata=[brief(s) for s in seconds[stage]],
-            marker={"color": PALETTE[i % len(PALETTE)] if i >= 0 else "#bbbbbb", "pattern": hatched(shape, 0.35),
+            marker={"color": PALETTE[i % len(PALETTE)] if i >= 0 else "#bbbbbb", "pattern": hatch_pattern(shape, 0.35),
                     "line": {"color": "white", "width": 1}},
             hovertemplate=f"{stage}: %{{customdata}} (%{{x:.1f}} %)<extra></extra>",
         ))  # fmt: skip

@@ -16,11 +16,11 @@ from retrompi.base.units import format_time
 from retrompi.papers import predictions, scores
 from retrompi.papers.claims import KINDS, Claim, load, paper_key
 from retrompi.papers.interventions import Effect, effects
-from retrompi.papers.matrix import Cell, cells, merged
+from retrompi.papers.matrix import MatrixCell, cells, merge_cells
 from retrompi.papers.network_agreement import NetworkAgreement
 from retrompi.papers.reproduction import Reproduction, judge_all
 from retrompi.papers.systems import anchor, system_of
-from retrompi.papers.transfer import judged, shipped
+from retrompi.papers.transfer import shipped_rows, with_verdicts
 from retrompi.papers.verdicts import Summary, Verdict, summary
 from retrompi.render import blind_page
 from retrompi.render import glance as glancing
@@ -36,7 +36,7 @@ from retrompi.studies.about import networks
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["JUDGED", "Made", "Scorecard", "front_page", "made", "scorecard"]
+__all__ = ["JUDGED", "AtlasProvenance", "Scorecard", "front_page", "provenance_of", "scorecard"]
 
 JUDGED = ("calibrate", "validate")
 """Uses whose claims must be judged; claims of other uses cannot be."""
@@ -45,7 +45,7 @@ _USE = {"calibrate": "Fit", "validate": "Held out", "exclude": "Excluded", "cont
 
 
 @dataclass(frozen=True)
-class Made:
+class AtlasProvenance:
     """How an atlas was produced: rows of (what, text)."""
 
     rows: tuple[tuple[str, str], ...]
@@ -78,12 +78,12 @@ class Scorecard:
 
     def transfer(self) -> list[dict[str, Any]]:
         """The table of transfer, its statements counted by these verdicts."""
-        return judged(shipped(), {v.id: v.verdict for v in self.verdicts})
+        return with_verdicts(shipped_rows(), {v.id: v.verdict for v in self.verdicts})
 
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[MatrixCell]:
         """The cells of the matrix of runtimes, machines and networks."""
         words = {v.id: v.verdict for v in (*self.verdicts, *(v for s in self.studies for v in s.verdicts))}
-        return merged([*cells(self.transfer(), words), *machine_cells(self.lmbench)])
+        return merge_cells([*cells(self.transfer(), words), *machine_cells(self.lmbench)])
 
     def failures(self) -> list[tuple[Claim, Verdict]]:
         """Claims that fail, in file order."""
@@ -139,7 +139,7 @@ def _cpu() -> str:
     return _machine.processor() or _machine.machine()
 
 
-def made(store: Store, studies: Sequence[Reproduction], wall_s: float, jobs: int) -> Made:
+def provenance_of(store: Store, studies: Sequence[Reproduction], wall_s: float, jobs: int) -> AtlasProvenance:
     """When, where and from which runs an atlas was produced; ``wall_s``: seconds of the preceding replay, ``jobs``: its parallel jobs."""
     from retrompi.store import code_version
 
@@ -163,7 +163,7 @@ def made(store: Store, studies: Sequence[Reproduction], wall_s: float, jobs: int
         first, last = min(str(r["created"]) for r in runs), max(str(r["created"]) for r in runs)
         when = first if first == last else f"{first} to {last}"
         rows.append(("runs", f"{ranges(ids)}: {format_time(spent)} of simulation on {', '.join(hosts)}, {when}"))
-    return Made(tuple(rows))
+    return AtlasProvenance(tuple(rows))
 
 
 # --- HTML ---
@@ -250,7 +250,7 @@ def _papers(score: Scorecard) -> str:
         shown = ""
         if study:
             links = [f'<a href="{paper}.html#table-{t.name}">{escape(t.title)}</a>' for t in study.paper.table_plans]
-            blind = sum(told["paper"] == paper for told in predictions.shipped().values())
+            blind = sum(told["paper"] == paper for told in predictions.shipped_predictions().values())
             links += [f'<a href="{paper}.html#blind">{blind} curves predicted blind</a>'] if blind else []
             shown = f"<p><small>{'; '.join(links)}</small></p>"
         out.append(f'<div class="paper"><h3>{head}</h3>{about}{both}<p>{counts.removeprefix("<br>")}</p>{shown}</div>')
@@ -290,7 +290,7 @@ def _failures(score: Scorecard) -> str:
     return table(("claim", "use", "published", "observed", "read as", "notes, contradiction"), rows)
 
 
-def _unjudged(score: Scorecard) -> str:
+def _unjudged_section(score: Scorecard) -> str:
     by_note: dict[str, list[Claim]] = {}
     for c, v in score.defects():
         by_note.setdefault(v.note, []).append(c)
@@ -344,7 +344,7 @@ def _counts(score: Scorecard) -> str:
     return boxes(shown)
 
 
-def front_page(score: Scorecard, how: Made) -> str:
+def front_page(score: Scorecard, how: AtlasProvenance) -> str:
     """The front page as HTML text. It loads no external resource; its script sorts tables, and without it they stay as they are."""
     papers = len({c.paper for c in score.claims})
     glance = glancing.figure(score.claims, score.verdicts, scores.scores())
@@ -372,7 +372,7 @@ of the largest bandwidths; no model is tuned to it.</p>{_interventions(effects(v
 <h2 id="matrix">Verdicts by system and kind of claim</h2>{_matrix(score)}
 <h2 id="papers">The papers</h2>{_papers(score)}
 <h2 id="failures">What fails: {len(score.failures())}</h2>{_failures(score)}
-<h2 id="unjudged">What is not judged</h2>{_unjudged(score)}
+<h2 id="unjudged">What is not judged</h2>{_unjudged_section(score)}
 {_fidelity(score)}
 {_networks(score.beside)}
 <h2 id="transfer">Transfer</h2><p>Every model on every machine that its library is known to have run on. <b>Input</b>: a value of the model

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from retrompi.papers.lmbench import PIPE
-from retrompi.papers.matrix import Cell, Tally, place_of
+from retrompi.papers.matrix import MatrixCell, Tally, place_of
 from retrompi.papers.transfer import STATEMENTS
 from retrompi.render.html import Content, boxes, document, number, row
 from retrompi.render.matrix import SORT, sortable
@@ -27,14 +27,14 @@ SOURCES: Mapping[str, str] = {
 _HEAD = ("system", "network", "lmbench", "simulated", "published", "unit", "error", "use", "row")
 
 
-def machine_cells(rows: Sequence[Mapping[str, Any]]) -> list[Cell]:
+def machine_cells(rows: Sequence[Mapping[str, Any]]) -> list[MatrixCell]:
     """The cells of the matrix that lmbench's numbers are; ``rows``: as of `retrompi.papers.lmbench.table`."""
     out = []
     for r in rows:
         count = Tally(int(r["near"]), 1)
         machine, network = place_of(r["platform"])
         fitted, judged = (Tally(), count) if r["use"] == "predicted" else (count, Tally())
-        out.append(Cell(PIPE, machine, network, fitted, judged, paper=PAGE, anchor="lmbench"))
+        out.append(MatrixCell(PIPE, machine, network, fitted, judged, paper=PAGE, anchor="lmbench"))
     return out
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from retrompi.papers.matrix import STATES, Cell, Tally
+from retrompi.papers.matrix import STATES, MatrixCell, Tally
 from retrompi.render.figures import name_of
 from retrompi.render.html import Content, row, scroller
 
@@ -30,35 +30,35 @@ document.querySelectorAll('table.sortable').forEach(table => table.querySelector
 """Sorting by a column of a table of class "sortable"; without it the table stays in its order."""
 
 
-def _link(cell: Cell, pages: Sequence[str]) -> str:
+def _link(cell: MatrixCell, pages: Sequence[str]) -> str:
     """Where the atlas shows the cell; "" if no page does."""
     page = f"{cell.paper}.html" if cell.paper in pages else ""
     return f"{page}#{cell.anchor}" if cell.anchor and (page or not cell.paper) else page
 
 
-def _look(cell: Cell) -> str:
+def _look(cell: MatrixCell) -> str:
     if cell.state == "judged":
         return "good" if cell.judged.passed == cell.judged.all else "bad"
     return {"fitted": "fitted", "blind": "blind"}.get(cell.state, "open")
 
 
-def _short(cell: Cell) -> str:
+def _short(cell: MatrixCell) -> str:
     count = {"judged": cell.judged, "fitted": cell.fitted}.get(cell.state)
     number = f"{count.passed}/{count.all}" if count else str(cell.blind) if cell.blind else ""
     return f"{_SIGN[cell.state]}{number}"
 
 
-def _cell_text(cell: Cell) -> str:
+def _cell_text(cell: MatrixCell) -> str:
     parts = [f"judged: {cell.judged} hold"] if cell.judged.all else []
     parts += [f"fitted: {cell.fitted} hold"] if cell.fitted.all else []
     parts += [f"blind: {cell.blind} predicted curve{'s' if cell.blind > 1 else ''}"] if cell.blind else []
     return "; ".join(parts) or "no number is known"
 
 
-def _grid(found: Sequence[Cell], pages: Sequence[str]) -> str:
+def _grid(found: Sequence[MatrixCell], pages: Sequence[str]) -> str:
     """Rows of machines and networks, columns of runtimes with all their variants together."""
     runtimes = list(dict.fromkeys(c.model.partition(":")[0] for c in found))
-    together: dict[tuple[str, str], dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    together: dict[tuple[str, str], dict[str, list[MatrixCell]]] = defaultdict(lambda: defaultdict(list))
     for c in found:
         together[c.machine, c.network][c.model.partition(":")[0]].append(c)
     rows = []
@@ -83,14 +83,14 @@ def _grid(found: Sequence[Cell], pages: Sequence[str]) -> str:
     )
 
 
-def _sum(cells: Sequence[Cell]) -> Cell:
+def _sum(cells: Sequence[MatrixCell]) -> MatrixCell:
     """The cells of a runtime's variants on one machine as one."""
     first = next((c for state in STATES for c in cells if c.state == state), cells[0])
     judged, fitted = (sum((getattr(c, k) for c in cells), Tally()) for k in ("judged", "fitted"))
-    return Cell(first.model, first.machine, first.network, fitted, judged, sum(c.blind for c in cells), first.paper, first.anchor)
+    return MatrixCell(first.model, first.machine, first.network, fitted, judged, sum(c.blind for c in cells), first.paper, first.anchor)
 
 
-def _list(found: Iterable[Cell], pages: Sequence[str]) -> str:
+def _list(found: Iterable[MatrixCell], pages: Sequence[str]) -> str:
     rows: list[str] = []
     for c in found:
         href = _link(c, pages)
@@ -108,7 +108,7 @@ def sortable(head: Sequence[str], rows: Iterable[str]) -> str:
     return f"{opened}<thead><tr>{names}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
 
 
-def matrix_html(found: Sequence[Cell], pages: Sequence[str]) -> str:
+def matrix_html(found: Sequence[MatrixCell], pages: Sequence[str]) -> str:
     """Grid, legend and list; ``pages``: the keys of the papers that have a page."""
     counts = {state: sum(c.state == state for c in found) for state in STATES}
     told = ", ".join(f"{n} {state}" for state, n in counts.items())

@@ -69,7 +69,7 @@ def measured_figure(
     layout(figure, plan.title)
     figure.update_layout(xaxis=size_axis([p["size_B"] for p in points]), yaxis=value_axis(plan.what, "log", drawn))
     if study is not None and study.spec is not None and study.bands:
-        figure.add_trace(bands.key(bands.said(study.spec.level, study.spec.draws)))
+        figure.add_trace(bands.key(bands.band_text(study.spec.level, study.spec.draws)))
         bands.lower_key(figure)
         bands.below(figure)
     return figure

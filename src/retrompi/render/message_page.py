@@ -12,11 +12,11 @@ import plotly.graph_objects as go
 
 from retrompi.base.units import format_span, format_time
 from retrompi.render import bands
-from retrompi.render.figures import AXIS, PALETTE, hatched, layout
+from retrompi.render.figures import AXIS, PALETTE, hatch_pattern, layout
 from retrompi.render.html import Content, document, save, table
 from retrompi.render.plotted import drawing, figure_html
 
-__all__ = ["Stages", "figures", "folded", "page", "write"]
+__all__ = ["Stages", "figures", "fold_stages", "page", "write"]
 
 _TOTAL = "#6b6b6b"
 LEAST = 0.01
@@ -45,7 +45,7 @@ def _unit(seconds: float) -> tuple[str, float]:
     return next(((u, s) for u, s in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)) if seconds >= s), ("ns", 1e-9))
 
 
-def folded(told: Stages) -> list[Row]:
+def fold_stages(told: Stages) -> list[Row]:
     """The stages that a bar can show; those below `LEAST` of the total, also at the high end of their interval, as one row with their
     sum."""
     least = LEAST * told.total["seconds"]
@@ -57,9 +57,9 @@ def folded(told: Stages) -> list[Row]:
 
 
 def figures(told: Stages) -> dict[str, go.Figure]:
-    """The bars, the total first; small ones are `folded`, the table has all. An interval is drawn by itself: a stage that few draws have
-    may be 0 in the nominal run."""
-    shown = folded(told)
+    """The bars, the total first; small ones are `fold_stages`, the table has all. An interval is drawn by itself: a stage that few draws
+    have may be 0 in the nominal run."""
+    shown = fold_stages(told)
     rows = [told.total, *shown]
     names = [str(r["stage"]) + (f", {r['process']}" if r["process"] else "") for r in rows]
     ends = [(r.get("seconds_low"), r.get("seconds_high")) for r in rows]
@@ -68,7 +68,7 @@ def figures(told: Stages) -> dict[str, go.Figure]:
         orientation="h", y=[f"{n}<br><b>{format_time(r['seconds'])}</b>".replace(" us<", " µs<") for n, r in zip(names, rows, strict=True)],
         x=[r["seconds"] / scale for r in rows], customdata=[_stage_text(r) for r in rows], showlegend=False,
         marker={"color": [_TOTAL, *[PALETTE[0]] * len(shown)],
-                "pattern": {**hatched("", 0.25), "shape": ["/", *[""] * len(shown)]}},
+                "pattern": {**hatch_pattern("", 0.25), "shape": ["/", *[""] * len(shown)]}},
         hovertemplate="%{customdata}<extra></extra>",
     ))  # fmt: skip
     both = zip(figure.data[0].y, ends, strict=True)
@@ -76,7 +76,7 @@ def figures(told: Stages) -> dict[str, go.Figure]:
     layout(figure, "Time of one message by stage")
     if known:
         figure.add_trace(bands.whiskers([name for name, _ in known], [interval for _, interval in known], across=True))
-        figure.add_trace(bands.key(bands.said(told.level, told.draws, [told.completed])))
+        figure.add_trace(bands.key(bands.band_text(told.level, told.draws, [told.completed])))
         figure.update_layout(showlegend=True)
         bands.lower_key(figure)
     figure.update_layout(margin={"l": 10}, bargap=0.25, height=max(300, 52 * len(rows) + 120))
@@ -102,7 +102,7 @@ def page(told: Stages, footer: str = "") -> str:
         interval = [format_span(r["seconds_low"], r["seconds_high"], "s") if known else ""] if level else []
         numbers = [format_time(r["seconds"]), *interval, f"{100 * of:.1f} %"]
         rows.append([escape(str(r["stage"])), escape(str(r["process"])), *((n, "n") for n in numbers)])
-    words = bands.said(told.level, told.draws, [told.completed]).replace("<br>", " ")
+    words = bands.band_text(told.level, told.draws, [told.completed]).replace("<br>", " ")
     about = f"<p class='soft'>{escape(words[0].upper() + words[1:])}. {escape(bands.NOTE)}</p>" if level else ""
     return document(
         told.title,

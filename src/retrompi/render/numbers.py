@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from retrompi.papers.exhibits import FactFigure, ScatterFigure
 from retrompi.papers.metrics import PREDICTED, SAME
-from retrompi.render.exhibits import Curve, Pair
+from retrompi.render.exhibits import FigureCurve, NumberPair
 from retrompi.render.figures import AXIS, PALETTE, SYMBOLS, decades, layout, line_trace, looks
 
 __all__ = ["fact_figure", "scatter_figure"]
@@ -28,7 +28,7 @@ _SAME: Mapping[str, tuple[str, float]] = {
 """Units that share an axis: the common unit, and the conversion factor."""
 
 
-def one_unit(found: Sequence[Pair]) -> list[Pair]:
+def one_unit(found: Sequence[NumberPair]) -> list[NumberPair]:
     """The pairs in one unit per kind of quantity if there are several units, else unchanged."""
     if len({p.unit for p in found}) < 2:
         return list(found)
@@ -67,7 +67,7 @@ _LABELS = 5
 """The most labels of failing claims; more would overlap."""
 
 
-def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
+def scatter_figure(found: Sequence[NumberPair], plan: ScatterFigure) -> go.Figure:
     """Simulated numbers, or their deviation, against the published ones; the stripe is the tolerance for predictions.
 
     Filled: held out; open: seen by a fit; grey: excluded; a red ring: the claim fails.
@@ -77,7 +77,7 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
     shown = [p for p in one_unit(found) if not log or (p.published > 0 and p.simulated > 0)]
     shown = [p for p in shown if not off or p.deviation is not None]
 
-    def height(p: Pair) -> float:
+    def height(p: NumberPair) -> float:
         return 100 * (p.deviation or 0.0) if off else p.simulated
 
     low, high = _ends([v for p in shown for v in (p.published, *(() if off else (p.simulated,)))], log)
@@ -131,12 +131,12 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
     return figure
 
 
-def _pair_text(p: Pair) -> str:
+def _pair_text(p: NumberPair) -> str:
     off = "" if p.deviation is None else f" ({p.deviation:+.1%})"
     return f"{p.claim} {p.part}".strip() + f": published {p.published:.4g}, simulated {p.simulated:.4g} {p.unit}{off}, {p.verdict}"
 
 
-def fact_figure(found: Sequence[Curve], plan: FactFigure) -> go.Figure:
+def fact_figure(found: Sequence[FigureCurve], plan: FactFigure) -> go.Figure:
     """Lines with markers for each series of a figure of facts."""
     shown = looks([("", c.legend) for c in found])
     figure = go.Figure()

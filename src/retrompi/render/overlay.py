@@ -16,7 +16,7 @@ from retrompi.papers.claims import Claim, checks
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.papers.verdicts import Verdict
 
-__all__ = ["Mark", "marks", "placed"]
+__all__ = ["StatementMark", "marks", "place_marks"]
 
 # Factor from a published unit to the figure's: microseconds and MB/s.
 _TIME = {"ns": 1e-3, "microseconds": 1.0, "ms": 1e3, "s": 1e6}
@@ -26,7 +26,7 @@ _KNEE_OF = {"peak": "bandwidth", "plateau": "bandwidth", "step": "time", "bend":
 
 
 @dataclass(frozen=True)
-class Mark:
+class StatementMark:
     """One published statement on one figure.
 
     ``shape`` is ``point`` (a value at ``x0``), ``band`` (a range of values over sizes ``x0``..``x1``) or ``knee`` (a size
@@ -113,7 +113,7 @@ def _of_check(claim: Claim, check: Mapping[str, Any], peaks: Mapping[tuple[str, 
     return [(series, "point" if x0 == x1 else "band", x0, x1, low, high, y)]
 
 
-def placed(claims: Iterable[Claim], figure: CurveFigure, verdicts: Iterable[Verdict] = ()) -> list[Mark]:
+def place_marks(claims: Iterable[Claim], figure: CurveFigure, verdicts: Iterable[Verdict] = ()) -> list[StatementMark]:
     """The marks placed by a figure itself: a claim's number on a curve at a size; a claim without a number gives no mark."""
     known = {c.id: c for c in claims}
     words = {v.id: v.verdict for v in verdicts}
@@ -126,7 +126,7 @@ def placed(claims: Iterable[Claim], figure: CurveFigure, verdicts: Iterable[Verd
         size = units.parse(text, "B")
         number = stated_number(claim)
         out.append(
-            Mark(
+            StatementMark(
                 claim=claim_id,
                 models=(model,),
                 mode=mode,
@@ -145,18 +145,18 @@ def placed(claims: Iterable[Claim], figure: CurveFigure, verdicts: Iterable[Verd
     return out
 
 
-def marks(claims: Sequence[Claim], verdicts: Iterable[Verdict] = (), last: int = 4 << 20) -> list[Mark]:
+def marks(claims: Sequence[Claim], verdicts: Iterable[Verdict] = (), last: int = 4 << 20) -> list[StatementMark]:
     """All marks of these claims, in file order; ``last`` is the largest size of the sweep, where open ranges end."""
     words = {v.id: v.verdict for v in verdicts}
     peaks = _peak_sizes(claims)
-    out: list[Mark] = []
+    out: list[StatementMark] = []
     known = checks()
     for claim in claims:
         unit = "" if claim.kind == "knee" or claim.unit in ("-", "trend") else f" {claim.unit}"
         for check in known.get(claim.id, ()):
             for series, shape, x0, x1, low, high, y in _of_check(claim, check, peaks, last):
                 out.append(
-                    Mark(
+                    StatementMark(
                         claim=claim.id,
                         models=tuple(check["models"]),
                         mode=check["mode"],

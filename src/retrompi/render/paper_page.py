@@ -131,7 +131,7 @@ def _evidence() -> dict[str, str]:
     """Variant -> what the evidence says of it beside its base, of those that have been compared."""
     from retrompi.inference import evidence
 
-    rows = evidence.kept()
+    rows = evidence.read_rivals()
     bases, errors = {r.base: r for r in rows if r.variant == r.base}, evidence.against(rows)
     told = {}
     for r in rows:
@@ -196,7 +196,7 @@ _OWN = ("anatomy-", "fidelity-", PREFIX)
 """Name prefixes of the figures that have their own section."""
 
 
-def _captioned(figure: go.Figure, name: str, caption: str, lacking: Sequence[str]) -> str:
+def _with_caption(figure: go.Figure, name: str, caption: str, lacking: Sequence[str]) -> str:
     text = f'<p class="soft">{escape(caption)}</p>' if caption else ""
     text += f'<p class="defect">No simulation for: {escape(", ".join(lacking))}</p>' if lacking else ""
     return figure_html(figure, name).replace("</figcaption>", f"</figcaption>{text}", 1)
@@ -212,7 +212,7 @@ def _figures(study: Reproduction, figures: Mapping[str, go.Figure]) -> str:
             continue
         plan = plans.get(name)
         lacking = missing_curves(study.points, plan) if isinstance(plan, CurveFigure) else [] if figure.data else ["this figure"]
-        out.append(_captioned(figure, name, plan.caption if plan else "", lacking))
+        out.append(_with_caption(figure, name, plan.caption if plan else "", lacking))
     return "".join(out)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from retrompi.base.units import PS, format_time
-from retrompi.render.figures import AXIS, PALETTE, hatched, layout
+from retrompi.render.figures import AXIS, PALETTE, hatch_pattern, layout
 from retrompi.render.html import Content, document, save, table
 from retrompi.render.plotted import drawing, figure_html
 from retrompi.sim.critical_path import CriticalPath, difference
@@ -48,7 +48,7 @@ def _course(name: str, path: CriticalPath) -> go.Figure:
         figure.add_trace(go.Bar(
             orientation="h", name=kind, y=[p.who for p in mine],
             base=[p.begin * PS * 1e3 for p in mine], x=[p.took * PS * 1e3 for p in mine],
-            marker={"color": color, "line": {"width": 0}, "pattern": hatched(shape, 0.3)},
+            marker={"color": color, "line": {"width": 0}, "pattern": hatch_pattern(shape, 0.3)},
             customdata=[f"{p.stage} of {p.who}: {format_time(p.took * PS)}" for p in mine], hovertemplate="%{customdata}<extra></extra>",
         ))  # fmt: skip
     cut = f", its first {MOST_PIECES} of {len(path)} pieces" if len(path) > MOST_PIECES else ""

@@ -71,13 +71,13 @@ def numbers(figure: go.Figure) -> tuple[tuple[str, str, str], list[tuple[str, st
 
 def _points(figure: go.Figure, trace: Any, name: str) -> Iterator[tuple[str, str, str]]:
     if trace.type == "heatmap":
-        for line, row in zip(_listed(trace.y), _listed(trace.z), strict=False):
-            cells = zip(_listed(trace.x), row, strict=False)
+        for line, row in zip(_as_list(trace.y), _as_list(trace.z), strict=False):
+            cells = zip(_as_list(trace.x), row, strict=False)
             yield from ((f"{_plain(line)}", _plain(x), _value_text(v)) for x, v in cells if v is not None)
     elif trace.type in ("scatter", "bar") and name and getattr(trace, "fill", None) in (None, "none"):
         across = trace.type == "bar" and trace.orientation == "h"
-        places, values = (_listed(v) for v in ((trace.y, trace.x) if across else (trace.x, trace.y)))
-        shown = _listed(trace.customdata) if trace.type == "scatter" else []
+        places, values = (_as_list(v) for v in ((trace.y, trace.x) if across else (trace.x, trace.y)))
+        shown = _as_list(trace.customdata) if trace.type == "scatter" else []
         log = figure.layout.xaxis.type == "log"
         for i, (place, value) in enumerate(zip(places, values, strict=False)):
             if place is None or value is None:
@@ -87,7 +87,7 @@ def _points(figure: go.Figure, trace: Any, name: str) -> Iterator[tuple[str, str
             yield name, "0" if log and at == 0.5 else _value_text(at), _value_text(value)
 
 
-def _listed(values: Any) -> list[Any]:
+def _as_list(values: Any) -> list[Any]:
     return [] if values is None else [v.tolist() if hasattr(v, "tolist") else v for v in values]
 
 

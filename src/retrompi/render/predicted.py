@@ -31,14 +31,14 @@ def blind_rows(paper: str) -> list[dict[str, Any]]:
     return [
         {"curve": name.partition("/")[2], "model": told["model"], "platform": told["platform"], "set": " ".join(told.get("set", ())),
          **value, "date": told["date"], "commit": told["commit"]}
-        for name, told in predictions.shipped(paper).items() for value in told["value"]
+        for name, told in predictions.shipped_predictions(paper).items() for value in told["value"]
     ]  # fmt: skip
 
 
 def blind_figures(paper: str) -> dict[str, go.Figure]:
     """Name -> figure of the bandwidths that are predicted on one platform, each with its interval."""
     by_platform: dict[str, list[Mapping[str, Any]]] = {}
-    for told in predictions.shipped(paper).values():
+    for told in predictions.shipped_predictions(paper).values():
         by_platform.setdefault(told["platform"], []).append(told)
     return {f"{PREFIX}{i}": _figure(platform, mine) for i, (platform, mine) in enumerate(by_platform.items(), 1)}
 
@@ -84,7 +84,7 @@ def blind_html(paper: str, drawn: Sequence[str], scored: str = "") -> str:
 
     ``scored``: the page of the scores.
     """
-    found = predictions.shipped(paper)
+    found = predictions.shipped_predictions(paper)
     if not found:
         return ""
     came = f'; <a href="{escape(scored)}">what came of them</a> has a page of its own' if scored else ""

@@ -14,7 +14,7 @@ from retrompi.render.figures import layout, name_of
 from retrompi.render.html import Content, boxes, document, row, scroller, table
 from retrompi.render.matrix import SORT, sortable
 from retrompi.render.plotted import drawing, figure_html
-from retrompi.studies.compare_runtimes import Row
+from retrompi.studies.compare_runtimes import RuntimeRow
 
 __all__ = ["figures", "grid", "page"]
 
@@ -24,7 +24,7 @@ _NAMES_PX, _CELL_PX = 180, 70
 """Width of the platforms' names, and of a time that can be read; a narrower screen scrolls."""
 
 
-def grid(found: Sequence[Row]) -> tuple[list[str], list[str], list[list[float | None]]]:
+def grid(found: Sequence[RuntimeRow]) -> tuple[list[str], list[str], list[list[float | None]]]:
     """Runtimes, platforms (each the fastest first) and seconds by platform and runtime; None where a pair has no time."""
     by_time = [r for r in found if r.time_s is not None]
     order = [*by_time, *(r for r in found if r.time_s is None)]
@@ -33,7 +33,7 @@ def grid(found: Sequence[Row]) -> tuple[list[str], list[str], list[list[float | 
     return models, platforms, [[times.get((m, p)) for m in models] for p in platforms]
 
 
-def figures(found: Sequence[Row], title: str) -> dict[str, go.Figure]:
+def figures(found: Sequence[RuntimeRow], title: str) -> dict[str, go.Figure]:
     """``matrix``: the times as colours, on a logarithmic scale; a pair without a time is blank."""
     models, platforms, times = grid(found)
     known = sorted(t for line in times for t in line if t)
@@ -56,7 +56,7 @@ def figures(found: Sequence[Row], title: str) -> dict[str, go.Figure]:
     return {"matrix": figure}
 
 
-def page(found: Sequence[Row], title: str, causes: Sequence[str], warnings: Sequence[Any], made_by: str) -> str:
+def page(found: Sequence[RuntimeRow], title: str, causes: Sequence[str], warnings: Sequence[Any], made_by: str) -> str:
     """The page: ready HTML that loads nothing."""
     done, not_done = [r for r in found if r.time_s is not None], [r for r in found if r.time_s is None]
     drawn = figures(found, "")
@@ -86,7 +86,7 @@ def page(found: Sequence[Row], title: str, causes: Sequence[str], warnings: Sequ
     return document(title, f"<main>{''.join(parts)}</main>{drawing(drawn) if done else ''}<script>{SORT}</script>")
 
 
-def _line(r: Row) -> list[Content]:
+def _line(r: RuntimeRow) -> list[Content]:
     ends = r.intervals.get("time_s")
     interval = f"{format_time(ends.low)} … {format_time(ends.high)}" if ends is not None and ends.completed else ""
     shares = ["" if v is None else f"{100 * v:.3g} %" for v in (r.in_mpi, r.computing)]

@@ -22,7 +22,7 @@ def with_kept(study: Reproduction) -> Reproduction:
     """
     if any(v.agreement is not None for v in study.verdicts) or not coverage.file_of().is_file():
         return study
-    kept = {r["id"]: r for r in coverage.shipped() if r["paper"] == study.paper.key}
+    kept = {r["id"]: r for r in coverage.shipped_rows() if r["paper"] == study.paper.key}
     return replace(study, verdicts=[_with(v, kept[v.id]) if v.id in kept else v for v in study.verdicts])
 
 

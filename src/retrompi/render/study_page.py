@@ -10,14 +10,14 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from retrompi.render.bands import NOTE, of_draws, said
+from retrompi.render.bands import NOTE, band_text, of_draws
 from retrompi.render.figures import name_of
 from retrompi.render.html import Content, boxes, document, ranges, save, scroller, table
 from retrompi.render.plotted import drawing, figure_html
-from retrompi.render.sweep_figures import Plan, choose, draw
+from retrompi.render.sweep_figures import FigurePlan, choose, draw
 from retrompi.spec.outcome import Outcome
 from retrompi.studies.about import About
-from retrompi.studies.table import Table, tables
+from retrompi.studies.table import StudyTable, tables
 from retrompi.studies.view import View, failures
 
 __all__ = ["figures", "page", "write", "write_figures"]
@@ -31,7 +31,7 @@ _SECTIONS = {
 }  # fmt: skip
 
 
-def figures(v: View, plans: Sequence[Plan]) -> dict[str, dict[str, go.Figure]]:
+def figures(v: View, plans: Sequence[FigurePlan]) -> dict[str, dict[str, go.Figure]]:
     """Kind -> name -> figure, in the order of the plans."""
     out: dict[str, dict[str, go.Figure]] = {}
     for plan in plans:
@@ -48,7 +48,7 @@ def _counts(v: View) -> str:
     return boxes((escape(a), escape(b), escape(c)) for a, b, c in shown)
 
 
-def _table_html(t: Table) -> str:
+def _table_html(t: StudyTable) -> str:
     head = (*t.heads, *t.columns)
     rows: list[list[Content]] = [
         [*(escape(name_of(x) if h == "model" else x) for h, x in zip(t.heads, left, strict=True)), *((escape(x), "n") for x in right)]
@@ -131,7 +131,9 @@ def _provenance(about: About) -> str:
     return out
 
 
-def page(v: View, about: About, title: str = "", plans: Sequence[Plan] | None = None, footer: str = "", panel: Sequence[str] = ()) -> str:
+def page(
+    v: View, about: About, title: str = "", plans: Sequence[FigurePlan] | None = None, footer: str = "", panel: Sequence[str] = ()
+) -> str:
     """The page as HTML text; ``plans`` are the figures, by default those that suit the axes."""
     d = v.definition
     title = title or str(d.get("title") or d.get("name") or "A study")
@@ -153,7 +155,7 @@ def page(v: View, about: About, title: str = "", plans: Sequence[Plan] | None = 
     links += [("definition", "Definition"), ("provenance", "Provenance")]
     nav = " ".join(f'<a href="#{k}">{t}</a>' for k, t in links)
     many = sum(len(t.rows) for t in tables(v, panel))
-    words = said(v.level, v.draws, [r["completed"] for r in v.rows if v.draws]).replace("<br>", " ")
+    words = band_text(v.level, v.draws, [r["completed"] for r in v.rows if v.draws]).replace("<br>", " ")
     between = f"; in parentheses the {words}. {escape(NOTE[:-1])}" if v.draws else ""
     numbers = "".join(_table_html(t) for t in tables(v, panel))
     if many > 60:

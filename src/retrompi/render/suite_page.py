@@ -9,7 +9,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from retrompi.measure.compare.suite import Judged, row_of, totals, warnings_of
+from retrompi.measure.compare.suite import CaseResult, row_of, totals, warnings_of
 from retrompi.render.compare_page import LOOKS, NAMES, pair_name, share
 from retrompi.render.figures import AXIS, layout
 from retrompi.render.html import Content, boxes, document, save, table
@@ -22,7 +22,7 @@ def _of(rows: Sequence[Mapping[str, Any]], backend: str, reference: str) -> list
     return [r for r in rows if (r["backend"], r["reference"]) == (backend, reference) and r["median"] is not None]
 
 
-def figure(done: Sequence[Judged], bound: float | None, backend: str, reference: str) -> go.Figure:
+def figure(done: Sequence[CaseResult], bound: float | None, backend: str, reference: str) -> go.Figure:
     """Signed median and 95th percentile (end of the line) of each program's held-out errors, the noise as grey bars."""
     rows = _of([r for j in done for r in row_of(j)], backend, reference)
     names = [r["program"] for r in rows]
@@ -56,7 +56,7 @@ def _size(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.1f} %"
 
 
-def _table(done: Sequence[Judged]) -> str:
+def _table(done: Sequence[CaseResult]) -> str:
     head = (
         "program",
         "group",
@@ -86,7 +86,7 @@ def _table(done: Sequence[Judged]) -> str:
     return table(head, lines)
 
 
-def _groups(done: Sequence[Judged]) -> str:
+def _groups(done: Sequence[CaseResult]) -> str:
     shown = []
     for t in totals(done):
         told = f"median of {t['n']} held-out rows; 95th percentile {_size(t['p95'])}, worst {share(t['worst'])} at {escape(t['where'])}"
@@ -95,7 +95,7 @@ def _groups(done: Sequence[Judged]) -> str:
     return boxes(shown)
 
 
-def page(done: Sequence[Judged], bounds: Mapping[str, float], footer: str = "") -> str:
+def page(done: Sequence[CaseResult], bounds: Mapping[str, float], footer: str = "") -> str:
     """The page as HTML text."""
     pairs = dict.fromkeys(p for j in done for p in j.comparison.pairs)
     drawn = {f"suite-{b}-{r}": figure(done, bounds.get("median"), b, r) for b, r in pairs}
@@ -118,7 +118,7 @@ Nothing here was seen by a fit, but single messages of sizes that are marked so 
     )
 
 
-def write(path: Path, done: Sequence[Judged], bounds: Mapping[str, float]) -> None:
+def write(path: Path, done: Sequence[CaseResult], bounds: Mapping[str, float]) -> None:
     """Write the page. Raises InputError when it cannot be written."""
     from retrompi.store import code_version
 

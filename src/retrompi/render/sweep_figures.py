@@ -18,12 +18,25 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_quantity, format_span
 from retrompi.render import bands
 from retrompi.render.bands import of_draws, share, whiskers
-from retrompi.render.figures import AXIS, PALETTE, Look, decades, hatched, layout, line_trace, looks, name_of, place, setting, size_axis
+from retrompi.render.figures import (
+    AXIS,
+    PALETTE,
+    CurveStyle,
+    decades,
+    hatch_pattern,
+    layout,
+    line_trace,
+    looks,
+    name_of,
+    place,
+    setting,
+    size_axis,
+)
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
-from retrompi.studies.view import COUNTS, SIZE, Axis, Line, Row, View, by_panel, grid, lines, order_of, ordered, speedups
+from retrompi.studies.view import COUNTS, SIZE, Row, SeriesLine, View, ViewAxis, by_panel, grid, lines, order_of, speedups, values_in_order
 
-__all__ = ["KINDS", "Plan", "choose", "draw", "plan_of"]
+__all__ = ["KINDS", "FigurePlan", "choose", "draw", "plan_of"]
 
 KINDS = ("curves", "lines", "speedup", "efficiency", "heat", "bars", "scatter", "parallel")
 _MOST_LINES = 9
@@ -36,7 +49,7 @@ _MOST_WRITTEN = 40
 
 
 @dataclass(frozen=True)
-class Plan:
+class FigurePlan:
     """A figure to draw: its kind (`KINDS`), the axis along it, the axes that distinguish its lines (or rows), and those with panels."""
 
     kind: str
@@ -45,16 +58,16 @@ class Plan:
     panel: tuple[str, ...] = ()
 
 
-def _numeric(v: View, least: int = 2) -> list[Axis]:
+def _numeric(v: View, least: int = 2) -> list[ViewAxis]:
     return sorted((a for a in v.axes if a.numeric and len(a.numbers) >= least), key=lambda a: -len(a.numbers))
 
 
-def _spread(v: View, rest: Sequence[Axis], before: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _spread(v: View, rest: Sequence[ViewAxis], before: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(by, panel): of the axes ``rest``, those that give as many lines per figure as are readable, and the others."""
     sorted_rest = sorted(rest, key=lambda a: (not _of_models(a), len(a.values)))
     sets = [some for n in range(len(rest) + 1) for some in combinations(sorted_rest, n)]
 
-    def count(some: Sequence[Axis]) -> int:
+    def count(some: Sequence[ViewAxis]) -> int:
         return len({tuple(r["values"][k] for k in (*before, *(a.key for a in some))) for r in v.rows})
 
     # A single axis may have some more: with a panel for each of its values, each panel would hold a single line. So may one of models,
@@ -67,11 +80,11 @@ def _spread(v: View, rest: Sequence[Axis], before: Sequence[str] = ()) -> tuple[
     return tuple(a.key for a in by), tuple(a.key for a in sorted_rest if a not in by)
 
 
-def _of_models(axis: Axis) -> bool:
+def _of_models(axis: ViewAxis) -> bool:
     return "model" in axis.keys
 
 
-def plan_of(kind: str, v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequence[str] = ()) -> Plan:
+def plan_of(kind: str, v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequence[str] = ()) -> FigurePlan:
     """The plan of a figure of ``kind``; unspecified axes are chosen. Raises UsageError in one line when the study lacks one of them."""
     if kind not in KINDS:
         from retrompi.base.errors import nearest
@@ -99,11 +112,11 @@ def plan_of(kind: str, v: View, x: str | None = None, by: Sequence[str] = (), pa
                 raise UsageError("a heat map needs two axes; this study varies one: take --chart lines or bars", code="no-figure")
             chosen_by = (others[0].key,)
             rest.remove(others[0])
-        return Plan(kind, along, chosen_by, (*chosen_panel, *(a.key for a in rest)))
+        return FigurePlan(kind, along, chosen_by, (*chosen_panel, *(a.key for a in rest)))
     if kind in ("bars", "parallel", "scatter"):
-        return Plan(kind, along, (*chosen_by, *(a.key for a in rest)), chosen_panel)
+        return FigurePlan(kind, along, (*chosen_by, *(a.key for a in rest)), chosen_panel)
     more_by, more_panel = _spread(v, rest, chosen_by)
-    return Plan(kind, along, (*chosen_by, *more_by), (*chosen_panel, *more_panel))
+    return FigurePlan(kind, along, (*chosen_by, *more_by), (*chosen_panel, *more_panel))
 
 
 def _best(kind: str, v: View, taken: Sequence[str]) -> str:
@@ -120,7 +133,7 @@ def _best(kind: str, v: View, taken: Sequence[str]) -> str:
     return found[0].key
 
 
-def choose(v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequence[str] = ()) -> list[Plan]:
+def choose(v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequence[str] = ()) -> list[FigurePlan]:
     """The figures that suit the axes of a study; with ``x``, along that one."""
     if not v.axes:
         return [plan_of("curves", v)] if v.curves else []
@@ -159,7 +172,7 @@ def label_of(keys: Sequence[str], label: Sequence[str]) -> str:
     return ", ".join(out) or "all"
 
 
-def _looks(v: View, plan: Plan) -> dict[tuple[str, ...], Look]:
+def _looks(v: View, plan: FigurePlan) -> dict[tuple[str, ...], CurveStyle]:
     """A look for every line, the same in every panel: colour by the first axis, dash by the combination of the others."""
     labels = order_of(v, plan.by, v.rows)
     pairs = {label: (label[0], ", ".join(label[1:])) if label else ("", "") for label in labels}
@@ -208,9 +221,9 @@ def _short(unit: str, value: float) -> str:
     return f"{100 * value:g} %" if unit == "probability" else format_quantity(float(f"{value:.3g}"), unit)
 
 
-def _number_axis(axis: Axis) -> dict[str, Any]:
+def _number_axis(axis: ViewAxis) -> dict[str, Any]:
     """The axis of a parameter, with ticks as written in the study."""
-    texts = [t for t in ordered(axis) if t in axis.numbers]
+    texts = [t for t in values_in_order(axis) if t in axis.numbers]
     every = -(-len(texts) // _MOST_TICKS)
     scale: dict[str, Any] = {"type": "log" if axis.log else "linear"}
     if len(texts) > _MOST_WRITTEN:
@@ -256,14 +269,14 @@ def _round_ticks(values: Sequence[float], log: bool, unit: str) -> dict[str, Any
     return {"tickvals": ticks, "ticktext": [_short(unit, t) for t in ticks]}
 
 
-def _tick(axis: Axis, text: str) -> str:
+def _tick(axis: ViewAxis, text: str) -> str:
     if len(text) <= 9:
         return text
     rounded = float(f"{axis.numbers[text]:.3g}")
     return f"{rounded:g}" if axis.unit in ("1", "probability") else format_quantity(rounded, axis.unit)
 
 
-def _title(axis: Axis) -> str:
+def _title(axis: ViewAxis) -> str:
     """``wmpi.packet`` -> "packet of WMPI", ``platform.link.bandwidth`` -> "link bandwidth"."""
     if axis.key == SIZE:
         return "message size"
@@ -274,7 +287,7 @@ def _title(axis: Axis) -> str:
     return said if not dot or whose in ("platform", "trace") else f"{said} of {name_of(whose)}"
 
 
-def _y_title(v: View, plan: Plan) -> str:
+def _y_title(v: View, plan: FigurePlan) -> str:
     if plan.kind == "curves":
         return "one-way time" if v.metric.unit == "s" else "bandwidth"
     return v.metric.label
@@ -286,7 +299,9 @@ def _curve_metric(v: View) -> Metric:
     return parse("latency" if v.metric.unit == "s" else "peak")
 
 
-def _line_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[str, ...], Look], every: Sequence[Line]) -> go.Figure:
+def _line_figure(
+    v: View, plan: FigurePlan, rows: Sequence[Row], shown: Mapping[tuple[str, ...], CurveStyle], every: Sequence[SeriesLine]
+) -> go.Figure:
     figure = go.Figure()
     metric = _curve_metric(v) if plan.kind == "curves" else v.metric
     axis = None if plan.x == SIZE else v.axis(plan.x)
@@ -314,7 +329,7 @@ def _line_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[
     return figure
 
 
-def _band(figure: go.Figure, v: View, line: Line, axis: Axis | None, look: Look, name: str) -> dict[float, str]:
+def _band(figure: go.Figure, v: View, line: SeriesLine, axis: ViewAxis | None, look: CurveStyle, name: str) -> dict[float, str]:
     """Draws the band of a line with draws; x -> what the pointer says of the interval there."""
     if not v.draws:
         return {}
@@ -339,19 +354,21 @@ def _interval(v: View, metric: Metric, low: float | None, high: float | None, co
 def _key(figure: go.Figure, v: View, completed: Sequence[float]) -> None:
     """The legend's entry for intervals, of a study with draws."""
     if v.draws:
-        figure.add_trace(bands.key(bands.said(v.level, v.draws, completed)))
+        figure.add_trace(bands.key(bands.band_text(v.level, v.draws, completed)))
         figure.update_layout(showlegend=True)
         bands.lower_key(figure)
         bands.below(figure)
 
 
-def _position_text(axis: Axis | None, x: float) -> str:
+def _position_text(axis: ViewAxis | None, x: float) -> str:
     if axis is None:
         return format_bytes(x)
     return next((t for t, n in axis.numbers.items() if n == x), f"{x:g}")
 
 
-def _speedup_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[str, ...], Look], every: Sequence[Line]) -> go.Figure:
+def _speedup_figure(
+    v: View, plan: FigurePlan, rows: Sequence[Row], shown: Mapping[tuple[str, ...], CurveStyle], every: Sequence[SeriesLine]
+) -> go.Figure:
     """Speed-up beside the ideal, or efficiency, relative to the smallest count of each line."""
     figure = go.Figure()
     axis = v.axis(plan.x)
@@ -374,15 +391,15 @@ def _speedup_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tup
     return figure
 
 
-def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
+def _heat_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figure:
     xs, ys, cells = grid(v, plan.x, plan.by[0], rows)
     every = [r["value"] for r in v.rows if r["value"] is not None]
     log = bool(every) and min(every) > 0 and max(every) / min(every) >= 10
 
-    def scaled(value: float) -> float:
+    def on_scale(value: float) -> float:
         return log10(value) if log else value
 
-    z = [[None if c is None or c.value is None else scaled(c.value) for c in line] for line in cells]
+    z = [[None if c is None or c.value is None else on_scale(c.value) for c in line] for line in cells]
     told = [["" if c is None else c.outcome if c.value is None else _short(v.metric.unit, c.value) for c in line] for line in cells]
     with_numbers = len(xs) * len(ys) <= _MOST_NUMBERS and len(xs) <= _MOST_TICKS
     bar: dict[str, Any] = {"title": {"text": v.metric.label, "side": "right"}, "thickness": 14}
@@ -392,7 +409,7 @@ def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     elif every:
         axis = metric_axis(v.metric, "", every)
         bar |= {k: axis[k] for k in ("tickvals", "ticktext") if k in axis}
-    ends = (scaled(min(every)), scaled(max(every))) if every else (0.0, 1.0)
+    ends = (on_scale(min(every)), on_scale(max(every))) if every else (0.0, 1.0)
     figure = go.Figure(go.Heatmap(
         x=xs, y=ys, z=z, text=told, texttemplate="%{text}" if with_numbers else None, textfont={"size": 12}, colorscale="Cividis",
         zmin=ends[0], zmax=ends[1] if ends[1] > ends[0] else ends[0] + 1, colorbar=bar, xgap=1, ygap=1, hoverongaps=True,
@@ -412,13 +429,13 @@ def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     return figure
 
 
-def _bar_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
+def _bar_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figure:
     """Horizontal bars, one for each combination; colours by the first axis."""
     figure = go.Figure()
     order = order_of(v, plan.by, rows)
     first = plan.by[0] if plan.by else ""
     axis = v.axis(first) if first else None
-    for i, value in enumerate(ordered(axis) if axis else [""]):
+    for i, value in enumerate(values_in_order(axis) if axis else [""]):
         mine = [(label, r) for label in order if not axis or label[0] == value
                 for r in rows if tuple(r["values"][k] for k in plan.by) == label and r["value"] is not None]  # fmt: skip
         if not mine:
@@ -428,7 +445,7 @@ def _bar_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
             names = [f"{name}<br><b>{v.metric.show(r['value'])}</b>" for name, (_, r) in zip(names, mine, strict=True)]
         figure.add_trace(go.Bar(
             orientation="h", y=names, x=[r["value"] for _, r in mine],
-            marker={"color": PALETTE[i % 6], "pattern": hatched(("", "/", "x", "-", "|", "+")[i % 6], 0.25)},
+            marker={"color": PALETTE[i % 6], "pattern": hatch_pattern(("", "/", "x", "-", "|", "+")[i % 6], 0.25)},
             text=[v.metric.show(r["value"]) for _, r in mine], textposition="none" if v.draws else "auto", cliponaxis=False,
             customdata=[_interval(v, v.metric, r.get("low"), r.get("high"), r.get("completed", 0.0)) for _, r in mine], showlegend=False,
             hovertemplate="%{y}: %{text}%{customdata}<extra></extra>",
@@ -452,11 +469,11 @@ def _values(v: View) -> list[float]:
     return [r[k] for r in v.rows for k in ("value", "low", "high") if r.get(k) is not None]
 
 
-def _scatter_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
+def _scatter_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figure:
     axis = v.axis(plan.x)
     names = [k for k in plan.by if not v.axis(k).numeric]
     figure = go.Figure()
-    shown = _looks(v, Plan("scatter", plan.x, tuple(names)))
+    shown = _looks(v, FigurePlan("scatter", plan.x, tuple(names)))
     for line in lines(v, plan.x, names, rows):
         look = shown[line.label]
         figure.add_trace(go.Scatter(
@@ -475,7 +492,7 @@ def _scatter_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     return figure
 
 
-def _parallel_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
+def _parallel_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figure:
     """Parallel coordinates: a line for each point through its values on every axis, coloured by the metric."""
     done = [r for r in rows if r["value"] is not None]
     dimensions: list[dict[str, Any]] = []
@@ -486,10 +503,11 @@ def _parallel_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
             ends = sorted(axis.numbers, key=axis.numbers.__getitem__)
             ticks = [ends[i * (len(ends) - 1) // 3] for i in range(4)] if len(ends) > 4 else ends
             at = [log10(axis.numbers[t]) if axis.log else axis.numbers[t] for t in ticks]
-            dimensions.append({"label": _wrapped(axis.key), "values": scaled, "tickvals": at, "ticktext": [_tick(axis, t) for t in ticks]})
+            texts = [_tick(axis, t) for t in ticks]
+            dimensions.append({"label": _short_key(axis.key), "values": scaled, "tickvals": at, "ticktext": texts})
         else:
-            names = ordered(axis)
-            dimensions.append({"label": _wrapped(axis.key), "values": [names.index(r["values"][axis.key]) for r in done],
+            names = values_in_order(axis)
+            dimensions.append({"label": _short_key(axis.key), "values": [names.index(r["values"][axis.key]) for r in done],
                                "tickvals": list(range(len(names))), "ticktext": names})  # fmt: skip
     found = [float(r["value"]) for r in done]
     log = bool(found) and min(found) > 0 and max(found) / min(found) >= 10
@@ -507,7 +525,7 @@ def _parallel_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     return figure
 
 
-def _wrapped(key: str) -> str:
+def _short_key(key: str) -> str:
     return key.rpartition(".")[2] if len(key) > 18 else key
 
 
@@ -517,7 +535,7 @@ _WHAT = {
 }  # fmt: skip
 
 
-def _heading(v: View, plan: Plan, label: Sequence[str]) -> str:
+def _heading(v: View, plan: FigurePlan, label: Sequence[str]) -> str:
     if plan.kind == "curves":
         text = f"{_y_title(v, plan)[0].upper()}{_y_title(v, plan)[1:]} against message size"
     else:
@@ -527,7 +545,7 @@ def _heading(v: View, plan: Plan, label: Sequence[str]) -> str:
     return f"{text}: {label_of(plan.panel, label)}" if plan.panel else text
 
 
-def draw(v: View, plan: Plan) -> dict[str, go.Figure]:
+def draw(v: View, plan: FigurePlan) -> dict[str, go.Figure]:
     """Name -> figure: one for each panel of the plan, with the same looks and the same value range in all of them."""
     out = {}
     several = by_panel(v, plan.panel)
@@ -550,7 +568,7 @@ def draw(v: View, plan: Plan) -> dict[str, go.Figure]:
     return out
 
 
-def _one_range(figures: Iterable[go.Figure], every: Sequence[Line]) -> None:
+def _one_range(figures: Iterable[go.Figure], every: Sequence[SeriesLine]) -> None:
     values = [y for one in every for y in (*one.y, *one.low, *one.high) if isfinite(y) and y > 0]
     for figure in figures:
         if figure.layout.yaxis.type == "log" and values:

@@ -9,7 +9,7 @@ from typing import Any
 from retrompi.base.units import format_bytes, format_rate, format_time
 from retrompi.papers.exhibits import ClaimTable, FactTable, ScatterFigure, TablePlan
 from retrompi.papers.reproduction import Reproduction
-from retrompi.render.exhibits import Cell, claim_rows, fact_rows, grid, matching, pairs
+from retrompi.render.exhibits import GridCell, claim_rows, fact_rows, grid, matching, pairs
 from retrompi.render.figures import name_of
 from retrompi.render.html import SIGN, Content, cell, number, percent, table
 
@@ -74,7 +74,7 @@ def _claims(study: Reproduction, plan: ClaimTable) -> str:
     return table(head, cells)
 
 
-def _grid_cell(found: Cell | None, unit: bool) -> str:
+def _grid_cell(found: GridCell | None, unit: bool) -> str:
     if found is None:
         return ""
     sign = SIGN[found.verdict.verdict][0] if found.claim.use != "exclude" else "excluded"

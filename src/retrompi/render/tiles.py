@@ -17,7 +17,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BINS", "FAN", "GAP", "LEAF", "MERGED", "Blocks", "Lane", "Shares", "depths", "grow", "packed", "varints"]
+__all__ = ["BINS", "FAN", "GAP", "LEAF", "MERGED", "Blocks", "Lane", "Shares", "depths", "grow", "pack_columns", "varints"]
 
 BINS, FAN = 1024, 4
 LEAF = 4096
@@ -52,10 +52,10 @@ class Shares:
 
     def coarser(self, by: int) -> Shares:
         """Of bins ``by`` times as wide."""
-        return _summed(self.at // by, self.value, self.time)
+        return _sum_shares(self.at // by, self.value, self.time)
 
 
-def _summed(at: Ints, value: Ints, time: Ints) -> Shares:
+def _sum_shares(at: Ints, value: Ints, time: Ints) -> Shares:
     key = at * 256 + value
     order = np.argsort(key, kind="stable")
     key, time = key[order], time[order]
@@ -85,7 +85,7 @@ def shares(lane: Lane, part: slice, begin: int, end: int, width: int) -> Shares:
     of = np.repeat(np.arange(len(start)), pieces)
     bins = first[of] + np.arange(len(of)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     time = np.minimum(stop[of], (bins + 1) * width) - np.maximum(start[of], bins * width)
-    return _summed(bins, value[of], time)
+    return _sum_shares(bins, value[of], time)
 
 
 def varints(values: Ints) -> bytes:
@@ -103,7 +103,7 @@ def varints(values: Ints) -> bytes:
     return out.tobytes()
 
 
-def packed(*columns: Ints) -> bytes:
+def pack_columns(*columns: Ints) -> bytes:
     """Columns of one length as a block: their length, then each one's numbers, of which negative ones are folded in between."""
     n = len(columns[0]) if columns else 0
     data = varints(np.array([n])) + b"".join(varints((c << 1) ^ (c >> 63)) for c in columns)
@@ -177,7 +177,7 @@ def grow(lane: Lane, span: int, blocks: Blocks) -> list[int]:
         step = BINS // FAN
         mine = Shares(np.concatenate([s.at + k * step for k, s in enumerate(below)]), np.concatenate([s.value for s in below]),
                       np.concatenate([s.time for s in below]))  # fmt: skip
-        nodes[place] = 2 * blocks.add(packed(np.diff(mine.at, prepend=0), mine.value, mine.time), depth <= 1) + 1
+        nodes[place] = 2 * blocks.add(pack_columns(np.diff(mine.at, prepend=0), mine.value, mine.time), depth <= 1) + 1
         return mine.coarser(FAN)
 
     node(0, 0)
@@ -187,9 +187,9 @@ def grow(lane: Lane, span: int, blocks: Blocks) -> list[int]:
 def _leaf(lane: Lane, part: slice, begin: int) -> bytes:
     at = np.append(lane.begin[part], lane.begin[part.stop] if part.stop < len(lane.begin) else lane.end)
     if len(at) < 2:
-        return packed(np.zeros(0, dtype=np.int64))
+        return pack_columns(np.zeros(0, dtype=np.int64))
     # The first begin is counted from the node's, every other one from the one before: a column of lengths with the first begin ahead.
     first = np.full(len(at) - 1, 0, dtype=np.int64)
     first[0] = at[0] - begin
-    return packed(first, np.diff(at), lane.value[part].astype(np.int64), *(c[part] for c in lane.detail.values()))
+    return pack_columns(first, np.diff(at), lane.value[part].astype(np.int64), *(c[part] for c in lane.detail.values()))
 

@@ -19,10 +19,10 @@ from retrompi.base.units import format_bytes, format_time
 from retrompi.render.figures import layout
 from retrompi.render.html import Content, document, number, table
 from retrompi.render.plotted import drawing, figure_html
-from retrompi.render.timeline_view import CSS, Run, Track, order, write_chart
+from retrompi.render.timeline_view import CSS, ChartRun, Track, order, write_chart
 from retrompi.sim.timeline import PS, Timeline
 from retrompi.sim.timeline.kinds import KINDS
-from retrompi.sim.timeline.versus import Section, points, sections
+from retrompi.sim.timeline.versus import SectionTimes, points, sections
 
 __all__ = ["alone", "matrix", "matrix_figure", "write", "write_versus"]
 
@@ -105,7 +105,7 @@ def _hint() -> str:
     )
 
 
-def _sampled(t: Timeline, before: str = "") -> str:
+def _sampling_note(t: Timeline, before: str = "") -> str:
     notes = t.notes()
     return f'<p class="defect"><b>{before}Sampled.</b> {escape(" ".join(notes))}</p>' if notes else ""
 
@@ -132,7 +132,7 @@ def _kinds(t: Timeline) -> dict[str, int]:
     return out
 
 
-def _named(t: Timeline) -> str:
+def _run_name(t: Timeline) -> str:
     """The run in a few words: model, platform, placement."""
     about = t.about
     what = " on ".join(str(about[k]) for k in ("model", "platform") if about.get(k))
@@ -142,7 +142,7 @@ def _named(t: Timeline) -> str:
 def _facts(t: Timeline) -> str:
     kinds = ", ".join(f"{n} {k if n == 1 else 'proxies' if k == 'proxy' else f'{k}s'}" for k, n in _kinds(t).items())
     ended = f", {t.about['outcome']}" if t.about.get("outcome") else ""
-    named = f"{_named(t)}: " if _named(t) else ""
+    named = f"{_run_name(t)}: " if _run_name(t) else ""
     return f"{named}{kinds}; {format_time(t.end * PS)} simulated, {t.calls_seen:,} calls, {t.messages_seen:,} messages{ended}."
 
 
@@ -171,8 +171,8 @@ def write(t: Timeline, path: Path, told: Sequence[str] = (), more: Sequence[Trac
     try:
         with path.open("w", encoding="utf-8") as out:
             last = _frame(out, title, f'<p class="soft">retrompi: a simulated run</p><h1>{escape(title)}</h1><p>{escape(_facts(t))}</p>')
-            out.write((f'<div class="defect">{ended}</div>' if ended else "") + _sampled(t) + _hint())
-            write_chart(out, [Run(t, more=more)])
+            out.write((f'<div class="defect">{ended}</div>' if ended else "") + _sampling_note(t) + _hint())
+            write_chart(out, [ChartRun(t, more=more)])
             out.write(f"<details open><summary>Fraction of the run in each state</summary>{_sums(t)}</details>{matrices}{_footer()}")
             out.write(drawing(figures) + last)
     except OSError as error:
@@ -186,7 +186,7 @@ def alone(t: Timeline) -> str:
     style = f"<style>{CSS}\nbody {{ padding: 0; }}</style>"
     first, last = document(t.about.get("trace") or _("a run"), f"{style}\0", language=language()).split("\0")
     out.write(first)
-    write_chart(out, [Run(t)])
+    write_chart(out, [ChartRun(t)])
     out.write(last)
     return out.getvalue()
 
@@ -204,8 +204,8 @@ def write_versus(one: Timeline, other: Timeline, path: Path, titles: tuple[str, 
     try:
         with path.open("w", encoding="utf-8") as out:
             last = _frame(out, title, f'<p class="soft">retrompi: two simulated runs</p><h1>{escape(title)}</h1>{facts}')
-            out.write(_sampled(one, "A: ") + _sampled(other, "B: ") + _hint())
-            write_chart(out, [Run(t, letter) for letter, _, t in both], aligned)
+            out.write(_sampling_note(one, "A: ") + _sampling_note(other, "B: ") + _hint())
+            write_chart(out, [ChartRun(t, letter) for letter, _, t in both], aligned)
             out.write(f"<h2>Section by section</h2>{_difference(sections(found))}")
             for letter, _, t in both:
                 out.write(f"<details open><summary>{letter}: fraction of the run in each state</summary>{_sums(t)}</details>")
@@ -215,7 +215,7 @@ def write_versus(one: Timeline, other: Timeline, path: Path, titles: tuple[str, 
     return [f"{letter}: {note}" for letter, _, t in both for note in t.notes()]
 
 
-def _difference(rows: Sequence[Section]) -> str:
+def _difference(rows: Sequence[SectionTimes]) -> str:
     most = 60
     shown: list[list[Content]] = [
         [escape(s.name), (format_time(s.one_s), "n"), (format_time(s.other_s), "n"),

@@ -20,11 +20,11 @@ from retrompi.base import translate
 from retrompi.base.translate import _, lazy
 from retrompi.render.engine_words import process_name, state_name
 from retrompi.render.plotted import words_script
-from retrompi.render.tiles import BINS, FAN, GAP, MERGED, Blocks, Lane, depths, grow, packed
+from retrompi.render.tiles import BINS, FAN, GAP, MERGED, Blocks, Lane, depths, grow, pack_columns
 from retrompi.sim.timeline import Timeline
 from retrompi.sim.timeline.kinds import KINDS
 
-__all__ = ["CSS", "Run", "Track", "order", "span_of", "tracks_of", "write_chart"]
+__all__ = ["CSS", "ChartRun", "Track", "order", "span_of", "tracks_of", "write_chart"]
 
 _BLOCK = 2048
 """Messages in a block."""
@@ -70,7 +70,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Run:
+class ChartRun:
     """A run of the chart: its timeline, a letter where there are two, and tracks to show below those of the processes."""
 
     timeline: Timeline
@@ -146,19 +146,19 @@ def _messages(t: Timeline, blocks: Blocks) -> list[list[int]]:
         some = {k: v[low : low + _BLOCK] for k, v in whole.items() if not k.startswith("hop_")}
         sent, came = some["sent"] - origin, some["received"]
         took = np.where(came < 0, -1, came - some["sent"])
-        number = blocks.add(packed(
+        number = blocks.add(pack_columns(
             np.diff(sent, prepend=0), took, place[some["source"]], place[some["destination"]], some["tag"], some["context"], some["bytes"],
             some["line"], some["rendezvous"], some["hops"],
         ))  # fmt: skip
         a, b = int(first_hop[low]), int(first_hop[low + len(sent)])
         of = np.repeat(np.arange(len(sent)), some["hops"])
-        hops = blocks.add(packed(whole["hop_process"][a:b], whole["hop_in"][a:b] - some["sent"][of])) if b > a else -1
+        hops = blocks.add(pack_columns(whole["hop_process"][a:b], whole["hop_in"][a:b] - some["sent"][of])) if b > a else -1
         last = end - origin if (came < 0).any() else int(came.max()) - origin
         out.append([number, hops, int(sent[0]), last, len(sent)])
     return out
 
 
-def _head(runs: Sequence[Run], blocks: Blocks, aligned: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+def _head(runs: Sequence[ChartRun], blocks: Blocks, aligned: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """Writes all blocks; returns what the script has to know beforehand."""
     kinds: dict[tuple[str, str, str], int] = {}
     palettes: dict[tuple[tuple[str, ...], tuple[int, ...]], int] = {}
@@ -207,7 +207,7 @@ def _temporary() -> Iterator[tuple[IO[str], IO[str]]]:
         yield front, rest
 
 
-def write_chart(out: IO[str], runs: Sequence[Run], aligned: Mapping[str, Sequence[int]] | None = None) -> None:
+def write_chart(out: IO[str], runs: Sequence[ChartRun], aligned: Mapping[str, Sequence[int]] | None = None) -> None:
     """Write the chart: its elements, the script, the blocks.
 
     ``aligned``: by name, the time of each run, in ps from its beginning, that is put at the common zero; the first is chosen.
@@ -223,7 +223,7 @@ def write_chart(out: IO[str], runs: Sequence[Run], aligned: Mapping[str, Sequenc
             copyfileobj(file, out, 1 << 20)
 
 
-def _elements(runs: Sequence[Run], head: Mapping[str, Any], aligned: Sequence[str]) -> str:
+def _elements(runs: Sequence[ChartRun], head: Mapping[str, Any], aligned: Sequence[str]) -> str:
     dark = {"#000000": "black", "#DDDDDD": "none"}
     hatches = {"": "", "/": ";background-image:repeating-linear-gradient(135deg,#1a1a1a 0 1px,transparent 1px 5px)",
                "x": ";background-image:repeating-linear-gradient(135deg,#1a1a1a 0 1px,transparent 1px 5px),"

@@ -11,12 +11,12 @@ from retrompi.base.units import format_bytes, format_quantity, format_span
 from retrompi.papers.transfer import PREDICTION, STATEMENTS
 from retrompi.render.html import table
 
-__all__ = ["HELD", "NUMBERS", "held", "numbers", "transfer_html"]
+__all__ = ["HELD", "NUMBERS", "numbers", "statement_rows", "transfer_html"]
 
 NUMBERS = (lazy("model"), lazy("machine"), lazy("what"), lazy("published"), lazy("simulated"), lazy("ratio"), lazy("use"))
 """The columns of `numbers`."""
 HELD = (lazy("model"), lazy("machine"), lazy("fitted"), lazy("held out"))
-"""The columns of `held`."""
+"""The columns of `statement_rows`."""
 
 
 def _number(value: float | None, unit: str) -> str:
@@ -43,7 +43,7 @@ def numbers(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return out
 
 
-def held(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def statement_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """A row for each model and machine whose statements are counted, or of which no number is known, with texts for `HELD`."""
     out: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
@@ -62,7 +62,7 @@ def held(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def transfer_html(rows: Sequence[Mapping[str, Any]]) -> str:
     """Both tables as HTML."""
     both = []
-    for head, texts in ((NUMBERS, numbers(rows)), (HELD, held(rows))):
+    for head, texts in ((NUMBERS, numbers(rows)), (HELD, statement_rows(rows))):
         cells = [
             [escape(str(t[k])) for k in head] + [f'<small class="soft">{escape(" ".join(x for x in (t["ref"], t["note"]) if x))}</small>']
             for t in texts

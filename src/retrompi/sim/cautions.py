@@ -1,7 +1,7 @@
 """What a user should know of a run beside its numbers, decided once: every command, the Python interface and the studio show this list.
 
-`of_question` needs no run, `stored` is what a run kept in its facts, `of_run` is both; `calibration` says what lies outside the calibrated
-range of the model, and `first_call` what the first size of a PingPong contains. `gathered` joins those of several runs.
+`of_question` needs no run, `stored_cautions` is what a run kept in its facts, `of_run` is both; `calibration` says what lies outside the
+calibrated range of the model, and `first_call` what the first size of a PingPong contains. `merge_cautions` joins those of several runs.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
     from retrompi.traces.computation import Rate
 
-__all__ = ["CODES", "Caution", "calibration", "first_call", "gathered", "mark", "of_points", "of_question", "of_run", "of_trace", "split",
-           "stored", "to_keep"]  # fmt: skip
+__all__ = ["CODES", "Caution", "calibration", "first_call", "mark", "merge_cautions", "of_points", "of_question", "of_run", "of_trace",
+           "split", "stored_cautions", "to_keep"]  # fmt: skip
 
 CODES: Mapping[str, str] = {
     "more-ranks-than-processors": "a host runs more ranks than it has processors",
@@ -109,7 +109,7 @@ def of_trace(trace: Trace) -> list[Caution]:
     return found
 
 
-def stored(facts: Mapping[str, Any] | None) -> list[Caution]:
+def stored_cautions(facts: Mapping[str, Any] | None) -> list[Caution]:
     """Those that a run kept in its facts; of runs of earlier versions texts alone."""
     kept = (facts or {}).get("cautions", ())
     return [one if isinstance(one, Caution) else Caution("", one) if isinstance(one, str) else Caution(one["code"], one["text"])
@@ -156,7 +156,7 @@ def first_call(rows: Sequence[Mapping[str, Any]], remedy: str = "--warm-up 1 lea
     return [Caution("first-call", f"the first size includes what the first call sets up: {a}, {b}; {remedy}")]
 
 
-def gathered(of: Iterable[tuple[str, Iterable[Caution]]]) -> list[Caution]:
+def merge_cautions(of: Iterable[tuple[str, Iterable[Caution]]]) -> list[Caution]:
     """The cautions of several runs, by name, each once: ``about`` names its runs, unless they are all of them."""
     names: dict[str, None] = {}
     found: dict[Caution, dict[str, None]] = {}

@@ -11,15 +11,15 @@ from retrompi.sim.resolved import Resolved
 from retrompi.spec import roofline
 from retrompi.spec.question import Replay
 from retrompi.traces.calls import calls_of
-from retrompi.traces.computation import Rate, mixed, rate_of
+from retrompi.traces.computation import Rate, mixed_rates, rate_of
 
-__all__ = ["Scale", "by_kernels", "scale_of"]
+__all__ = ["ComputeScale", "by_kernels", "scale_of"]
 
 _MOST_HOSTS = 2
 
 
 @dataclass(frozen=True)
-class Scale:
+class ComputeScale:
     """``recorded``: the rate that the trace states, if any; ``hosts``: (name, flop/s, source) of the hosts that run ranks, equal rates
     once; ``line``: the scale in one sentence."""
 
@@ -46,7 +46,7 @@ class Scale:
         }
 
 
-def scale_of(asked: Resolved, given: Rate | None = None) -> Scale | None:
+def scale_of(asked: Resolved, given: Rate | None = None) -> ComputeScale | None:
     """The scale of the computation of a trace; None for another workload and for a trace that computes nothing. ``given``: the rate to
     which its amounts were scaled (`retrompi.traces.at_rate`), in place of the one that it states."""
     workload = asked.question.workload
@@ -54,13 +54,13 @@ def scale_of(asked: Resolved, given: Rate | None = None) -> Scale | None:
         return None
     stated = _kernels(asked, workload)
     if not float(workload.trace.info()["compute_flops"]) > 0:
-        return Scale(None, (), stated) if stated else None
+        return ComputeScale(None, (), stated) if stated else None
     hosts = _hosts(asked)
     own = given or rate_of(workload.trace)
     unknown = own is not None and not own.known and workload.program.compute_s is None
     assumed = "" if workload.program.compute_s is not None else _NO_KERNELS
     line = "; ".join(filter(None, (_line(workload, own, hosts), stated or assumed)))
-    return Scale(own, hosts, line, unknown, workload.program.compute_flops is not None)
+    return ComputeScale(own, hosts, line, unknown, workload.program.compute_flops is not None)
 
 
 _NO_KERNELS = "the trace names no kernels, so that all computation goes at that one rate, whatever it does to caches and memory"
@@ -106,10 +106,10 @@ def _line(workload: Replay, own: Rate | None, hosts: Sequence[tuple[str, float, 
         takes = ", ".join(format_time(program.compute_s * program.compute_flops / flops) for _, flops, _ in hosts[:_MOST_HOSTS])
         return (f"section {program.section} computes for {format_time(program.compute_s)} on hosts of "
                 f"{format_quantity(program.compute_flops, 'flop/s')}, for which that is stated, and for {takes} here: {rates}")  # fmt: skip
-    if own is None and not mixed(workload.trace):
+    if own is None and not mixed_rates(workload.trace):
         return f"computation is taken as the operations that the trace states, at no stated rate of a recording machine; {rates}"
     if own is None:
-        return f"computation is taken as operations (merged from traces of {mixed(workload.trace)}); {rates}"
+        return f"computation is taken as operations (merged from traces of {mixed_rates(workload.trace)}); {rates}"
     takes = ", ".join(format_time(own.flops / flops) for _, flops, _ in hosts[:_MOST_HOSTS])
     if not own.known:
         unit = format_quantity(own.flops, "flop/s")

@@ -23,7 +23,7 @@ from retrompi.base.units import PS
 if TYPE_CHECKING:
     from retrompi._engine import PathGraph
 
-__all__ = ["Changes", "CriticalPath", "Difference", "Number", "Piece", "Share", "Slack", "difference"]
+__all__ = ["Changes", "CriticalPath", "Number", "PathPiece", "Slack", "StageDifference", "StageShare", "difference"]
 
 Number = tuple[str, int, str, int]
 """A declared number of the compiled run: owner, index of the kind of host, of the hop or of the curve, field; of a curve, the size."""
@@ -32,7 +32,7 @@ Changes = Mapping[Number, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PathPiece:
     """An interval of the path, ps: ``stage`` of ``who`` (a process; a host, for its kernel and card; the wire)."""
 
     begin: int
@@ -47,7 +47,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class StageShare:
     """What a stage of somebody contributes to the path: ``ps`` in ``pieces`` intervals."""
 
     stage: str
@@ -70,7 +70,7 @@ class Slack:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PathPart:
     """An interval of the run, on the path or beside it: ``slack`` ps later it would still not make the run longer (None: nothing waits)."""
 
     begin: int
@@ -80,7 +80,7 @@ class Part:
     slack: int | None
 
 
-class CriticalPath(Sequence[Piece]):
+class CriticalPath(Sequence[PathPiece]):
     """The pieces of a run's path in order of time, as columns: a piece is made when it is looked at."""
 
     def __init__(self, got: Mapping[str, Any]) -> None:
@@ -112,13 +112,13 @@ class CriticalPath(Sequence[Piece]):
             return [self._piece(i) for i in range(len(self))[at]]
         return self._piece(range(len(self))[at])
 
-    def __iter__(self) -> Iterator[Piece]:
+    def __iter__(self) -> Iterator[PathPiece]:
         return map(self._piece, range(len(self)))
 
-    def _piece(self, i: int) -> Piece:
-        return Piece(self._end[i - 1] if i else 0, self._end[i], self._stages[self._stage[i]], self._names[self._who[i]])
+    def _piece(self, i: int) -> PathPiece:
+        return PathPiece(self._end[i - 1] if i else 0, self._end[i], self._stages[self._stage[i]], self._names[self._who[i]])
 
-    def shares(self) -> list[Share]:
+    def shares(self) -> list[StageShare]:
         """The path summed by stage and by who, the largest first; the sum is `took`."""
         sums: dict[tuple[int, int], list[int]] = {}
         before = 0
@@ -127,7 +127,7 @@ class CriticalPath(Sequence[Piece]):
             of[0] += end - before
             of[1] += 1
             before = end
-        found = [Share(self._stages[s], self._names[w], ps, n) for (s, w), (ps, n) in sums.items()]
+        found = [StageShare(self._stages[s], self._names[w], ps, n) for (s, w), (ps, n) in sums.items()]
         return sorted(found, key=lambda s: (-s.ps, s.stage, s.who))
 
     @cached_property
@@ -146,10 +146,10 @@ class CriticalPath(Sequence[Piece]):
         found = [Slack(self._stages[stage], who, on, beside, parts, least) for stage, who, on, beside, parts, least in self._graph.slacks()]
         return sorted(found, key=lambda s: (s.least is None, s.least or 0, -s.on_path, s.stage, s.who))
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[PathPart]:
         """Every interval of the run in the order in which it was recorded, with its slack."""
         for begin, end, stage, who, slack in self._graph.parts():
-            yield Part(begin, end, self._stages[stage], who, slack)
+            yield PathPart(begin, end, self._stages[stage], who, slack)
 
     def _of(self, changes: Changes) -> list[float]:
         return [changes.get(number, 0.0) for number in self.numbers]
@@ -158,7 +158,7 @@ class CriticalPath(Sequence[Piece]):
         """Seconds by which the run is longer, to first order, if the declared numbers change so."""
         return float(self._graph.slope(self._of(changes))) * PS
 
-    def changed(self, changes: Changes) -> tuple[float, bool]:
+    def time_change(self, changes: Changes) -> tuple[float, bool]:
         """(seconds by which the run is longer if the declared numbers change so, whether everything still happens in the same order).
 
         If it does not, the first is not to be relied on.
@@ -192,7 +192,7 @@ class CriticalPath(Sequence[Piece]):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class StageDifference:
     """A mechanism's part of the difference of two runs: ps on the path of each, and how many pieces."""
 
     stage: str
@@ -207,7 +207,7 @@ class Difference:
         return self.b - self.a
 
 
-def difference(a: CriticalPath, b: CriticalPath) -> list[Difference]:
+def difference(a: CriticalPath, b: CriticalPath) -> list[StageDifference]:
     """How the paths of two runs differ, by stage, the largest part first; ``ps`` sums to ``b.took - a.took``, exactly."""
     both: dict[str, list[int]] = {}
     for side, path in enumerate((a, b)):
@@ -215,4 +215,4 @@ def difference(a: CriticalPath, b: CriticalPath) -> list[Difference]:
             row = both.setdefault(share.stage, [0, 0, 0, 0])
             row[side] += share.ps
             row[2 + side] += share.pieces
-    return sorted((Difference(stage, *row) for stage, row in both.items()), key=lambda d: (-abs(d.ps), d.stage))
+    return sorted((StageDifference(stage, *row) for stage, row in both.items()), key=lambda d: (-abs(d.ps), d.stage))

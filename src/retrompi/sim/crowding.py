@@ -7,7 +7,7 @@ from collections import Counter
 from retrompi.base.errors import UsageError
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
-from retrompi.spec.composition import resized, unsized
+from retrompi.spec.composition import with_size, without_size
 from retrompi.spec.hosts import kinds
 from retrompi.spec.placements import spreads
 
@@ -38,9 +38,9 @@ def crowding(asked: Resolved) -> list[str]:
 def _wider(asked: Resolved) -> str:
     """How the platform can be widened so that each rank has a processor; empty if it cannot."""
     try:
-        own = registry.platform(unsized(asked.question.platform)).hosts
+        own = registry.platform(without_size(asked.question.platform)).hosts
         each = sum(asked.platform.host(h.name).cores for h in own if asked.platform.index(h.name) is not None) / len(own)
-        wider = resized(asked.question.platform, -(-asked.ranks // max(1, int(each))))
+        wider = with_size(asked.question.platform, -(-asked.ranks // max(1, int(each))))
         platform = registry.platform(wider)
     except UsageError:
         return ""

@@ -20,7 +20,7 @@ __all__ = ["lines", "of_run"]
 _HELD = 5
 
 
-def _held(row: Mapping[str, Any]) -> str:
+def _held_text(row: Mapping[str, Any]) -> str:
     tag = "of a collective" if row["collective"] else f"tag {row['tag']}"
     amount = format_bytes(row["held"]) if row["unit"] == "B" else f"{row['held']} {row['unit']}"
     message = f"rank {row['source']} -> rank {row['destination']}, {tag}, {format_bytes(row['bytes'])}"
@@ -34,7 +34,7 @@ def lines(outcome: str, detail: str, waits: list[dict[str, Any]], diagnosis: Map
     held = diagnosis.get("held", ())
     if held:
         out.append(f"  {diagnosis['resource']} holds, largest first:")
-        out += [_held(row) for row in held[:_HELD]]
+        out += [_held_text(row) for row in held[:_HELD]]
         if diagnosis["held_total"] > _HELD:
             out.append(f"    and {diagnosis['held_total'] - _HELD} more")
         for row in diagnosis["pairs"][:_HELD]:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import PS
-from retrompi.sim.sampling import NotSampled, Point, Sample
+from retrompi.sim.sampling import NotSampled, Sample, SamplePoint
 from retrompi.spec.fields import to_engine
 from retrompi.spec.hosts import kinds
-from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
+from retrompi.spec.media import BLOCK, NO_LIMIT, SampledCurve
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.platform import Placement
 from retrompi.spec.question import FIDELITIES
@@ -27,7 +27,7 @@ from retrompi.spec.question import FIDELITIES
 if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
 
-__all__ = ["RUNGS", "LogGP", "Pair", "asks_from", "classes_of", "curved", "fit", "host_kind", "lowered", "pairs_of"]
+__all__ = ["RUNGS", "LogGP", "Pair", "apply_curves", "asks_from", "classes_of", "fit", "host_kind", "lower_fidelity", "pairs_of"]
 
 RUNGS = FIDELITIES
 
@@ -140,12 +140,12 @@ class LogGP:
         """One-way time of a message of ``size`` bytes, seconds."""
         return self.L + 2 * self.o + self.G * size
 
-    def points(self) -> Iterator[Point]:
+    def points(self) -> Iterator[SamplePoint]:
         """Two points that define the straight line of these parameters."""
         low = int(self.low)
         for size in (low, low + (1 << 20)):
             gap, o = _ps(self.g + self.G * size), _ps(self.o)
-            yield Point(size, o, _ps(self.L + self.G * size), o, gap, gap, 0)
+            yield SamplePoint(size, o, _ps(self.L + self.G * size), o, gap, gap, 0)
 
 
 TCP_IP = 40
@@ -182,7 +182,7 @@ def _straight(sizes: Sequence[int], values: Sequence[float]) -> tuple[float, flo
     return ya / aa, 0.0
 
 
-def fit(points: Sequence[Point], asks_from: float = float("inf")) -> list[LogGP]:
+def fit(points: Sequence[SamplePoint], asks_from: float = float("inf")) -> list[LogGP]:
     """L, o, g, G of a curve by least squares in relative error over its sizes; two sets if some messages are not eager.
 
     G and L + 2o are fitted to the one-way times, o to the overheads of both ends, g to the gaps given G.
@@ -209,28 +209,28 @@ def _constant(values: Sequence[int]) -> float:
     return sum(1 / v for v in used) / sum(1 / v**2 for v in used) if used else 0.0
 
 
-def _lines(points: Sequence[Point], asks_from: float) -> list[Point]:
+def _lines(points: Sequence[SamplePoint], asks_from: float) -> list[SamplePoint]:
     """The points of a fitted curve: a straight line for each set of parameters."""
-    out: list[Point] = []
+    out: list[SamplePoint] = []
     for part in fit(points, asks_from):
         begin, later = part.points()
         if out:  # the line before ends one byte below
             low, high = out[-2], out[-1]
             x = (begin.size - 1 - low.size) / (high.size - low.size)
             last = [round(u + x * (v - u)) for u, v in zip(_numbers(low), _numbers(high), strict=True)]
-            out = [low, Point(*last)] if last[0] > low.size else [low]
+            out = [low, SamplePoint(*last)] if last[0] > low.size else [low]
         out += [begin, later]
     return out
 
 
-def _numbers(p: Point) -> tuple[int, ...]:
+def _numbers(p: SamplePoint) -> tuple[int, ...]:
     return (p.size, p.send, p.transit, p.recv, p.gap, p.port, p.both)
 
 
 # -- the engine's rows -----------------------------------------------------------------------------------------------------
 
 
-def _wire(platform: Platform, p: Point, answer: Point) -> int:
+def _wire(platform: Platform, p: SamplePoint, answer: SamplePoint) -> int:
     """How long (ps) a message occupies a hub, which carries one frame at a time; 0 on any other link.
 
     Limited to the time until the reply of a PingPong is sent, since the sampled times include the wire.
@@ -265,7 +265,7 @@ def _countable(rows: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
 PROTOCOLS = ("protocol_same", "protocol_remote")
 
 
-def lowered(
+def lower_fidelity(
     compiled: Row, fidelity: str, platform: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
 ) -> tuple[Row, list[str]]:
     """(the compiled configuration with the mechanism replaced by the curves of ``sample_of``, notes on what could not be sampled).
@@ -278,13 +278,13 @@ def lowered(
             raise UsageError(
                 f"at fidelity {fidelity} there is no '{name}' to end, only ranks; leave out --fidelity", code="unknown-process"
             )
-    return curved(compiled, fidelity, platform, placement, sample_of)
+    return apply_curves(compiled, fidelity, platform, placement, sample_of)
 
 
-def curved(
+def apply_curves(
     compiled: Row, fidelity: str, platform: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
 ) -> tuple[Row, list[str]]:
-    """`lowered` without killed processes; a model defined by curves also compiles with it."""
+    """`lower_fidelity` without killed processes; a model defined by curves also compiles with it."""
     classes = classes_of(placement, platform)
     count = max(classes, default=0) + 1
     of = {same: [[-1] * count for _ in range(count)] for same in (True, False)}
@@ -311,7 +311,7 @@ def curved(
         if not tables[same]:
             return []
         curve = {"classes": classes, "of": of[same], "tables": tables[same], "ports": "host" if fidelity == "curve" else "rank"}
-        return [Curve(("rank", "rank"), packet=NO_LIMIT, header=0, curve=curve, connect=connect[same] * PS).to_engine()]
+        return [SampledCurve(("rank", "rank"), packet=NO_LIMIT, header=0, curve=curve, connect=connect[same] * PS).to_engine()]
 
     lower = {
         "hosts": {**compiled["hosts"], "kinds": [{**h, "dispatch": 0.0} for h in compiled["hosts"]["kinds"]]},

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.sim.fidelity import classes_of, curved, pairs_of
-from retrompi.sim.sampling import Point, Sample
+from retrompi.sim.fidelity import apply_curves, classes_of, pairs_of
+from retrompi.sim.sampling import Sample, SamplePoint
 from retrompi.spec.channels import Library, Row, eager, rendezvous, work
 from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.layout import Layout
@@ -121,7 +121,7 @@ class FittedModel(RuntimeModel):
             base["work"] = work(call=calls, combine=found.get("combine", []), buffers=buffers)
         if self.joins(layout.platform, layout.placement):
             return base  # not run: `simulate.run` reports the reason given by `joins`
-        return curved(base, "curve", layout.platform, layout.placement, lambda pair: self.sample(layout.platform, pair.hosts))[0]
+        return apply_curves(base, "curve", layout.platform, layout.placement, lambda pair: self.sample(layout.platform, pair.hosts))[0]
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """No steps: starting a job was not measured."""
@@ -206,7 +206,7 @@ def _read_curves(file: Path, mtime_ns: int, size: int) -> dict[str, Sample]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read this curve: {error}; make it again with 'retrompi fit'", file, code="unreadable-file") from None
-    found: dict[str, dict[str, list[Point]]] = {}
+    found: dict[str, dict[str, list[SamplePoint]]] = {}
     head: Sequence[str] | None = None
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
@@ -224,7 +224,7 @@ def _read_curves(file: Path, mtime_ns: int, size: int) -> dict[str, Sample]:
             raise InputError(f"no pair kind '{kind}'{nearest(kind, KINDS)}", file, number, code="unknown-name")
         if way not in ("there", "back"):
             raise InputError(f"the way is 'there' or 'back', not '{way}'", file, number, code="bad-fit")
-        point = Point(*map(int, cells[2:]))
+        point = SamplePoint(*map(int, cells[2:]))
         points = found.setdefault(kind, {"there": [], "back": []})[way]
         if points and point.size <= points[-1].size:
             raise InputError(f"sizes of a curve must rise, and {point.size} follows {points[-1].size}", file, number, code="bad-fit")

@@ -38,7 +38,7 @@ def readings(result: Result, tick: float) -> list[dict[str, Any]]:
     return rows
 
 
-def table(rows: Iterable[Mapping[str, Any]], machine: kernels.Machine | None = None) -> list[dict[str, Any]]:
+def table(rows: Iterable[Mapping[str, Any]], machine: kernels.KernelMachine | None = None) -> list[dict[str, Any]]:
     """One row per loop: kernel, title, statement, claim, min, max (flop/s by the clock), at_min, at_max (lengths), rinf, n_half.
 
     The last two are None without a ``machine``.

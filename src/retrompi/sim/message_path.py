@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["KINDS", "Channel", "Direction", "Link", "MessagePath", "NetworkPacket", "PacketTransit", "Process", "Stretch", "Work"]
+__all__ = ["KINDS", "Channel", "Direction", "HostWork", "MessagePath", "NetworkPacket", "PacketTransit", "PathLink", "Process", "Stretch"]
 
 KINDS = ("data", "request", "ready", "matched", "done")
 """Kinds of packets: data; rendezvous request to send and its reply; match of a synchronous send; end of a direct copy."""
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class PathLink:
     """An interval of the critical path: ``stage`` of ``who`` (a process, a host's kernel or card, the wire, the clock); times in ps."""
 
     begin: int
@@ -46,7 +46,7 @@ class Direction:
 
     begin: int
     end: int
-    chain: list[Link]
+    chain: list[PathLink]
 
     @property
     def took(self) -> int:
@@ -126,7 +126,7 @@ class NetworkPacket:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class HostWork:
     """Work of a host's kernel or card, of the wire or of a timer: ``before`` from ``asked``, ``stage`` from ``start`` to ``end``."""
 
     where: str
@@ -157,7 +157,7 @@ class MessagePath:
     channels: dict[int, Channel]
     transits: list[PacketTransit]
     packets: list[NetworkPacket]
-    work: list[Work]
+    work: list[HostWork]
 
     @staticmethod
     def from_engine(told: Mapping[str, Any]) -> MessagePath:
@@ -168,7 +168,7 @@ class MessagePath:
             columns = [_column(k, direction[n]) for n, k in (("links_begin", "q"), ("links_end", "q"), ("stage", "b"))]
             ends = [_column("i", direction[n]) for n in ("process", "packet")]
             links = zip(*columns, direction["who"], *ends, strict=True)
-            chain = [Link(b, e, stages[s], who, process, packet) for b, e, s, who, process, packet in links]
+            chain = [PathLink(b, e, stages[s], who, process, packet) for b, e, s, who, process, packet in links]
             directions.append(Direction(direction["begin"], direction["end"], chain))
         processes = []
         for p in told["processes"]:
@@ -180,7 +180,7 @@ class MessagePath:
         for row in zip(*table.values(), strict=True):
             p = dict(zip(table, row, strict=True))
             transits.append(PacketTransit(**{**p, "kind": KINDS[p["kind"]], "first": bool(p["first"]), "last": bool(p["last"])}))
-        work = [Work(w, stages[s], stages[b], asked, start, end, packet) for w, s, b, asked, start, end, packet in told["work"]]
+        work = [HostWork(w, stages[s], stages[b], asked, start, end, packet) for w, s, b, asked, start, end, packet in told["work"]]
         return MessagePath(
             list(told["hosts"]),
             directions,

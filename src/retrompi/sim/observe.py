@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from retrompi.sim.timeline import Request
+    from retrompi.sim.timeline import TimelineRequest
 
 __all__ = ["NOTHING", "Observe"]
 
@@ -20,7 +20,7 @@ class Observe:
 
     anatomy: bool = False
     between: tuple[str, str] = ("anatomy", "end")
-    timeline: Request | None = None
+    timeline: TimelineRequest | None = None
     profile: bool = False
     directions: tuple[tuple[int, str, int, str], ...] = ()
     critical_path: bool = False

@@ -121,8 +121,8 @@ def estimate(told: Mapping[str, Any], question: Question | Resolved) -> dict[str
     asked = Resolved.of(question)
     sent = max(sum(count for _, count in told["sizes"]), 1)
     size = int(told["bytes_sent"] // sent)
-    probe = asked.changed(workload=pingpong([size], PROBE_MESSAGES // 2))
-    simulate.run(asked.changed(workload=pingpong([0], 1)))  # start the server before timing
+    probe = asked.with_fields(workload=pingpong([size], PROBE_MESSAGES // 2))
+    simulate.run(asked.with_fields(workload=pingpong([0], 1)))  # start the server before timing
     began = time.perf_counter()
     result = simulate.run(probe)
     simulate.require_completed(result, f"a short PingPong of {size} B")

@@ -24,7 +24,7 @@ from retrompi.base.errors import EngineError, UsageError, nearest
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.result import Totals, outputs
 
-__all__ = ["CHECK_SHARE", "VARIABLE", "RepetitionDefect", "Repetitions", "chosen", "differences", "simulate"]
+__all__ = ["CHECK_SHARE", "VARIABLE", "RepetitionDefect", "Repetitions", "differences", "from_environment", "simulate"]
 
 VARIABLE = "RETROMPI_REPETITIONS"
 CHECK_SHARE = 0.05
@@ -50,7 +50,7 @@ class RepetitionDefect(EngineError):
     code = "repetition-defect"
 
 
-def chosen(environment: Mapping[str, str] = os.environ) -> Repetitions:
+def from_environment(environment: Mapping[str, str] = os.environ) -> Repetitions:
     """The choice of the environment. Raises UsageError for a word that is none."""
     word = environment.get(VARIABLE, "on")
     try:

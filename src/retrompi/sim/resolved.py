@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from retrompi.base.errors import UsageError
 from retrompi.spec import kernels, possible, registry
 from retrompi.spec.bounds import Bounds
-from retrompi.spec.cojobs import JobSpec, named
+from retrompi.spec.cojobs import JobSpec, with_names
 from retrompi.spec.model import absolute_sets, model_values, resolve
 from retrompi.spec.needs import as_needed, foreign
 from retrompi.spec.network_model import NATIVE
-from retrompi.spec.placements import NATURAL, Placement, placed, shown
+from retrompi.spec.placements import NATURAL, Placement, place_ranks, placement_text
 from retrompi.spec.question import (
     FIELDS,
     NO_RESULT,
-    Asked,
     Benchmark,
     Beside,
     Experiment,
     Message,
     Question,
     Replay,
+    ScenarioRef,
     Starts,
     canonical_hash,
 )
@@ -53,7 +53,7 @@ def place(platform: Platform, mode: str | Sequence[int], ranks: int) -> Placemen
     that does not exist.
     """
     found = platform.placement(mode) if isinstance(mode, str) else mode
-    return placed(found, ranks, platform.name, platform.hosts, platform.placements)
+    return place_ranks(found, ranks, platform.name, platform.hosts, platform.placements)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Resolved:
     platform: Platform
     """With the question's overrides."""
     alike: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What does not depend on the seed, kept by `once`; questions made by `seeded` share it."""
+    """What does not depend on the seed, kept by `once`; questions made by `with_seed` share it."""
 
     @classmethod
     def of(cls, question: Question | Resolved) -> Resolved:
@@ -95,11 +95,11 @@ class Resolved:
             generate.generator(workload.generator).check(workload.arguments)
         return cls(question, model, values, base, platform)
 
-    def changed(self, **fields: Any) -> Resolved:
+    def with_fields(self, **fields: Any) -> Resolved:
         """The same model on the same platform with other fields of the question (no names, no overrides), with fresh `Values`."""
         return Resolved(replace(self.question, **fields), self.model, self.values.fresh(), self.base_platform, self.platform)
 
-    def seeded(self, seed: int, asked: Asked, bounds: Bounds) -> Resolved:
+    def with_seed(self, seed: int, asked: ScenarioRef, bounds: Bounds) -> Resolved:
         """This question with another seed, from a scenario that differs in nothing else. What is known of this one is not found again."""
         question = replace(self.question, seed=seed, asked=asked, bounds=bounds)
         found = Resolved(question, self.model, self.values, self.base_platform, self.platform, self.alike)
@@ -108,7 +108,7 @@ class Resolved:
         return found
 
     def once(self, what: str, make: Callable[[], T]) -> T:
-        """The value of ``make``, which must not depend on the seed: made once for all questions that `seeded` made of one."""
+        """The value of ``make``, which must not depend on the seed: made once for all questions that `with_seed` made of one."""
         if what not in self.alike:
             self.alike[what] = make()
         found: T = self.alike[what]
@@ -127,8 +127,8 @@ class Resolved:
         if isinstance(workload, Benchmark):
             from retrompi.traces import generate, making
 
-            with making.bounded(self.question.bounds):
-                return generate.made(workload.generator, workload.arguments)
+            with making.within_bounds(self.question.bounds):
+                return generate.make_trace(workload.generator, workload.arguments)
         raise UsageError(f"{workload.label} is no single trace", code="bad-usage")
 
     @cached_property
@@ -150,7 +150,7 @@ class Resolved:
         the runtime joins them: on one host the network, which such a benchmark measures, would not be used."""
         if self.question.placement != NATURAL or len(self.platform.hosts) == 1 or not self._between_two:
             return self.question.place
-        return "shared" if self._refused(place(self.platform, "distributed", 2)) else "distributed"
+        return "shared" if self._refusal(place(self.platform, "distributed", 2)) else "distributed"
 
     @property
     def _between_two(self) -> bool:
@@ -186,7 +186,7 @@ class Resolved:
     def mode_text(self) -> str:
         """`mode` for people: a list has the names of its hosts."""
         found = self._normal
-        return found if isinstance(found, str) else shown(found, self.platform.hosts)
+        return found if isinstance(found, str) else placement_text(found, self.platform.hosts)
 
     @property
     def _normal(self) -> str | Sequence[int]:
@@ -195,9 +195,9 @@ class Resolved:
     @cached_property
     def apart(self) -> str:
         """Why the runtime cannot run the job across its hosts; empty if it can."""
-        return self._refused(self.placement)
+        return self._refusal(self.placement)
 
-    def _refused(self, placement: Placement) -> str:
+    def _refusal(self, placement: Placement) -> str:
         needed, fiction = self.model.needs, bool(self.fiction)
         seen = as_needed(needed, self.platform, fiction=fiction)
         odd = foreign(needed, (seen.hosts[i] for i in dict.fromkeys(placement)))
@@ -220,7 +220,7 @@ class Resolved:
     def jobs(self) -> list[tuple[JobSpec, Resolved]]:
         """The further jobs, each with a name, on the same platform. Raises UsageError, beginning with the job's name."""
         found = []
-        for spec in named(self.question.beside.jobs):
+        for spec in with_names(self.question.beside.jobs):
             model = registry.model(spec.model)
             asked = replace(
                 self.question, model=spec.model, workload=Replay(spec.trace, spec.label, Program(memory_share=spec.memory_share)),

@@ -21,19 +21,19 @@ from retrompi.spec.result import (
     Totals,
     TrafficRow,
     WaitRow,
-    elapsed,
-    kept,
+    duration,
     outputs,
     part,
+    stored_fields,
 )
 
 if TYPE_CHECKING:
     from retrompi.sim.cautions import Caution
     from retrompi.sim.critical_path import CriticalPath
     from retrompi.sim.message_path import MessagePath
-    from retrompi.spec.cojobs import Compiled
+    from retrompi.spec.cojobs import CompiledJob
 
-__all__ = ["COLUMNS", "NUMBERS", "Result", "counted", "job_result", "network_lines", "traffic_results"]
+__all__ = ["COLUMNS", "NUMBERS", "Result", "counters_of", "job_result", "network_lines", "traffic_results"]
 
 
 @dataclass(kw_only=True)
@@ -44,7 +44,7 @@ class Result(Totals, Counters, Ending):
     """
 
     time_ps: int = part("time of the job, ps", default=0)
-    wall_s: float = elapsed("what simulating took", column=True, effort=True, cpp="")
+    wall_s: float = duration("what simulating took", column=True, effort=True, cpp="")
     per_rank: Sequence[RankRow] = part("ranks", default=list)
     marks: Sequence[MarkRow] = part("marks", default=list)
     waits: Sequence[WaitRow] = part("ranks that had not finished", default=list)
@@ -74,13 +74,13 @@ class Result(Totals, Counters, Ending):
         return self.critical_path
 
 
-COLUMNS = kept(Result)
+COLUMNS = stored_fields(Result)
 """Fields that a stored run has a column for; the others are among its facts."""
 NUMBERS = tuple(name for name, o in outputs(Result).items() if o.column and o.is_number and not o.effort)
 """Of these, the numbers that the same question always has."""
 
 
-def counted(got: Mapping[str, Any]) -> dict[str, int]:
+def counters_of(got: Mapping[str, Any]) -> dict[str, int]:
     """The counters of a job in the engine's answer."""
     return {name: got[name] for name in outputs(Counters)}
 
@@ -99,7 +99,7 @@ def network_lines(facts: Mapping[str, Any]) -> list[str]:
     return said + ([facts["failed"]] if facts.get("failed") else [])
 
 
-def job_result(job: Compiled, got: Mapping[str, Any] | None, hosts: Sequence[str]) -> dict[str, Any]:
+def job_result(job: CompiledJob, got: Mapping[str, Any] | None, hosts: Sequence[str]) -> dict[str, Any]:
     """The result of one further job; ``got`` is the engine's answer, None for a job that could not be started."""
     s = job.spec
     about = {"name": s.name, "model": s.model, "mode": s.where, "trace": s.label, "start_s": s.start_s, "background": s.background,
@@ -116,5 +116,5 @@ def job_result(job: Compiled, got: Mapping[str, Any] | None, hosts: Sequence[str
         "per_rank": RankTable(got["per_rank"], hosts).some(),
         "waits": got["waits"],
         "diagnosis": got.get("diagnosis", {}),
-        **counted(got),
+        **counters_of(got),
     }

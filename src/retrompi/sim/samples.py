@@ -16,14 +16,14 @@ from retrompi.sim.sampling import NotSampled, Sample
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.outcome import Outcome
-from retrompi.spec.question import Asked, Beside, Experiment, Replay
+from retrompi.spec.question import Beside, Experiment, Replay, ScenarioRef
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.result import Result
 
-__all__ = ["SAMPLE", "Samples", "Shelf"]
+__all__ = ["SAMPLE", "SampleStore", "Samples"]
 
 SAMPLE = Experiment("sample", "sample of a pair", "null")
 
@@ -32,7 +32,7 @@ _LOCKS: dict[str, threading.Lock] = {}
 _GUARD = threading.Lock()
 
 
-class Shelf(Protocol):
+class SampleStore(Protocol):
     """Persistent storage of samples: a store."""
 
     def has(self, asked: Resolved) -> bool:
@@ -45,26 +45,26 @@ class Shelf(Protocol):
 class Samples:
     """Samples of pairs of ranks. ``run`` simulates a resolved question at fidelity ``mechanism``."""
 
-    def __init__(self, run: Callable[[Resolved], Result], shelf: Shelf | None = None) -> None:
+    def __init__(self, run: Callable[[Resolved], Result], shelf: SampleStore | None = None) -> None:
         self.run, self.shelf = run, shelf
 
     def of(self, asked: Resolved, pair: Pair) -> Sample:
         """The sample of a pair kind: that of a fitted model, or else from this process, from the store, or measured now."""
         if issubclass(asked.model, FittedModel):
             return asked.model.sample(asked.platform, pair.hosts)
-        at = asked.changed(
+        at = asked.with_fields(
             workload=SAMPLE, placement=pair.hosts, cores=pair.hosts.cores, fidelity="mechanism", beside=Beside(), start_up=False,
-            limit_s=None, wildcards="recorded", idle_overrides=True, asked=Asked(),
+            limit_s=None, wildcards="recorded", idle_overrides=True, asked=ScenarioRef(),
         )  # fmt: skip
         with _GUARD:
             lock = _LOCKS.setdefault(at.key, threading.Lock())
         with lock:
             if at.key not in _KNOWN or (self.shelf is not None and not self.shelf.has(at)):
 
-                def measured() -> dict[str, Any]:
-                    return (_KNOWN.get(at.key) or self._measured(at, pair)).as_dict()
+                def sample_row() -> dict[str, Any]:
+                    return (_KNOWN.get(at.key) or self._measure(at, pair)).as_dict()
 
-                _KNOWN[at.key] = Sample.from_dict(measured() if self.shelf is None else self.shelf.facts(at, measured))
+                _KNOWN[at.key] = Sample.from_dict(sample_row() if self.shelf is None else self.shelf.facts(at, sample_row))
             return _KNOWN[at.key]
 
     def prepare(self, asked: Resolved) -> None:
@@ -79,11 +79,11 @@ class Samples:
         compiled = compile_runtime(asked.model, asked.values.fresh(), Layout(asked.platform, asked.placement)).rows
         return fit(sample.there, asks_from(compiled["protocol_same" if pair.same else "protocol_remote"]))
 
-    def _measured(self, at: Resolved, pair: Pair) -> Sample:
+    def _measure(self, at: Resolved, pair: Pair) -> Sample:
         def run(trace: Trace, sides: Sequence[int]) -> Result:
             # An override may be of a host that this pair does not use.
             cores = [pair.hosts.cores[s] for s in sides] if pair.hosts.cores else ()
-            result = self.run(at.changed(workload=Replay(trace), placement=tuple(pair.hosts[s] for s in sides), cores=cores))
+            result = self.run(at.with_fields(workload=Replay(trace), placement=tuple(pair.hosts[s] for s in sides), cores=cores))
             if result.outcome == Outcome.LIMIT:  # says nothing about the pair
                 raise NotSampled(result.outcome, result.detail)
             return result

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.sim.result import Result
 
-__all__ = ["NotSampled", "Point", "Sample", "measure", "sizes_for"]
+__all__ = ["NotSampled", "Sample", "SamplePoint", "measure", "sizes_for"]
 
 KIB = 1024
 STREAM_SIZES = (0, KIB, 8 * KIB, 64 * KIB, 256 * KIB)
@@ -40,7 +40,7 @@ LATE_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SamplePoint:
     """A message of ``size`` bytes in one direction; times in picoseconds. `retrompi.sim.fidelity` explains their use at ``curve``."""
 
     size: int
@@ -61,8 +61,8 @@ class Point:
 class Sample:
     """Two ranks: the points in both directions, the extra cost of a first message (ps), and notes on failed measurements."""
 
-    there: tuple[Point, ...]
-    back: tuple[Point, ...]
+    there: tuple[SamplePoint, ...]
+    back: tuple[SamplePoint, ...]
     connect: int
     limit: int | None = None
     """The smallest size at which the mechanism did not complete, and how it ended; None: all completed."""
@@ -76,7 +76,7 @@ class Sample:
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> Sample:
         """The inverse of `as_dict`."""
-        there, back = (tuple(Point(**p) for p in facts[k]) for k in ("there", "back"))
+        there, back = (tuple(SamplePoint(**p) for p in facts[k]) for k in ("there", "back"))
         return cls(there, back, facts["connect"], facts["limit"], facts["reason"], tuple(facts["notes"]))
 
 
@@ -257,7 +257,7 @@ def measure(run: Run, sizes: Sequence[int], *, pairs: int, eager_below: float, c
     def late(size: int) -> float:
         return round(LATE_S + 3e-12 * pings[size][0], 6)
 
-    def done(trace: Trace, sides: Sequence[int], what: str) -> Result | None:
+    def try_run(trace: Trace, sides: Sequence[int], what: str) -> Result | None:
         result = run(trace, sides)
         if result.outcome == Outcome.COMPLETED:
             return result
@@ -266,13 +266,13 @@ def measure(run: Run, sizes: Sequence[int], *, pairs: int, eager_below: float, c
         return None
 
     eager = [s for s in (*grid, LATE_LIMIT) if s < eager_below and s in pings]
-    got = done(_late_trace(eager, late), (0, 1), "late receives") if eager else None
+    got = try_run(_late_trace(eager, late), (0, 1), "late receives") if eager else None
     receives = (_late(got, 0), _late(got, 1)) if got else ({}, {})
-    single = done(_stream_trace(grid, 1, False), (0, 1), "a stream")
+    single = try_run(_stream_trace(grid, 1, False), (0, 1), "a stream")
     gaps = _stream(single) if single else {}
-    many = done(_stream_trace(grid, pairs, False), (0,) * pairs + (1,) * pairs, "streams of several pairs") if pairs > 1 else None
+    many = try_run(_stream_trace(grid, pairs, False), (0,) * pairs + (1,) * pairs, "streams of several pairs") if pairs > 1 else None
     ports = {s: t // pairs for s, t in _stream(many).items()} if many else gaps
-    crossed = done(_stream_trace(grid, pairs, True), (0,) * pairs + (1,) * pairs, "streams both ways")
+    crossed = try_run(_stream_trace(grid, pairs, True), (0,) * pairs + (1,) * pairs, "streams both ways")
     boths = {s: t // (2 * pairs) for s, t in _stream(crossed).items()} if crossed else {}
 
     there, back = [], []
@@ -286,7 +286,7 @@ def measure(run: Run, sizes: Sequence[int], *, pairs: int, eager_below: float, c
         port = min(_line(ports, s), gap)
         # The port must be free again when the reply of a PingPong is sent.
         both = min(_line(boths, s), port, rest // 2 + recvs[1] + sends[1], rest // 2 + recvs[0] + sends[0])
-        there.append(Point(s, sends[0], rest // 2, recvs[1], gap, port, both))
-        back.append(Point(s, sends[1], rest - rest // 2, recvs[0], gap, port, both))
+        there.append(SamplePoint(s, sends[0], rest // 2, recvs[1], gap, port, both))
+        back.append(SamplePoint(s, sends[1], rest - rest // 2, recvs[0], gap, port, both))
     connect = max(0, first - pings[min(pings)][0]) if connects else 0
     return Sample(tuple(there), tuple(there if alike else back), connect, limit, reason, tuple(notes))

@@ -23,16 +23,16 @@ from retrompi.sim.cautions import Caution, of_trace, to_keep
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.rank_table import RankTable
 from retrompi.sim.resolved import Resolved, place
-from retrompi.sim.result import Result, counted, job_result, traffic_results
+from retrompi.sim.result import Result, counters_of, job_result, traffic_results
 from retrompi.sim.samples import Samples
 from retrompi.sim.sampling import NotSampled
 from retrompi.sim.worker import ForkServer, Stopped, shared_server
 from retrompi.spec import cojobs, cross_traffic, derived, kernels
 from retrompi.spec.calls import ANYTHING, Calls
-from retrompi.spec.cojobs import Compiled
+from retrompi.spec.cojobs import CompiledJob
 from retrompi.spec.collectives import PREFIX
 from retrompi.spec.compile import Compiled as CompiledRuntime
-from retrompi.spec.compile import compile_runtime, refuse, unused, unused_by_start, unused_parameters
+from retrompi.spec.compile import compile_runtime, refuse, unused_by_start, unused_overrides, unused_parameters
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import StartStep
 from retrompi.spec.network_model import by_simgrid
@@ -67,7 +67,7 @@ class SimulationEnded(RetrompiError):
     """Its run in the store, with the points of the sizes that it finished."""
 
 
-def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[Compiled] = ()) -> CompiledRuntime:
+def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[CompiledJob] = ()) -> CompiledRuntime:
     """The runtime of a question compiled for the engine, for a program that makes ``calls``.
 
     Raises UsageError for an override that the run does not use, unless the question accepts such; ``others`` are further jobs, whose use
@@ -76,7 +76,7 @@ def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[
     values = asked.values.fresh()  # earlier reads, for other purposes, do not count as used by this run
     found = compile_runtime(asked.model, values, Layout(asked.platform, asked.placement), calls)
     if not asked.question.idle_overrides:
-        refuse(unused(asked.model, values, found, calls, [j.found for j in others]))
+        refuse(unused_overrides(asked.model, values, found, calls, [j.found for j in others]))
     return found
 
 
@@ -90,7 +90,7 @@ def library_steps(question: Question | Resolved) -> tuple[CompiledRuntime, list[
     asked = Resolved.of(question)
     _refuse_unsupported(asked.trace)
     found = compile_question(asked, calls_of(asked.trace, asked.question))
-    rows = {**found.rows, "kills": []} | _asked_of_the_engine(asked, asked.trace, 1.0) | _observed(NOTHING)
+    rows = {**found.rows, "kills": []} | _asked_of_the_engine(asked, asked.trace, 1.0) | _observe_rows(NOTHING)
     return found, _engine.library_steps(rows, asked.trace)
 
 
@@ -102,11 +102,13 @@ def engine_rows(asked: Resolved) -> dict[str, Any]:
     _refuse_wireless(asked.question)
     rows = compile_question(asked, calls_of(asked.trace, asked.question)).rows
     rows["kills"] = _kills(asked.question.beside.kills, rows)
-    trace, scale = _timed(asked)
+    trace, scale = _timed_trace(asked)
     if asked.question.fidelity != "mechanism":
         samples = Samples(run)
         try:
-            rows, _ = ladder.lowered(rows, asked.question.fidelity, asked.platform, asked.placement, lambda pair: samples.of(asked, pair))
+            rows, _ = ladder.lower_fidelity(
+                rows, asked.question.fidelity, asked.platform, asked.placement, lambda pair: samples.of(asked, pair)
+            )
         except NotSampled as error:
             raise UsageError(f"fidelity '{asked.question.fidelity}' cannot be sampled: {error}", code="needs-mechanism") from None
     rows |= _asked_of_the_engine(asked, trace, scale)
@@ -140,15 +142,15 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         steps, reason = start(asked, q.seed)
         if reason:
             return _not_run(asked, Outcome.FAILED_START, reason, begin, steps)
-    trace, scale = _timed(asked)
+    trace, scale = _timed_trace(asked)
     notes: list[str] = []
     if q.fidelity != "mechanism":
         samples = Samples(run)
         try:
-            rows, notes = ladder.lowered(rows, q.fidelity, asked.platform, asked.placement, lambda pair: samples.of(asked, pair))
+            rows, notes = ladder.lower_fidelity(rows, q.fidelity, asked.platform, asked.placement, lambda pair: samples.of(asked, pair))
         except NotSampled as error:
             return _not_run(asked, error.outcome, str(error), begin)
-    rows |= _asked_of_the_engine(asked, trace, scale) | _observed(observe)
+    rows |= _asked_of_the_engine(asked, trace, scale) | _observe_rows(observe)
     beside = [j for j in others if not j.apart]
     _join(rows, asked, beside)
     try:
@@ -192,7 +194,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         profile=got.get("profile", {}),
         startup=steps,
         cautions=[
-            *asked.once("cautions", lambda: [*to_keep(asked), *_derived(asked, found.used)]),
+            *asked.once("cautions", lambda: [*to_keep(asked), *_derived_cautions(asked, found.used)]),
             *(Caution("not-sampled", line) for line in notes), *(Caution("left-open", line) for line in _left_open(got, others)),
             *asked.once("of trace", lambda: of_trace(trace)),
             *(Caution("lost-in-recording", line) for line in _origin(trace, outcome)),
@@ -203,7 +205,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         failed=got["failed"],
         jobs=_job_results(others, got["jobs"], rows["hosts"]["names"]),
         done=got["done"],
-        **counted(got),
+        **counters_of(got),
         **{name: got[name] for name in outputs(Totals)},
     )  # fmt: skip
 
@@ -213,14 +215,14 @@ def _origin(trace: Trace, outcome: Outcome) -> list[str]:
     return [LOST_BY_SMPI] if outcome in (Outcome.DEADLOCK, Outcome.ABORTED) and may_have_lost(trace) else []
 
 
-def _derived(asked: Resolved, used: Collection[str]) -> list[Caution]:
+def _derived_cautions(asked: Resolved, used: Collection[str]) -> list[Caution]:
     """What followed the user's overrides and what did not. Draws and other generated values are no changes of a user's."""
     if asked.question.idle_overrides:
         return []
     return [Caution("follows-override", line) for line in derived.lines(asked.base_platform, asked.platform, used)]
 
 
-def _left_open(got: Mapping[str, Any], others: Sequence[Compiled]) -> list[str]:
+def _left_open(got: Mapping[str, Any], others: Sequence[CompiledJob]) -> list[str]:
     """What the jobs that completed have left undone: messages not received, requests not completed, windows not freed."""
     names = [j.spec.name for j in others if not j.apart]
     further = [f"{name}: {told}" for name, job in zip(names, got["jobs"], strict=True) for told in job["leftovers"]]
@@ -240,7 +242,7 @@ def _not_run(asked: Resolved, outcome: Outcome, detail: str, begin: float, steps
                   cautions=of_trace(trace))  # fmt: skip
 
 
-def _timed(asked: Resolved) -> tuple[Trace, float]:
+def _timed_trace(asked: Resolved) -> tuple[Trace, float]:
     """The trace with its timed section marked, and the factor on its computation."""
     trace, program = asked.trace, asked.program
     if program.section is None:
@@ -272,9 +274,9 @@ def _asked_of_the_engine(asked: Resolved, trace: Trace, scale: float) -> dict[st
     return rows
 
 
-def _observed(observe: Observe) -> dict[str, Any]:
+def _observe_rows(observe: Observe) -> dict[str, Any]:
     rows: dict[str, Any] = {
-        "repetitions": int(repetitions.chosen()),
+        "repetitions": int(repetitions.from_environment()),
         "anatomy": observe.anatomy, "anatomy_rank": 0, "anatomy_from": observe.between[0], "anatomy_to": observe.between[1],
     }  # fmt: skip
     if observe.timeline is not None:
@@ -297,11 +299,11 @@ def _refuse_wireless(q: Question) -> None:
         raise UsageError(f"fidelity '{q.fidelity}' has no wire for traffic and failures; use mechanism", code="needs-mechanism")
 
 
-def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[Compiled]) -> None:
+def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[CompiledJob]) -> None:
     """Adds further jobs, cross traffic and failures to ``rows``."""
     q = asked.question
     if beside:
-        rows["positions"], rows["hosts"] = cojobs.unshared(beside, q.model, rows)
+        rows["positions"], rows["hosts"] = cojobs.merge_hosts(beside, q.model, rows)
         rows["jobs"] = cojobs.rows(beside, rows["positions"], asked.platform, q.wildcards)
     if q.beside.traffic:
         rows["traffic"], rows["positions"] = cross_traffic.traffic(q.beside.traffic, asked.platform, rows["positions"])
@@ -309,7 +311,7 @@ def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[Compiled]) -> 
         rows["failures"] = cross_traffic.failures(q.beside.failures, asked.platform)
 
 
-def _compiled_jobs(asked: Resolved) -> list[Compiled]:
+def _compiled_jobs(asked: Resolved) -> list[CompiledJob]:
     """The further jobs, compiled for the platform with the overrides of the first one."""
     q = asked.question
     if not q.beside.jobs:
@@ -329,11 +331,11 @@ def _compiled_jobs(asked: Resolved) -> list[Compiled]:
             refuse(unused_parameters(job.model, values, compiled, calls))
         except UsageError as error:
             raise UsageError(f"{spec.name}: {error}", code=error.code) from None
-        found.append(Compiled(spec, job.model, compiled, values, job.apart))
+        found.append(CompiledJob(spec, job.model, compiled, values, job.apart))
     return found
 
 
-def _job_results(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> list[dict[str, Any]]:
+def _job_results(jobs: Sequence[CompiledJob], got: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> list[dict[str, Any]]:
     answers = iter(got)
     rows = []
     for job in jobs:
@@ -389,7 +391,7 @@ def _processes(rows: Mapping[str, Any]) -> list[str]:
     return names + [f"{role} on {name}" for role in roles if role != "rank" for name in rows["hosts"]["names"]]
 
 
-def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[Compiled] = ()) -> list[tuple[str, float]]:
+def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[CompiledJob] = ()) -> list[tuple[str, float]]:
     """(process, seconds) for each ``NAME@TIME``. Raises UsageError for a name that is not a process of these jobs."""
     names = _processes(rows) + [f"{name} of {j.spec.name}" for j in others if not j.apart for name in _processes(j.rows)]
     found = []
@@ -483,7 +485,7 @@ def _size(asked: Resolved) -> int:
 def of_message(asked: Resolved) -> Resolved:
     """A question about a `Message` as the replay of its trace."""
     size = _size(asked)
-    return asked.changed(workload=Replay(explained_trace(size), f"{size} B"), placement=asked.where)
+    return asked.with_fields(workload=Replay(explained_trace(size), f"{size} B"), placement=asked.where)
 
 
 def explain(question: Question | Resolved) -> dict[str, Any]:

@@ -34,7 +34,8 @@ from retrompi.sim.processes import end_with_parent, kill_group, last_words
 from retrompi.spec.bounds import MEMORY_B
 from retrompi.spec.network_model import by_simgrid
 
-__all__ = ["ForkServer", "Group", "Stopped", "adopt", "answer", "begun", "needs_fork", "result_of", "shared_server", "simulated"]
+__all__ = ["ForkServer", "Group", "Stopped", "adopt", "answer", "fork_simulation", "needs_fork", "result_of", "shared_server",
+           "simulate_in_process"]  # fmt: skip
 
 INSIDE = 250_000
 """Maximum number of a trace's actions for a simulation without a fork, which then mostly takes less than a second."""
@@ -73,7 +74,7 @@ def needs_fork(config: Mapping[str, Any], traces: Sequence[Any]) -> bool:
     return by_simgrid(str(config.get("wire"))) or not isinstance(link := config.get("link"), Mapping) or bool(link.get("file"))
 
 
-def stopped(config: Mapping[str, Any]) -> str:
+def stop_message(config: Mapping[str, Any]) -> str:
     """What `Stopped` says."""
     return f"the bound of {config['wall_limit']:g} s of wall time is reached within one event"
 
@@ -96,7 +97,7 @@ def _read(pipe: IO[bytes]) -> Any:
     return pickle.loads(data)
 
 
-def _saved(trace: Any) -> str:
+def _save_trace(trace: Any) -> str:
     """The path of a new temporary file with the trace."""
     handle, path = tempfile.mkstemp(prefix="retrompi-trace-")
     os.close(handle)
@@ -146,7 +147,7 @@ class ForkServer:
                 answer: Any = None
                 while kind == "forgotten":  # the server has dropped a trace from its cache
                     for name in wanted.keys() - self._known:
-                        sent.append(_saved(wanted[name]))
+                        sent.append(_save_trace(wanted[name]))
                         _write(process.stdin, ("trace", name, sent[-1], len(wanted)))
                         self._known.add(name)
                     _write(process.stdin, ("run", [key, *(t.sha256 for t in further)], config, apart))
@@ -256,7 +257,7 @@ def adopt(server: Any) -> None:
 
 
 def result_of(status: str, result: Any) -> dict[str, Any]:
-    """The result of `simulated`, with what it ``spent``. Raises what the status says, as `ForkServer.simulate`."""
+    """The result of `simulate_in_process`, with what it ``spent``. Raises what the status says, as `ForkServer.simulate`."""
     if status == "ok":
         return dict(result)
     if status == "refused":
@@ -270,7 +271,7 @@ def result_of(status: str, result: Any) -> dict[str, Any]:
     raise EngineError(f"the simulation died: {result}")
 
 
-def simulated(config: dict[str, Any], traces: Sequence[Any]) -> tuple[str, Any]:
+def simulate_in_process(config: dict[str, Any], traces: Sequence[Any]) -> tuple[str, Any]:
     """(status, result) of a simulation in this process. The result has what it ``spent``: seconds of processor time and the process'
     peak of resident memory."""
     from retrompi import _engine
@@ -303,12 +304,12 @@ def _peak_B() -> int:
 
 def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
     """In the forked child: simulate and write the pickled (status, result) to the descriptor ``out``."""
-    reply = simulated(config, traces)
+    reply = simulate_in_process(config, traces)
     with os.fdopen(out, "wb") as pipe:
         pickle.dump(reply, pipe, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def begun(config: dict[str, Any], traces: Sequence[Any], errors: int, foreign: int | None = None) -> tuple[int, int]:
+def fork_simulation(config: dict[str, Any], traces: Sequence[Any], errors: int, foreign: int | None = None) -> tuple[int, int]:
     """(pid, descriptor of its answer) of a forked child that simulates and exits, at the latest with this process.
 
     Its stderr goes to the descriptor ``errors``. It closes ``foreign``, a descriptor whose other end detects the end of this process.
@@ -382,12 +383,12 @@ def _serve() -> None:
         wanted = [traces[key] for key in keys]
         if not apart and not needs_fork(config, wanted):
             os.dup2(nowhere, 2)  # if it crashes, it is repeated in a child, whose last words are passed on
-            reply = simulated(config, wanted)
+            reply = simulate_in_process(config, wanted)
             os.dup2(stderr, 2)
             _write(outbox, reply)
             continue
         with tempfile.TemporaryFile() as errors:
-            pid, incoming = begun(config, wanted, errors.fileno())
+            pid, incoming = fork_simulation(config, wanted, errors.fileno())
             with os.fdopen(incoming, "rb") as pipe:
                 told = told_before(pipe.fileno(), inbox.fileno(), patience(config))
                 if not told:
@@ -397,7 +398,7 @@ def _serve() -> None:
                 data = pipe.read()
             _, status = os.waitpid(pid, 0)
             if told is None:
-                _write(outbox, ("stopped", stopped(config)))
+                _write(outbox, ("stopped", stop_message(config)))
             elif status == 0 and data:
                 outbox.write(_HEAD.pack(len(data)))
                 outbox.write(data)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
     from retrompi.spec.values import Values
 
-__all__ = ["Compiled", "JobSpec", "named", "rows", "unshared"]
+__all__ = ["CompiledJob", "JobSpec", "merge_hosts", "rows", "with_names"]
 
 _OF_THE_MACHINES = ("hosts", "link", "positions", "kills")
 
@@ -84,7 +84,7 @@ class JobSpec:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledJob:
     """A job compiled to channel specifications, with the values they were compiled from."""
 
     spec: JobSpec
@@ -105,7 +105,7 @@ class Compiled:
         return self.found.layout.placement
 
 
-def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
+def with_names(jobs: Sequence[JobSpec]) -> list[JobSpec]:
     """``jobs`` with a name each. Raises UsageError for a duplicate name or an override of the platform."""
     found = [replace(j, name=j.name.strip() or f"job {i}") for i, j in enumerate(jobs, 2)]
     for i, j in enumerate(found):
@@ -119,7 +119,7 @@ def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
     return found
 
 
-def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tuple[list[int], dict[str, Any]]:
+def merge_hosts(jobs: Sequence[CompiledJob], first: str, own: Mapping[str, Any]) -> tuple[list[int], dict[str, Any]]:
     """(positions, hosts) used by the first job (its model ``first`` and compiled configuration ``own``), followed by those of the others.
 
     Raises UsageError if two models state different values for a host that they share.
@@ -140,7 +140,7 @@ def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tu
     return positions, rows_of(hosts)
 
 
-def rows(jobs: Sequence[Compiled], positions: Sequence[int], platform: Platform, wildcards: str) -> list[dict[str, Any]]:
+def rows(jobs: Sequence[CompiledJob], positions: Sequence[int], platform: Platform, wildcards: str) -> list[dict[str, Any]]:
     """The engine's configuration of the further jobs, on hosts at ``positions`` of the platform ``platform``."""
     out = []
     for j in jobs:

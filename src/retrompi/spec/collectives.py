@@ -21,7 +21,7 @@ from retrompi.spec.sources import wrong_source
 if TYPE_CHECKING:
     from retrompi.spec.values import Values
 
-__all__ = ["COUNTS", "MPICH1", "MPICH1_MAKING", "OPERATIONS", "PREFIX", "VOLUMES", "Choice", "Making", "algorithms", "described", "doors",
+__all__ = ["COUNTS", "MPICH1", "MPICH1_MAKING", "OPERATIONS", "PREFIX", "VOLUMES", "Choice", "Making", "algorithms", "card_rows", "doors",
            "engine_rows"]  # fmt: skip
 
 PREFIX = "coll."
@@ -169,7 +169,7 @@ def engine_rows(table: Sequence[Choice], values: Values, broadcast: str) -> list
     return rows
 
 
-def described(table: Sequence[Choice], values: Values) -> list[dict[str, Any]]:
+def card_rows(table: Sequence[Choice], values: Values) -> list[dict[str, Any]]:
     """Rows operation, algorithm, when, low, high, ranks, count, nodes, source, overridden, for cards, as `engine_rows` has it."""
     out: list[dict[str, Any]] = []
     for operation in OPERATIONS:

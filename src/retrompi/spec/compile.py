@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from retrompi.spec.model import RuntimeModel
     from retrompi.spec.values import Values
 
-__all__ = ["PARTS", "Compiled", "Part", "compile_runtime", "needed", "refuse", "unused", "unused_by_start",
+__all__ = ["PARTS", "Compiled", "Part", "compile_runtime", "needed_parts", "refuse", "unused_by_start", "unused_overrides",
            "unused_parameters"]  # fmt: skip
 
 
@@ -62,7 +62,7 @@ class Compiled:
     layout: Layout = field(repr=False)
 
 
-def needed(cls: type[RuntimeModel], layout: Layout, calls: Calls) -> frozenset[str]:
+def needed_parts(cls: type[RuntimeModel], layout: Layout, calls: Calls) -> frozenset[str]:
     """The parts of `PARTS` that a run needs."""
     there = {
         "calls": True,
@@ -82,7 +82,7 @@ def compile_runtime(cls: type[RuntimeModel], values: Values, layout: Layout, cal
     Only the parts that the run needs are compiled. Raises UsageError for inconsistent values; it begins with the override that is to blame.
     """
     try:
-        return _compiled(cls, values, layout, calls)
+        return _compile(cls, values, layout, calls)
     except InputError as error:
         name = _to_blame(cls, values, layout, calls) if error.code in ("out-of-range", "bad-value") else ""
         if not name:
@@ -97,15 +97,15 @@ def _to_blame(cls: type[RuntimeModel], values: Values, layout: Layout, calls: Ca
     """The override without which the runtime can be compiled; "" if there is none or if it takes several."""
     for name in values.overridden():
         try:
-            _compiled(cls, values.without(name, model_values(cls)), layout, calls)
+            _compile(cls, values.without(name, model_values(cls)), layout, calls)
         except RetrompiError:
             continue
         return name
     return ""
 
 
-def _compiled(cls: type[RuntimeModel], values: Values, layout: Layout, calls: Calls) -> Compiled:
-    parts = needed(cls, layout, calls)
+def _compile(cls: type[RuntimeModel], values: Values, layout: Layout, calls: Calls) -> Compiled:
+    parts = needed_parts(cls, layout, calls)
     with users_code(cls.folder()):
         rows = cls().compile(values, layout, parts)
         compiled_values.check(cls, rows)
@@ -115,7 +115,7 @@ def _compiled(cls: type[RuntimeModel], values: Values, layout: Layout, calls: Ca
         _start(cls, values, layout)
     base = values.model.partition(":")[0]
     with users_code(cls.folder(), "this model returns a value of a wrong type"):
-        used = platform_use.used(layout, rows, calls)
+        used = platform_use.used_paths(layout, rows, calls)
     return Compiled(rows, frozenset({f"{base}.{name}" for name in values.read()} | used), layout)
 
 
@@ -125,7 +125,9 @@ def _start(cls: type[RuntimeModel], values: Values, layout: Layout) -> None:
         cls().startup(values, layout.platform, layout.placement, Random(0))
 
 
-def unused(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls, others: Iterable[Compiled] = ()) -> dict[str, str]:
+def unused_overrides(
+    cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls, others: Iterable[Compiled] = ()
+) -> dict[str, str]:
     """Full name of every override that a run does not use -> the reason, as one line.
 
     ``found`` was compiled from ``values``; platform values used by the further jobs ``others`` count as used. Collective algorithms are
@@ -154,14 +156,14 @@ def _uses(layout: Layout, used: Collection[str], path: str) -> bool:
 
 
 def unused_parameters(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls) -> dict[str, str]:
-    """`unused` for the parameters of the model only (a further job cannot override the platform)."""
+    """`unused_overrides` for the parameters of the model only (a further job cannot override the platform)."""
     base = values.model.partition(":")[0]
     names = [n for n in values.overridden() if f"{base}.{n}" not in found.used and not n.startswith(PREFIX)]
     return {f"{base}.{n}": f"{base}.{n} {_why(cls, values, n, found.layout, calls)}" for n in names}
 
 
 def unused_by_start(cls: type[RuntimeModel], values: Values, layout: Layout) -> dict[str, str]:
-    """`unused` for a run that only starts a job: a start has steps but no messages."""
+    """`unused_overrides` for a run that only starts a job: a start has steps but no messages."""
     again = values.fresh()
     _start(cls, again, layout)
     base = values.model.partition(":")[0]
@@ -171,13 +173,13 @@ def unused_by_start(cls: type[RuntimeModel], values: Values, layout: Layout) -> 
 
 
 def refuse(lines: Mapping[str, str]) -> None:
-    """Raises UsageError with the first of the ``lines`` returned by `unused`, if any."""
+    """Raises UsageError with the first of the ``lines`` returned by `unused_overrides`, if any."""
     for line in lines.values():
         raise UsageError(line, code="idle-override")
 
 
 def _why(cls: type[RuntimeModel], values: Values, name: str, layout: Layout, calls: Calls) -> str:
-    parts = needed(cls, layout, calls)
+    parts = needed_parts(cls, layout, calls)
     read = _readers(cls, values, name, layout)
     if read and not read & parts:
         part = PARTS[next(p for p in PARTS if p in read)]

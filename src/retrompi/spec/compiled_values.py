@@ -14,7 +14,7 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import InputError
-from retrompi.spec.fields import declared
+from retrompi.spec.fields import fields_of
 from retrompi.spec.host import Host
 
 __all__ = ["check", "place"]
@@ -81,7 +81,7 @@ def _problems(rows: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         for row in rows[key]:
             if problem := _range(row):
                 yield part, "protocol", problem
-    fields = declared(Host)
+    fields = fields_of(Host)
     for host in rows["hosts"]["kinds"]:
         for name, value in host.items():
             if fields[name].is_quantity and (problem := fields[name].refusal(value)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from retrompi.base import names
 from retrompi.base.errors import UsageError
 
-__all__ = ["MAX_HOSTS", "MAX_SIZED", "Composition", "parse", "resized", "unsized"]
+__all__ = ["MAX_HOSTS", "MAX_SIZED", "Composition", "parse", "with_size", "without_size"]
 
 MAX_HOSTS = 1 << 14
 """Maximum number of hosts that are composed, each with its own values: 2 s and 0.2 GB at this size."""
@@ -59,15 +59,15 @@ def parse(text: str) -> Composition:
     return made
 
 
-def unsized(platform: str) -> str:
+def without_size(platform: str) -> str:
     """The name of ``platform`` without the number of hosts at its end: ``nt-pair*64`` -> ``nt-pair``."""
     sized = _SIZED.fullmatch(platform)
     return sized[1] if sized else platform
 
 
-def resized(platform: str, hosts: int) -> str:
+def with_size(platform: str, hosts: int) -> str:
     """The name of ``platform`` with another number of hosts: ``nt-pair*64``, ``nt4-p6-200*64@switch-100``."""
-    base = unsized(platform)
+    base = without_size(platform)
     of, at, network = base.rpartition("@")
     if at and "+" not in of and not any(c in base for c in "/\\"):
         return f"{of.partition('*')[0]}*{hosts}@{network}"

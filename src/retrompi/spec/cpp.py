@@ -15,12 +15,12 @@ from typing import Any
 
 from retrompi.base.units import PS
 from retrompi.spec.cpp_calls import calls_header
-from retrompi.spec.fields import Field, declared
+from retrompi.spec.fields import Field, fields_of
 from retrompi.spec.host import REFERENCE_CALL, REFERENCE_CLOCK, Host
 from retrompi.spec.link import Link
-from retrompi.spec.media import MEDIA, Broadcast, Checked, Medium, OneSided, WaitPolicy
+from retrompi.spec.media import MEDIA, Broadcast, Checked, Medium, OneSided, SampledCurve, WaitPolicy
 from retrompi.spec.outcome import Outcome
-from retrompi.spec.result import Counters, Output, RankRow, Totals, TrafficRow, WaitRow, outputs
+from retrompi.spec.result import Counters, OutputField, RankRow, Totals, TrafficRow, WaitRow, outputs
 
 __all__ = ["header", "write"]
 
@@ -39,9 +39,14 @@ _READERS = {
 """C++ type -> the reader's method for it; an enumeration is read by ``choice``, any other type by ``value``."""
 
 
+def _cpp_name(cls: type) -> str:
+    """The engine calls a sampled curve, which is a medium there, a curve."""
+    return "Curve" if cls is SampledCurve else cls.__name__
+
+
 def _struct_name(cls: type) -> str:
     """The C++ name of a declaration. `Host` becomes ``HostFields``, the base of a hand-written class with the host's behaviour."""
-    return {Host: "HostFields", WaitPolicy: "WaitPolicy"}.get(cls, f"{cls.__name__}Spec")
+    return {Host: "HostFields", WaitPolicy: "WaitPolicy"}.get(cls, f"{_cpp_name(cls)}Spec")
 
 
 _OWN: Mapping[type, tuple[str, ...]] = {
@@ -56,8 +61,8 @@ def _enumerator(word: str) -> str:
 
 def _own(cls: type) -> Iterator[Field]:
     """The fields that a declaration adds to its base class, except those without a C++ type."""
-    above = {name for base in cls.__mro__[1:] if base not in (object, Checked) for name in declared(base)}
-    yield from (f for name, f in declared(cls).items() if name not in above and f.cpp)
+    above = {name for base in cls.__mro__[1:] if base not in (object, Checked) for name in fields_of(base)}
+    yield from (f for name, f in fields_of(cls).items() if name not in above and f.cpp)
 
 
 def _initial(f: Field) -> str:
@@ -111,7 +116,7 @@ def _struct(cls: type) -> Iterator[str]:
     fields = list(_own(cls))
     yield f"struct {_struct_name(cls)}{inherits} {{"
     if cls in MEDIA.values():
-        yield f"  static constexpr Medium kMedium = Medium::{cls.__name__};"
+        yield f"  static constexpr Medium kMedium = Medium::{_cpp_name(cls)};"
     for f in fields:
         yield f"  {'double' if f.cpp == 'PsPerByte' else f.cpp} {f.name}{_initial(f)};  // {f.help}{_unit(f)}"
     yield from (f"  {line}" for line in _OWN.get(cls, ()))
@@ -139,7 +144,7 @@ def _numbers(cls: type) -> Iterator[str]:
 
 
 def _namespace(cls: type) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower() + "_number"
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _cpp_name(cls)).lower() + "_number"
 
 
 def _unit(f: Field) -> str:
@@ -159,7 +164,7 @@ def _declarations() -> list[type]:
 def _enums() -> Iterator[str]:
     known: dict[str, tuple[str, ...]] = {}
     for cls in _declarations():
-        for f in declared(cls).values():
+        for f in fields_of(cls).values():
             if f.kind == "choice" and f.cpp not in ("", "std::string"):
                 known[f.cpp] = f.choices
     for name, words in known.items():
@@ -178,7 +183,7 @@ def _outcomes() -> Iterator[str]:
     yield f"inline bool is_negative(Outcome o) {{ return {good}; }}"
 
 
-def _result(name: str, about: str, fields: Sequence[Output], base: str = "", inherited: Sequence[Output] = ()) -> Iterator[str]:
+def _result(name: str, about: str, fields: Sequence[OutputField], base: str = "", inherited: Sequence[OutputField] = ()) -> Iterator[str]:
     """A struct of a run's result; its ``each`` calls a function with every field: its name in the answer, and the member."""
     yield f"/// {about}"
     yield f"struct {name}{base and ' : '}{base} {{"
@@ -201,7 +206,7 @@ def _results() -> Iterator[str]:
 
 def header() -> str:
     """The header ``specs.hpp``: enumerations, a struct for each declaration, and the variant of all media with its reader."""
-    names = [cls.__name__ for cls in MEDIA.values()]
+    names = [_cpp_name(cls) for cls in MEDIA.values()]
     specs = [_struct_name(cls) for cls in MEDIA.values()]
     lines = [
         "// Made by retrompi.spec.cpp from the declarations in src/retrompi/spec; not to be edited.",

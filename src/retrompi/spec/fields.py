@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 
-__all__ = ["ITSELF", "Field", "Follows", "Use", "beside", "choice", "declared", "flag", "quantities", "quantity", "rate_of", "rest_of",
+__all__ = ["ITSELF", "Field", "Follows", "Use", "beside", "choice", "fields_of", "flag", "quantities", "quantity", "rate_of", "rest_of",
            "stating_what_follows", "structure", "texts", "time_of", "to_engine", "used_by", "whole", "word"]  # fmt: skip
 
 
@@ -73,7 +73,7 @@ class Follows:
         if before == 0 or after == 0:
             return None
         factor = Fraction(after) / Fraction(before)
-        return units.scaled(own, factor if self.how == "rate" else 1 / factor, unit)
+        return units.scale_text(own, factor if self.how == "rate" else 1 / factor, unit)
 
 
 ITSELF: tuple[Follows, ...] = ()
@@ -330,7 +330,7 @@ def stating_what_follows(cls: _C) -> _C:
     return cls
 
 
-def declared(cls: type) -> Mapping[str, Field]:
+def fields_of(cls: type) -> Mapping[str, Field]:
     """Name -> `Field` of every field of a declaration class, in order."""
     if cls not in _DECLARED:
         _DECLARED[cls] = _of(cls)
@@ -342,22 +342,22 @@ def _of(cls: Any) -> Mapping[str, Field]:
 
 
 def quantities(cls: type) -> Mapping[str, Field]:
-    """The fields of `declared` that are numbers."""
+    """The fields of `fields_of` that are numbers."""
     if cls not in _QUANTITIES:
-        _QUANTITIES[cls] = {name: f for name, f in declared(cls).items() if f.is_quantity}
+        _QUANTITIES[cls] = {name: f for name, f in fields_of(cls).items() if f.is_quantity}
     return _QUANTITIES[cls]
 
 
 def used_by(cls: type, work: Iterable[Use]) -> list[str]:
     """The names of the fields used by a run with these kinds of ``work``; fields used by every run are always included."""
     there = {Use.ALWAYS, *work}
-    return [name for name, f in declared(cls).items() if there.intersection(f.used_by)]
+    return [name for name, f in fields_of(cls).items() if there.intersection(f.used_by)]
 
 
 def to_engine(value: Any) -> dict[str, Any]:
     """Name -> value of a declaration object for the engine, whose reader `retrompi.spec.cpp` generates from the same declaration."""
     out = {}
-    for name, f in declared(type(value)).items():
+    for name, f in fields_of(type(value)).items():
         if f.cpp:
             given = getattr(value, name)
             out[name] = to_engine(given) if dataclasses.is_dataclass(given) else given

@@ -1,7 +1,7 @@
 """Many hosts with few differences: a platform of a million hosts keeps the values of each kind once.
 
 `Grown` is the hosts of a sized platform (``NAME*n``): a sequence of `Host` whose items are made when they are looked at. What would look at
-each of a million asks for the kinds instead (`kinds`, `mapped`, `named`).
+each of a million asks for the kinds instead (`kinds`, `mapped`, `host_names`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import Any
 
-from retrompi.spec.fields import declared, quantities, to_engine
+from retrompi.spec.fields import fields_of, quantities, to_engine
 from retrompi.spec.host import Host
 from retrompi.spec.quantity_file import Quantity
 
-__all__ = ["EVERY_HOST", "Grown", "GrownQuantities", "Hosts", "engine_rows", "kinds", "mapped", "named", "one_by_one", "rows_of"]
+__all__ = ["EVERY_HOST", "Grown", "GrownQuantities", "Hosts", "engine_rows", "host_names", "kinds", "mapped", "one_by_one", "rows_of"]
 
 Hosts = Sequence[Host]
 _SET = object.__setattr__
@@ -34,16 +34,16 @@ class Grown(Sequence[Host]):
         self.own, self.size, self.changed = tuple(own), size, dict(changed or {})
         self.which = range(size) if which is None else which
         self._index = {h.name: i for i, h in enumerate(self.own)}
-        self._values = [[(key, getattr(h, key)) for key in declared(Host)] for h in self.own]
+        self._values = [[(key, getattr(h, key)) for key in fields_of(Host)] for h in self.own]
 
     def __len__(self) -> int:
         return len(self.which)
 
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
-            return self.taken(self.which[at])
+            return self.select(self.which[at])
         number = self.which[at]
-        return self.changed.get(number) or self._named(self.own[number % len(self.own)], number)
+        return self.changed.get(number) or self._host_at(self.own[number % len(self.own)], number)
 
     def __iter__(self) -> Iterator[Host]:
         return (self[i] for i in range(len(self)))
@@ -56,7 +56,7 @@ class Grown(Sequence[Host]):
     def __hash__(self) -> int:
         return hash((self.own, self.size, len(self.which)))
 
-    def _named(self, host: Host, number: int) -> Host:
+    def _host_at(self, host: Host, number: int) -> Host:
         if number < len(self.own):
             return host
         # Not by `replace`, which takes four times as long: a loop over all hosts makes a million of them.
@@ -82,15 +82,15 @@ class Grown(Sequence[Host]):
             found = (int(copy) - 1) * len(self.own) + self._index[first]
         return found if found < self.size else None
 
-    def taken(self, numbers: Sequence[int]) -> Grown:
+    def select(self, numbers: Sequence[int]) -> Grown:
         """A selection of these hosts."""
         return self if len(numbers) == self.size else Grown(self.own, self.size, self.changed, numbers)
 
-    def mapped(self, change: Callable[[Host], Host]) -> Grown:
+    def change_each(self, change: Callable[[Host], Host]) -> Grown:
         """The same hosts, each kind changed alike."""
         return Grown([change(h) for h in self.own], self.size, {i: change(h) for i, h in self.changed.items()}, self.which)
 
-    def replaced(self, values: Mapping[str, Mapping[str, Any]]) -> Grown:
+    def with_values(self, values: Mapping[str, Mapping[str, Any]]) -> Grown:
         """The same hosts with ``values`` (host -> key -> value); those of a host of the pattern are its own alone."""
         changed = dict(self.changed)
         for name, new in values.items():
@@ -175,10 +175,10 @@ def kinds(hosts: Hosts) -> tuple[list[Host], list[int]]:
 
 def mapped(hosts: Hosts, change: Callable[[Host], Host]) -> Hosts:
     """The hosts with ``change`` applied to each, once a kind; ``change`` keeps the name."""
-    return hosts.mapped(change) if isinstance(hosts, Grown) else [change(h) for h in hosts]
+    return hosts.change_each(change) if isinstance(hosts, Grown) else [change(h) for h in hosts]
 
 
-def named(hosts: Hosts) -> list[str]:
+def host_names(hosts: Hosts) -> list[str]:
     """The name of every host."""
     return [hosts.name(i) for i in hosts.which] if isinstance(hosts, Grown) else [h.name for h in hosts]
 
@@ -189,7 +189,7 @@ def named(hosts: Hosts) -> list[str]:
 def engine_rows(hosts: Hosts) -> dict[str, Any]:
     """Hosts for the engine: ``kinds``, the values of each kind; ``kind_of`` and ``names``, of every host."""
     prototypes, of = kinds(hosts)
-    return {"kinds": [to_engine(h) for h in prototypes], "kind_of": of, "names": named(hosts)}
+    return {"kinds": [to_engine(h) for h in prototypes], "kind_of": of, "names": host_names(hosts)}
 
 
 def one_by_one(rows: Mapping[str, Any]) -> list[dict[str, Any]]:

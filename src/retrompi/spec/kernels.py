@@ -30,8 +30,8 @@ from retrompi.spec.host import Host
 from retrompi.spec.platform import Platform, Quantity
 from retrompi.spec.sources import wrong_source
 
-__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop", "loops",
-           "machine", "model_hash", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
+__all__ = ["KernelMachine", "Loop", "VectorStream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop",
+           "loops", "machine", "model_hash", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
 
 SHAPES = ("vector", "matrix", "product")
 USES = ("read", "write", "update")
@@ -48,7 +48,7 @@ MACHINE_KEYS: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Stream:
+class VectorStream:
     """A vector traversed by an inner loop; the comment at the top of ``kernels.toml`` explains the fields."""
 
     array: str
@@ -72,7 +72,7 @@ class Loop:
     shape: str
     counted: int
     code: tuple[str, ...]
-    streams: tuple[Stream, ...]
+    streams: tuple[VectorStream, ...]
     note: str = ""
 
     def turns(self, n: int) -> int:
@@ -85,7 +85,7 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Machine:
+class KernelMachine:
     """The values of a host that the loops depend on, in Hz, seconds, bytes and bytes/s; ``startup`` and ``l2_cycles`` in cycles."""
 
     name: str
@@ -115,7 +115,7 @@ class Machine:
         """Seconds to write a line to main memory, fetched and written back: what copying a line takes beyond reading it."""
         return max(0.0, self.line / self.copy_mem - self.line_read)
 
-    def changed(self, values: Mapping[str, float]) -> Machine:
+    def with_values(self, values: Mapping[str, float]) -> KernelMachine:
         """A copy with some ``values`` replaced."""
         return replace(self, **values)  # type: ignore[arg-type]
 
@@ -142,7 +142,7 @@ def loops() -> Mapping[str, Loop]:
     """Every loop by key, in the paper's order."""
     out = {}
     for t in _file()["loop"]:
-        streams = tuple(Stream(**s) for s in t["streams"])
+        streams = tuple(VectorStream(**s) for s in t["streams"])
         made = Loop(
             key=t["key"], claim=t["claim"], title=t["title"], statement=t["statement"], shape=t.get("shape", "vector"),
             counted=t["counted"], code=tuple(t["code"]), streams=streams, note=t.get("note", ""),
@@ -222,7 +222,7 @@ class _Walk:
     arrays: float = 1
 
 
-def _walk(s: Stream, n: int, whole: bool, m: Machine) -> _Walk:
+def _walk(s: VectorStream, n: int, whole: bool, m: KernelMachine) -> _Walk:
     """One pass of ``n`` elements of a stream, or the ``whole`` matrix of a stream that sweeps it."""
     per_line, row = m.line / s.size, _rule("leading") * s.size
     if s.random:
@@ -244,17 +244,17 @@ def _load(own: _Walk, others: Iterable[_Walk], sets: float) -> float:
     return own.lines / used + sum(o.lines for o in others) / sets
 
 
-def _lost_l1(load: float, m: Machine) -> float:
+def _lost_l1(load: float, m: KernelMachine) -> float:
     """Miss rate: a set with more lines than ways that is traversed in order loses all of its lines between two uses."""
     return min(1.0, max(0.0, load - m.l1_ways))
 
 
-def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
+def _traffic(which: Loop, n: int, m: KernelMachine) -> tuple[float, float, float]:
     """(line reads from L2 and translations, lines read from memory, lines written to memory) per iteration."""
     l1_sets, l2_sets = m.l1 / m.line / m.l1_ways, m.l2 / m.line / m.l2_ways
     from_l2 = read = written = 0.0
 
-    def touch(s: Stream, rate: float, whole: bool) -> None:
+    def touch(s: VectorStream, rate: float, whole: bool) -> None:
         nonlocal from_l2, read, written
         walks = {o: _walk(o, n, whole, m) for o in which.streams}
         own, others = walks[s], [w for o, w in walks.items() if o is not s]
@@ -293,7 +293,7 @@ def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
     return from_l2, read, written
 
 
-def _lost_lru(which: Loop, s: Stream, n: int, capacity: float, unit: int) -> float:
+def _lost_lru(which: Loop, s: VectorStream, n: int, capacity: float, unit: int) -> float:
     """Miss rate of a stream in an LRU memory of ``capacity`` lines (or pages) of ``unit`` B.
 
     Che's approximation: a line is lost if it is not reused before as many distinct lines have been touched as the memory
@@ -303,49 +303,49 @@ def _lost_lru(which: Loop, s: Stream, n: int, capacity: float, unit: int) -> flo
     holds = {o: max(1.0, o.of * n * o.size / unit) for o in which.streams}
     fresh = sum(min(1.0, o.stride * o.size / unit) for o in which.streams if not o.random)
 
-    def touched(turns: float) -> float:
+    def touched_bytes(turns: float) -> float:
         return fresh * turns - sum(holds[o] * math.expm1(-turns / holds[o]) for o in which.streams if o.random)
 
-    if touched(n) <= capacity and sum(holds.values()) <= capacity:
+    if touched_bytes(n) <= capacity and sum(holds.values()) <= capacity:
         return 0.0
     low, high = 0.0, float(max(n, 1))
-    while touched(high) < capacity and high < 1e9:
+    while touched_bytes(high) < capacity and high < 1e9:
         high *= 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if touched(middle) < capacity else (low, middle)
+        low, high = (middle, high) if touched_bytes(middle) < capacity else (low, middle)
     return math.exp(-low / holds[s]) if s.random else float(low < n)
 
 
 @cache
-def _counted(which: Loop, n: int, shape: Machine) -> tuple[float, float, float]:
+def _cached_traffic(which: Loop, n: int, shape: KernelMachine) -> tuple[float, float, float]:
     return _traffic(which, n, shape)
 
 
-def _geometry(m: Machine) -> Machine:
+def _geometry(m: KernelMachine) -> KernelMachine:
     """The machine with all times neutralized: the fields that memory traffic depends on, as a cache key."""
     return replace(m, name="", clock=1, tick=1, cycle_scale=1, startup=0, copy_mem=1, read_mem=1, l2_cycles=0, quantities=None)
 
 
-def cost(which: Loop, n: int, m: Machine) -> float:
+def cost(which: Loop, n: int, m: KernelMachine) -> float:
     """Seconds per iteration of the inner loop at length ``n``, without start-up."""
-    from_l2, read, written = _counted(which, n, _geometry(m))
+    from_l2, read, written = _cached_traffic(which, n, _geometry(m))
     memory = read * m.line_read + written * m.line_write
     return (turn_cycles(which) * m.cycle_scale + from_l2 * m.l2_cycles) / m.clock + memory
 
 
-def in_cache(which: Loop, m: Machine) -> tuple[float, float]:
+def in_cache(which: Loop, m: KernelMachine) -> tuple[float, float]:
     """(Rinf in flop/s, n1/2) of a loop whose vectors stay in the first-level cache."""
     turn = turn_cycles(which) * m.cycle_scale / m.clock
     return which.counted / turn, m.startup / m.clock / turn
 
 
-def seconds(which: Loop, n: int, m: Machine) -> float:
+def seconds(which: Loop, n: int, m: KernelMachine) -> float:
     """Seconds of one execution of the whole loop (or loop nest) at length ``n``."""
     return which.turns(n) * cost(which, n, m) + which.entries(n) * m.startup / m.clock
 
 
-def rate(which: Loop, n: int, m: Machine) -> float:
+def rate(which: Loop, n: int, m: KernelMachine) -> float:
     """Counted operations per second at length ``n``."""
     return which.counted * which.turns(n) / seconds(which, n, m)
 
@@ -423,8 +423,8 @@ def quantities(platform: Platform, host: str) -> dict[str, Quantity]:
     return out
 
 
-def machine(platform: Platform, host: str | int) -> Machine:
-    """The `Machine` of a host (name or index); clock, tick, caches and memory are those of the platform, including overrides.
+def machine(platform: Platform, host: str | int) -> KernelMachine:
+    """The `KernelMachine` of a host (name or index); clock, tick, caches and memory are those of the platform, including overrides.
 
     Raises UsageError for a host without kernel values, InputError for a wrong file.
     """
@@ -432,7 +432,7 @@ def machine(platform: Platform, host: str | int) -> Machine:
     own = quantities(platform, h.name)
     v = {k: q.value for k, q in own.items()}
     whole = {k: int(v.pop(k)) for k in ("line", "page", "l1_ways", "tlb")}
-    return Machine(
+    return KernelMachine(
         name=h.name, clock=h.clock, tick=h.tick, l1=h.l1, l2=h.l2, l2_ways=int(h.l2_ways), copy_mem=h.copy_mem, read_mem=h.read_mem,
         quantities=_Frozen(own), **whole, **v,  # type: ignore[arg-type]
     )  # fmt: skip
@@ -461,7 +461,7 @@ def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placeme
     out = []
     for name, n, file, line in named:
         try:
-            one = _named(name)
+            one = _find_kernel(name)
         except UsageError as error:
             raise UsageError(f"{file}:{line}: {error}", code=error.code) from None
         if isinstance(one, Loop):
@@ -473,7 +473,7 @@ def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placeme
     return out
 
 
-def _named(name: str) -> Loop | roofline.Kernel:
+def _find_kernel(name: str) -> Loop | roofline.Kernel:
     if name in loops():
         return loops()[name]
     if name.partition(":")[0] not in roofline.KINDS:

@@ -38,7 +38,7 @@ class Layout:
     def hosts(self) -> Hosts:
         """The hosts that run a rank."""
         every = self.platform.hosts
-        return every.taken(self.used) if isinstance(every, Grown) else [every[i] for i in self.used]
+        return every.select(self.used) if isinstance(every, Grown) else [every[i] for i in self.used]
 
     @property
     def kinds(self) -> list[Host]:

@@ -19,7 +19,7 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.paths import stamp
 from retrompi.spec import topology
 from retrompi.spec.composition import Composition
-from retrompi.spec.fields import declared, quantities
+from retrompi.spec.fields import fields_of, quantities
 from retrompi.spec.host import REFERENCE_CLOCK, Host
 from retrompi.spec.link import Link
 from retrompi.spec.platform import Platform, Quantity
@@ -32,13 +32,13 @@ __all__ = [
     "Network",
     "Read",
     "at",
-    "broken",
     "card_of",
     "compose",
     "files",
     "host",
     "host_names",
     "hosts",
+    "load_errors",
     "network",
     "network_names",
     "networks",
@@ -152,7 +152,7 @@ _PARTS: dict[tuple[str, ...], tuple[Read, Machine | Network]] = {}
 """(kind, name, file, folders of platforms) -> (the files it was read from with their stamps, the host or network)."""
 
 
-def _remembered(known: dict[tuple[str, ...], tuple[Read, T]], most: int, key: tuple[str, ...], made: Callable[[Read], T]) -> T:
+def _remember(known: dict[tuple[str, ...], tuple[Read, T]], most: int, key: tuple[str, ...], made: Callable[[Read], T]) -> T:
     """What was read for ``key`` until one of its files changes; menus of the studio list the whole library for every page."""
     held = known.get(key)
     if held is not None and all(stamp(f) == then for f, then in held[0].items()):
@@ -166,34 +166,34 @@ def _remembered(known: dict[tuple[str, ...], tuple[Read, T]], most: int, key: tu
 
 
 def hosts() -> dict[str, Machine]:
-    """Name -> host of the library; one of the user's that cannot be read is left out (`broken`)."""
-    return {name: read for name, file in files("host").items() if isinstance(read := _tried("host", name, file), Machine)}
+    """Name -> host of the library; one of the user's that cannot be read is left out (`load_errors`)."""
+    return {name: read for name, file in files("host").items() if isinstance(read := _read_or_error("host", name, file), Machine)}
 
 
 def networks() -> dict[str, Network]:
     """Name -> network of the library, as `hosts`."""
-    return {name: read for name, file in files("network").items() if isinstance(read := _tried("network", name, file), Network)}
+    return {name: read for name, file in files("network").items() if isinstance(read := _read_or_error("network", name, file), Network)}
 
 
-def broken() -> dict[str, RetrompiError]:
+def load_errors() -> dict[str, RetrompiError]:
     """Name -> error of the user's hosts and networks that cannot be read."""
-    theirs = ((kind, name, file) for kind in _FOLDERS for name, file in files(kind).items() if not _shipped(kind, file))
-    tried = {name: _tried(kind, name, file) for kind, name, file in theirs}
+    theirs = ((kind, name, file) for kind in _FOLDERS for name, file in files(kind).items() if not _is_shipped(kind, file))
+    tried = {name: _read_or_error(kind, name, file) for kind, name, file in theirs}
     return {name: error for name, error in tried.items() if isinstance(error, RetrompiError)}
 
 
-def _tried(kind: str, name: str, file: Path) -> Machine | Network | RetrompiError:
+def _read_or_error(kind: str, name: str, file: Path) -> Machine | Network | RetrompiError:
     """The host or network in ``file``, or the error of one of the user's; raises the error of one of the package's."""
     key = kind, name, str(file), *map(os.fspath, paths.places("platforms"))
     try:
-        return _remembered(_PARTS, 1024, key, lambda read: host(name, read=read) if kind == "host" else network(name, read=read))
+        return _remember(_PARTS, 1024, key, lambda read: host(name, read=read) if kind == "host" else network(name, read=read))
     except RetrompiError as error:
-        if _shipped(kind, file):
+        if _is_shipped(kind, file):
             raise
         return error
 
 
-def _shipped(kind: str, file: Path) -> bool:
+def _is_shipped(kind: str, file: Path) -> bool:
     return file.parent == paths.platforms_dir() / _FOLDERS[kind]
 
 
@@ -209,7 +209,7 @@ def _file(kind: str, name: str, beside: Path | None) -> Path:
 # --- reading -------------------------------------------------------------------------------------------------------------------
 
 
-def _fitted(given: dict[str, Quantity], file: Path, own: Iterable[str], of: Callable[[str], Any], read: Read) -> dict[str, Quantity]:
+def _apply_fits(given: dict[str, Quantity], file: Path, own: Iterable[str], of: Callable[[str], Any], read: Read) -> dict[str, Quantity]:
     """``given`` with the results of ``<stem>.fit.toml`` beside ``file``; what this file says is fitted and is not there says so."""
     fit = file.with_name(f"{file.stem}.fit.toml")
     fits = [(fit, fit_values(fit) if fit.is_file() else {}, "")]
@@ -248,7 +248,7 @@ def _root(reader: Reader) -> Path:
     return reader.path.parent.parent
 
 
-def _scaled(like: Machine, given: Mapping[str, Quantity]) -> tuple[dict[str, Quantity], dict[str, tuple[str, Quantity, float]]]:
+def _scale_services(like: Machine, given: Mapping[str, Quantity]) -> tuple[dict[str, Quantity], dict[str, tuple[str, Quantity, float]]]:
     """The services of ``like`` by the ratio of speeds, and where each was stated: a chain of ``like`` scales once."""
     found, roots = {}, {}
     for key in SERVICES:
@@ -289,19 +289,19 @@ def _host(reader: Reader, read: Read, depth: int) -> Machine:
         if "services" in given:
             if given["services"] != "scaled":
                 raise reader.fail("'services' is \"scaled\" or not given", "services", code="bad-value")
-            scaled, roots = _scaled(other, numbers)
+            scaled, roots = _scale_services(other, numbers)
             numbers = {**numbers, **scaled, **stated}
         roots = {k: v for k, v in roots.items() if k not in stated}
     elif "services" in given:
         raise reader.fail("'services' scales those of another host; say which with like", "services", code="missing-key")
     words = {k: reader.string(given, k) if k in given or k not in words else words[k] for k in _WORDS}
     try:
-        declared(Host)["byte_order"].check(words["byte_order"], "byte_order")
+        fields_of(Host)["byte_order"].check(words["byte_order"], "byte_order")
     except UsageError as error:
         raise reader.fail(str(error), "byte_order", code=error.code) from None
-    if missing := [k for k in keys if k not in numbers and not declared(Host)[k].optional]:
+    if missing := [k for k in keys if k not in numbers and not fields_of(Host)[k].optional]:
         raise reader.fail(f"host '{reader.path.stem}' lacks {', '.join(missing)}", code="missing-key")
-    numbers = _fitted({k: numbers[k] for k in keys if k in numbers}, reader.path, stated, keys.__getitem__, read)
+    numbers = _apply_fits({k: numbers[k] for k in keys if k in numbers}, reader.path, stated, keys.__getitem__, read)
     return Machine(reader.path.stem, **_about(reader), **words, quantities=numbers, path=reader.path, like=like, services=roots)
 
 
@@ -348,7 +348,7 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
     if missing := [k for k, f in needed.items() if not f.optional and k not in numbers]:
         raise reader.fail(f"network '{reader.path.stem}' lacks {', '.join(missing)}", code="missing-key")
     ordered = {k: numbers[k] for k in needed if k in numbers}
-    numbers = _fitted(ordered, reader.path, stated, needed.__getitem__, read)
+    numbers = _apply_fits(ordered, reader.path, stated, needed.__getitem__, read)
     return Network(
         reader.path.stem, **_about(reader), kind=kind, shape=shape, words=words, quantities=numbers, path=reader.path, like=like,
         technology=technology,
@@ -385,7 +385,7 @@ def _link(net: Network | None, hosts: int) -> tuple[Link, dict[str, Quantity]]:
         }
         return Link(kind="switch", shape=(), **{k: q.value for k, q in found.items()}), found  # type: ignore[arg-type]
     found = {k.removeprefix("link."): q for k, q in net.quantities.items() if k.startswith("link.")}
-    shape = topology.grown(net.kind, net.shape, hosts) if net.shape else topology.default(net.kind, hosts)
+    shape = topology.grow_shape(net.kind, net.shape, hosts) if net.shape else topology.default(net.kind, hosts)
     return Link(kind=net.kind, shape=shape, **{k: q.value for k, q in found.items()}).with_words(net.words), found  # type: ignore[arg-type]
 
 
@@ -429,4 +429,4 @@ _KNOWN: dict[tuple[str, ...], tuple[Read, Platform]] = {}
 def platform(what: Composition) -> Platform:
     """`compose`, cached until one of the files changes."""
     key = str(what), *map(os.fspath, paths.places("platforms"))
-    return _remembered(_KNOWN, 64, key, lambda read: compose(what, None, read))  # as many as a large study has
+    return _remember(_KNOWN, 64, key, lambda read: compose(what, None, read))  # as many as a large study has

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import NO_LIMIT
-from retrompi.spec.fields import Use, choice, declared, flag, quantity, to_engine, whole, word
+from retrompi.spec.fields import Use, choice, fields_of, flag, quantity, to_engine, whole, word
 
-__all__ = ["BINOMIAL", "BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Curve", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring",
+__all__ = ["BINOMIAL", "BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring", "SampledCurve",
            "Stream", "WaitPolicy", "calls_system"]  # fmt: skip
 
 
@@ -27,8 +27,8 @@ class Checked:
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        what = type(self).__name__.lower()
-        for name, field in declared(type(self)).items():
+        what = getattr(self, "name", type(self).__name__.lower())
+        for name, field in fields_of(type(self)).items():
             value = getattr(self, name)
             if not (field.optional and value == field.default):
                 field.check(value, f"{what}: {name}")
@@ -36,7 +36,7 @@ class Checked:
 
 def calls_system(part: Any) -> bool:
     """Whether a medium or wait policy has a cost that is a service of the operating system."""
-    return any(f.scale == "os" and getattr(part, name) > 0 for name, f in declared(type(part)).items())
+    return any(f.scale == "os" and getattr(part, name) > 0 for name, f in fields_of(type(part)).items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Medium(Checked):
     def of(row: Mapping[str, Any]) -> Medium:
         """The inverse of `to_engine`."""
         cls: Any = MEDIA[row["medium"]]
-        given = {name: row[name] for name in declared(cls)}
+        given = {name: row[name] for name in fields_of(cls)}
         made: Medium = cls(**{name: WaitPolicy(**value) if name == "space_wait" else value for name, value in given.items()})
         return made
 
@@ -269,7 +269,7 @@ class Dma(Copied):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve(Medium):
+class SampledCurve(Medium):
     """A sampled curve in place of a mechanism (`retrompi.sim.fidelity`)."""
 
     name: ClassVar[str] = "curve"
@@ -283,7 +283,7 @@ class Curve(Medium):
         return Medium.uses(self, remote) | (set() if remote else {Use.CORES})
 
 
-MEDIA: Mapping[str, type[Medium]] = {cls.name: cls for cls in (Pool, Ring, Stream, Datagram, Dma, Curve)}
+MEDIA: Mapping[str, type[Medium]] = {cls.name: cls for cls in (Pool, Ring, Stream, Datagram, Dma, SampledCurve)}
 """Medium name -> class. A class added here gets a struct in the engine, which must then implement its ``make_chan``."""
 
 

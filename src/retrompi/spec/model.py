@@ -326,7 +326,7 @@ def _fit_tables(file: Path, mtime_ns: int, size: int) -> dict[str, dict[str, Any
     return tables
 
 
-def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]]:
+def _fitted_values(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]]:
     """Parameter -> (value, text, source) for every fitted parameter that has a fit.
 
     A variant uses its own fit and, for parameters that it does not redeclare, that of its parent; a model that inherits from a class of
@@ -362,7 +362,7 @@ def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]
 
 
 def _fitted_at_hand(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]]:
-    """As `_fitted`, of the papers at hand, which may also fit what is assumed."""
+    """As `_fitted_values`, of the papers at hand, which may also fit what is assumed."""
     params = model.params()
     found: dict[str, tuple[float | str, str, str]] = {}
     for name in dict.fromkeys((model.name, model.name.partition(":")[0])):
@@ -442,7 +442,7 @@ def absolute_sets(sets: Mapping[str, str], values: Values, platform: Platform) -
 def _defaults(cls: Any, fits_now: tuple[tuple[Path, tuple[int, int] | None], ...]) -> dict[str, Setting]:
     """The values of a model with its fits and without overrides; ``fits_now``, the stamps of their files, is the cache key."""
     settings: dict[str, Setting] = {}
-    fits = _fitted(cls)
+    fits = _fitted_values(cls)
     for name, param in cls.params().items():
         if name in fits:
             value, text, source = fits[name]

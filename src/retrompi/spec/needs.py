@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from retrompi.spec.host import Host
     from retrompi.spec.platform import Platform
 
-__all__ = ["SYSTEMS", "Needs", "as_needed", "asked", "asking", "foreign", "lacks"]
+__all__ = ["SYSTEMS", "Needs", "allows_fiction", "as_needed", "asking", "foreign", "lacks"]
 
 SYSTEMS = {"win32": "Windows", "unix": "Unix", "linux": "Linux", "aix": "AIX", "unicos": "UNICOS", "windows 2000": "Windows 2000"}
 """Name of an operating system, or of a family of them (`retrompi.spec.host.Host.family`) -> in words."""
@@ -110,7 +110,7 @@ def _is(os: str, wanted: str) -> bool:
 _asked: list[bool] = []
 
 
-def asked() -> bool:
+def allows_fiction() -> bool:
     """Whether questions of now may be about pairs that never were: what the innermost `asking` says, else no."""
     return bool(_asked) and _asked[-1]
 

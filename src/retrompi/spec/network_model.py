@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from retrompi.base.errors import UsageError, nearest
 
-__all__ = ["FLUID", "MODELS", "NAMES", "NATIVE", "by_simgrid", "chosen", "parse", "using"]
+__all__ = ["FLUID", "MODELS", "NAMES", "NATIVE", "by_simgrid", "network_in_use", "parse", "using"]
 
 NATIVE, FLUID, _SIMGRID = "native", "fluid", "simgrid"
 MODELS = ("CM02", "IB", "LV08", "SMPI", "raw")
@@ -41,7 +41,7 @@ def by_simgrid(network: str) -> bool:
 _used: list[str] = []
 
 
-def chosen(named: str = NATIVE) -> str:
+def network_in_use(named: str = NATIVE) -> str:
     """The network of a question that names none, or of a scenario whose file names one: that of the innermost `using`, else ``named``."""
     return _used[-1] if _used else parse(named)
 

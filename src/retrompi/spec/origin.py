@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from retrompi.spec.platform import Platform, Quantity
     from retrompi.spec.values import Setting
 
-__all__ = ["Origin", "composed", "of_model", "of_platform"]
+__all__ = ["Origin", "is_composed", "of_model", "of_platform"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def of_platform(platform: Platform, names: Iterable[str]) -> dict[str, Origin]:
     return {name: known.of(name) for name in names}
 
 
-def composed(platform: Platform) -> bool:
+def is_composed(platform: Platform) -> bool:
     """Whether a platform is of the library's hosts and network, so that a card is no faster than the bus of its host."""
     return _origins(platform).made is not None
 
@@ -80,7 +80,7 @@ class _Origins:
         data = toml_text.read(file, "platform")[1] if file is not None else {}
         self.made: composition.Composition | None = None
         if file is None:
-            self.made = composition.parse(composition.unsized(platform.name))
+            self.made = composition.parse(composition.without_size(platform.name))
         elif "hosts" in data:
             self.made = composition.parse(f"{data['hosts']}@{data['network']}" if "network" in data else str(data["hosts"]))
         self.kinds = [name for name, count in self.made.terms for _ in range(count)] if self.made is not None else []
@@ -112,11 +112,11 @@ class _Origins:
     def _own(self, host: str, key: str) -> Origin:
         """The origin of a number in a platform file with hosts of its own; one that all of them state alike is ``PLATFORM.host.key``."""
         assert self.base.path is not None
-        found = _stated(self.base.path, host, key)
+        found = _origin_in_file(self.base.path, host, key)
         mine = _stem(self.base)
         if not found.path.startswith(f"{mine}."):
             return found
-        of_all = [(self.base.quantities.get(f"{h.name}.{key}"), _stated(self.base.path, h.name, key).path) for h in self.base.hosts]
+        of_all = [(self.base.quantities.get(f"{h.name}.{key}"), _origin_in_file(self.base.path, h.name, key).path) for h in self.base.hosts]
         if all(q is not None and at.startswith(f"{mine}.") for q, at in of_all) and len({_range(q) for q, _ in of_all if q}) == 1:
             return Origin(f"{mine}.host.{key}")
         return found
@@ -130,10 +130,10 @@ def _range(q: Quantity) -> tuple[float, float | None, float | None]:
 
 
 def _stem(platform: Platform) -> str:
-    return platform.path.stem if platform.path is not None else composition.unsized(platform.name)
+    return platform.path.stem if platform.path is not None else composition.without_size(platform.name)
 
 
-def _stated(file: Path, host: str, key: str) -> Origin:
+def _origin_in_file(file: Path, host: str, key: str) -> Origin:
     """Where the number of a platform file's own host is stated: in its table, above it, in another file, or in the library."""
     tables = {t["name"]: t for t in toml_text.read(file, "platform")[1]["host"]}
     table = tables[host]
@@ -144,7 +144,7 @@ def _stated(file: Path, host: str, key: str) -> Origin:
         theirs = file.parent / f"{other}.toml"
         return of_platform(platform_file.load(theirs if theirs.is_file() else paths.platforms_dir() / f"{other}.toml"),
                            [f"{name}.{key}"])[f"{name}.{key}"]  # fmt: skip
-    return _stated(file, name, key) if name in tables else _of_machine(machines.host(name, file.parent), key, file.parent)
+    return _origin_in_file(file, name, key) if name in tables else _of_machine(machines.host(name, file.parent), key, file.parent)
 
 
 def _of_machine(machine: machines.Machine, key: str, beside: Path | None) -> Origin:

@@ -64,7 +64,7 @@ def absolute(text: str, unit: str, before: str, key: str) -> str:
     if not changes:
         raise UsageError(f"{key}: '{text}' is relative, and the value here is {before}, which no factor changes; give a value",
                          code="bad-value")  # fmt: skip
-    return units.scaled(before, factor, unit)
+    return units.scale_text(before, factor, unit)
 
 
 def merge(sets: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:

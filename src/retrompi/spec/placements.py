@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec.composition import resized
+from retrompi.spec.composition import with_size
 from retrompi.spec.host import Host
 
-__all__ = ["DECLARABLE", "NATURAL", "WORDS", "Placement", "limited", "natural", "normal", "placed", "read_hostfile", "shown", "spreads"]
+__all__ = ["DECLARABLE", "NATURAL", "WORDS", "Placement", "limit_per_host", "natural", "normal", "place_ranks", "placement_text",
+           "read_hostfile", "spreads"]  # fmt: skip
 
 NATURAL = "natural"
 DECLARABLE = ("shared", "distributed", "block", "cyclic")
@@ -59,7 +60,7 @@ def normal(text: str, platform: str, hosts: Sequence[Host], named: Mapping[str, 
             raise UsageError(f"placement '{text}': a host takes at least 1 rank", code="out-of-range")
         return f"{limit[1]}:{int(limit[2])}"
     slots = text.startswith(_FILL)
-    listed = _listed(text.removeprefix(_FILL), platform, hosts, named)
+    listed = _parse_list(text.removeprefix(_FILL), platform, hosts, named)
     if sum(n for _, n in listed) > MOST_RANKS:
         raise UsageError(f"placement '{text[:60]}' names more than {MOST_RANKS} ranks", code="out-of-range")
     if slots:
@@ -67,7 +68,7 @@ def normal(text: str, platform: str, hosts: Sequence[Host], named: Mapping[str, 
     return [i for i, n in listed for _ in range(n)]
 
 
-def _listed(text: str, platform: str, hosts: Sequence[Host], named: Mapping[str, Placement]) -> list[tuple[int, int]]:
+def _parse_list(text: str, platform: str, hosts: Sequence[Host], named: Mapping[str, Placement]) -> list[tuple[int, int]]:
     """(host index, count) of each item of a list."""
     index = {h.name: i for i, h in enumerate(hosts)}
     found = []
@@ -94,7 +95,7 @@ def spreads(mode: str) -> bool:
     return mode in (NATURAL, "distributed", "block", "cyclic") or mode.startswith(_FILL) or _LIMITED.fullmatch(mode) is not None
 
 
-def placed(mode: str | Sequence[int], ranks: int, platform: str, hosts: Sequence[Host], named: Mapping[str, Placement]) -> Placement:
+def place_ranks(mode: str | Sequence[int], ranks: int, platform: str, hosts: Sequence[Host], named: Mapping[str, Placement]) -> Placement:
     """The host index of every rank for a placement in normal form. Raises UsageError if it has no place for as many ranks."""
     if mode == "shared":
         return Placement([0] * ranks)
@@ -103,7 +104,7 @@ def placed(mode: str | Sequence[int], ranks: int, platform: str, hosts: Sequence
     if isinstance(mode, str) and mode in named:
         return _first(named[mode], ranks, f"placement '{mode}' of platform '{platform}'")
     if isinstance(mode, str) and mode.startswith(_FILL):
-        listed = [(i, n) for i, n in _listed(mode.removeprefix(_FILL), platform, hosts, {})]
+        listed = [(i, n) for i, n in _parse_list(mode.removeprefix(_FILL), platform, hosts, {})]
         return _first(Placement(i for i, n in listed for _ in range(n)), ranks, f"placement '{mode[:60]}'")
     if isinstance(mode, str):
         word, _, limit = mode.partition(":")
@@ -112,7 +113,7 @@ def placed(mode: str | Sequence[int], ranks: int, platform: str, hosts: Sequence
             wanted = -(-ranks // int(limit))
             raise UsageError(
                 f"'{mode}' puts at most {limit} ranks on each of the {len(hosts)} hosts of '{platform}': {sum(slots)}, not {ranks}; "
-                f"{resized(platform, wanted)} has enough hosts", code="bad-placement",
+                f"{with_size(platform, wanted)} has enough hosts", code="bad-placement",
             )  # fmt: skip
         order = _block(slots) if word == "block" else _cyclic(slots)
         # More ranks than processors: another round, as if each processor ran several ranks.
@@ -141,7 +142,7 @@ def _cyclic(slots: Sequence[int]) -> list[int]:
     return [i for turn in range(max(slots)) for i, n in enumerate(slots) if n > turn]
 
 
-def limited(mode: str, most: int) -> str:
+def limit_per_host(mode: str, most: int) -> str:
     """A placement by a word (in normal form) with at most ``most`` ranks a host. Raises UsageError for one that names its hosts."""
     word = {"distributed": "cyclic"}.get(mode, mode)
     if most < 1:
@@ -198,7 +199,7 @@ def read_hostfile(file: Path, platform: str, hosts: Sequence[Host]) -> str:
     return _FILL + ",".join(f"{name}*{n}" for name, n in slots.items())
 
 
-def shown(placement: Sequence[int], hosts: Sequence[Host], most: int = 6) -> str:
+def placement_text(placement: Sequence[int], hosts: Sequence[Host], most: int = 6) -> str:
     """A placement in words: ``n1*8,n2*8``, cut after ``most`` items."""
     runs: list[list[int]] = []
     for i in placement:

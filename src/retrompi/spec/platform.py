@@ -146,7 +146,7 @@ class Platform:
         paths = {path for key in numbers for path in self.paths(key)}
         platform = self._with_numbers(numbers)
         try:
-            platform = replace(platform, link=platform._linked(words))
+            platform = replace(platform, link=platform._link_with(words))
             link, line = platform.link, all(f"link.{k}" in platform.quantities for k in WAN_KEYS)
             topology.check(link.kind, link.shape, len(platform.hosts), line=line)
             topology.check_sharing(link.kind, link.access, link.buffer)
@@ -163,7 +163,7 @@ class Platform:
         of_all = {key: text for key, text in sets.items() if key not in of_one}
         pattern = replace(self, hosts=self.hosts.own, quantities=self.quantities.of_pattern())._set(of_all)
         kept = self.quantities.of_single({key.rpartition(".")[2] for key in of_all})
-        hosts = Grown(pattern.hosts, self.hosts.size, which=self.hosts.which).replaced(_by_owner(kept))
+        hosts = Grown(pattern.hosts, self.hosts.size, which=self.hosts.which).with_values(_by_owner(kept))
         return replace(pattern, hosts=hosts, quantities=GrownQuantities(hosts, pattern.quantities, kept))._set(of_one)
 
     def _set(self, sets: Mapping[str, str]) -> Platform:
@@ -180,7 +180,7 @@ class Platform:
         following = self._following(changed)
         bases = {path: base for path, (base, _) in following.items()}
         moved = {path: q for path, (_, q) in following.items()}
-        return replace(self._changed({**moved, **changed}, self.link), followed={**self.followed, **bases})
+        return replace(self._with_quantities({**moved, **changed}, self.link), followed={**self.followed, **bases})
 
     def _following(self, changed: Mapping[str, Quantity]) -> dict[str, tuple[str, Quantity]]:
         """Path -> (the path that it follows, its value) of every number of a host that derives from one of ``changed`` and is not there."""
@@ -200,7 +200,7 @@ class Platform:
                         found[mine] = path, replace(own, value=value, text=text, source=source)
         return found
 
-    def _linked(self, words: Mapping[str, str]) -> Link:
+    def _link_with(self, words: Mapping[str, str]) -> Link:
         """The link with another kind, shape, sites, rail policy or access rule. A new kind without a shape gets its default shape."""
         kind = topology.parse_kind(words["kind"]) if "kind" in words else self.link.kind
         shape = self.link.shape if kind == self.link.kind else topology.default(kind, len(self.hosts))
@@ -225,13 +225,13 @@ class Platform:
                     changed[path] = with_fitted(self.quantity(path), declaration(path), key, text, f"platform '{self.name}'", by)
             except UsageError as error:
                 raise InputError(str(error), file, code=error.code) from None
-        return self._changed(changed, self.link)
+        return self._with_quantities(changed, self.link)
 
     def of_size(self, n: int) -> Platform:
         """The same platform with ``n`` hosts, called ``NAME*n``: its own hosts cyclically, copies being called ``HOST-2``, ``HOST-3``, ...
 
         A torus becomes the most cubic one with at least ``n`` places, a fat tree gets as many switches as needed, a copy is
-        at the site of its original (`topology.grown`). Placements that name a removed host are dropped.
+        at the site of its original (`topology.grow_shape`). Placements that name a removed host are dropped.
         Intended for scaling studies; the effect of a larger switch or hub on its latency is not modelled. Copies share the values of
         their originals. Raises UsageError unless 1 <= n <= `MAX_SIZED`.
         """
@@ -255,15 +255,15 @@ class Platform:
         hosts = Grown(self.hosts, n)
         own = GrownQuantities(hosts, self.quantities)
         kept = {name: p for name, p in self.placements.items() if max(p, default=0) < n}
-        link = replace(self.link, shape=topology.grown(self.link.kind, self.link.shape, n) if self.link.shape else ())
+        link = replace(self.link, shape=topology.grow_shape(self.link.kind, self.link.shape, n) if self.link.shape else ())
         return replace(self, name=f"{self.name}*{n}", hosts=hosts, link=link, quantities=own, placements=kept)
 
-    def _changed(self, changed: Mapping[str, Quantity], link: Link) -> Platform:
+    def _with_quantities(self, changed: Mapping[str, Quantity], link: Link) -> Platform:
         values = _by_owner(changed)
         of_link = replace(link, **values.pop("link", {}))
         if isinstance(self.hosts, Grown) and isinstance(self.quantities, GrownQuantities):
             everywhere = values.pop(EVERY_HOST, {})
-            grown = self.hosts.mapped(lambda h: replace(h, **everywhere)).replaced(values)
+            grown = self.hosts.change_each(lambda h: replace(h, **everywhere)).with_values(values)
             return replace(self, hosts=grown, link=of_link, quantities=self.quantities.with_changed(changed))
         hosts = tuple(replace(h, **values.get(h.name, {})) for h in self.hosts)
         return replace(self, hosts=hosts, link=of_link, quantities={**self.quantities, **changed})

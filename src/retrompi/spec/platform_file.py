@@ -15,7 +15,7 @@ from retrompi.base import toml as toml_text
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.paths import platforms_dir, stamp
 from retrompi.spec import composition, machines, simgrid_platform, topology
-from retrompi.spec.fields import declared, quantities
+from retrompi.spec.fields import fields_of, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import WAN_KEYS, Link
 from retrompi.spec.placements import DECLARABLE, WORDS
@@ -37,7 +37,7 @@ class _Reader(Reader):
         self.settled: set[int] = set()
         """Identities of the quantities taken over from other files, whose fits they have."""
 
-    def inherited(self, like: str, index: int, known: Mapping[str, tuple[dict[str, str], dict[str, Quantity]]]) -> Any:
+    def inherit(self, like: str, index: int, known: Mapping[str, tuple[dict[str, str], dict[str, Quantity]]]) -> Any:
         """``like = "server"`` (above in this file) or ``"nt-pair:server"`` -> (words, quantities) to start from."""
         file, colon, name = like.rpartition(":")
         if not colon:
@@ -50,7 +50,7 @@ class _Reader(Reader):
             other = platforms_dir() / f"{file}.toml"
         if not other.is_file() or other.resolve() in self.loading:
             raise self.fail(f"like = '{like}': no platform '{file}' to take a host from", "like", index, code="unknown-platform")
-        platform = _loaded(other, (*self.loading, other.resolve()), self.read)
+        platform = _load(other, (*self.loading, other.resolve()), self.read)
         try:
             source = platform.host(name)
         except UsageError as error:
@@ -82,10 +82,10 @@ class _Reader(Reader):
             words: dict[str, str] = {}
             numbers: dict[str, Quantity] = {}
             if "like" in given:
-                words, numbers = self.inherited(self.string(given, "like", index), index, known)
+                words, numbers = self.inherit(self.string(given, "like", index), index, known)
             words = {k: self.string(given, k, index) if k in given or k not in words else words[k] for k in _HOST_WORDS}
             try:
-                declared(Host)["byte_order"].check(words["byte_order"], "byte_order")
+                fields_of(Host)["byte_order"].check(words["byte_order"], "byte_order")
             except UsageError as error:
                 raise self.fail(str(error), "byte_order", index, code=error.code) from None
             numbers = {**numbers, **self.table(given, quantities(Host), ("name", *_HOST_WORDS, "like"), index)}
@@ -147,7 +147,7 @@ class _Reader(Reader):
         except UsageError as error:
             raise self.fail(str(error), "shape", -1, code=error.code) from None
 
-    def composed(self) -> Platform:
+    def compose(self) -> Platform:
         """``hosts = "nt4-p6-200*8"``, ``network = "switch-100"``: of the library, and of the folders hosts and networks beside the file."""
         top = ("name", "title", "years", "summary", "natural", "placement", "hosts", "network")
         for key in self.data:
@@ -189,7 +189,7 @@ class _Reader(Reader):
                     near = nearest(pattern, [h.name for h in found])
                     raise UsageError(f"'{pattern}' is no host of {file.name}{near}", code="unknown-host")
             filled = simgrid_platform.Filled(host, net, dict(zip(like, others, strict=True)))
-            made = simgrid_platform.composed(file, filled)
+            made = simgrid_platform.compose_platform(file, filled)
         except UsageError as error:
             where = {"unknown-network": "network", "unknown-platform": "simgrid"}.get(error.code, "hosts")
             raise self.fail(str(error), where, code=error.code) from None
@@ -202,7 +202,7 @@ class _Reader(Reader):
         if "simgrid" in self.data:
             return self.of_simgrid()
         if "hosts" in self.data:
-            return self.composed()
+            return self.compose()
         top = ("name", "title", "years", "summary", "natural", "host", "link", "placement")
         for key in self.data:
             if key not in top:
@@ -249,7 +249,7 @@ _KNOWN: dict[tuple[str, str, tuple[Path, ...]], tuple[_State, Platform]] = {}
 """(path as given, absolute path, papers at hand) -> (the files that it was read from with their stamps, the platform)."""
 
 
-def _loaded(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, int] | None]) -> Platform:
+def _load(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, int] | None]) -> Platform:
     """The platform of ``file`` with its fit; the source of an unfitted quantity says so. Adds the files read to ``read``."""
     fit = file.with_name(f"{file.stem}.fit.toml")
     read |= {f: stamp(f) for f in (file, fit)}
@@ -289,6 +289,6 @@ def load(path: str | Path) -> Platform:
         return known[1]
     read: dict[Path, tuple[int, int] | None] = {}
     with toml_text.taken_apart("platform", file):  # such as [host] for [[host]]
-        platform = _loaded(file, (file.resolve(),), read)
+        platform = _load(file, (file.resolve(),), read)
     _KNOWN[key] = tuple(read.items()), platform
     return platform

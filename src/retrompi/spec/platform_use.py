@@ -1,7 +1,7 @@
 """Which values of a platform a run uses, from the kinds of work (`fields.Use`) caused by its channels and its program.
 
 Each field of `Host` and `Link` declares the work that uses it; `work_of` returns the kinds of work of a compiled run. An override of a
-value that no work of a run uses is refused (`retrompi.spec.compile.unused`).
+value that no work of a run uses is refused (`retrompi.spec.compile.unused_overrides`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from retrompi.spec.fields import Use, declared, quantities, used_by
+from retrompi.spec.fields import Use, fields_of, quantities, used_by
 from retrompi.spec.host import Host
 from retrompi.spec.hosts import EVERY_HOST, Grown
 from retrompi.spec.link import Link
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from retrompi.spec.calls import Calls
     from retrompi.spec.layout import Layout
 
-__all__ = ["used", "why_not", "work_of"]
+__all__ = ["used_paths", "why_not", "work_of"]
 
 _NONE_IN_TRACE = "the trace has none"
 _NONE_HERE = "this run has none"
@@ -79,7 +79,7 @@ def _crosses(hop: Mapping[str, Any]) -> bool:
     return tuple(ends) == ("rank", "rank") or (ends[0].endswith("@src") and ends[1].endswith("@dst"))
 
 
-def used(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[str]:
+def used_paths(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[str]:
     """Paths (``platform.server.quantum``) of the platform values used by a compiled run; of a sized platform ``platform.host.quantum``."""
     work = work_of(layout, rows, calls)
     keys = [k for k in used_by(Host, work) if k in quantities(Host) and k not in layout.fixed]
@@ -98,5 +98,5 @@ def why_not(path: str, layout: Layout) -> str:
         return f"is not used; no rank of this run is on '{owner}'"
     if key in layout.fixed:
         return "is not used; the model states a value of its own"
-    work = declared(Link if owner == "link" else Host)["shape" if key == "sites" else key].used_by
+    work = fields_of(Link if owner == "link" else Host)["shape" if key == "sites" else key].used_by
     return f"belongs to {' and '.join(work)}; {_ABSENT.get(work[0], _NONE_HERE)}"

@@ -71,5 +71,5 @@ def _like(cls: type[RuntimeModel], platform: Platform) -> Iterator[str]:
                 yield f"{hosts}@{name}"
                 break
     for own in registry.own_platforms(cls):
-        yield composition.resized(own, len(platform.hosts)) if len(platform.hosts) != len(registry.platform(own).hosts) else own
+        yield composition.with_size(own, len(platform.hosts)) if len(platform.hosts) != len(registry.platform(own).hosts) else own
         yield own

@@ -23,7 +23,7 @@ from retrompi.base.units import LARGEST_SEED
 from retrompi.spec import needs, network_model
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.cojobs import JobSpec
-from retrompi.spec.fields import Field, choice, declared, flag, quantity, structure, texts, whole, word
+from retrompi.spec.fields import Field, choice, fields_of, flag, quantity, structure, texts, whole, word
 from retrompi.spec.overrides import parse_sets
 from retrompi.spec.platform import Placement
 from retrompi.spec.timed_section import Program
@@ -31,8 +31,9 @@ from retrompi.spec.timed_section import Program
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["FIDELITIES", "FIELDS", "NO_RESULT", "OPTIONS", "WILDCARDS", "Asked", "Benchmark", "Beside", "Bounds", "Experiment", "Message",
-           "Question", "Replay", "Starts", "Workload", "canonical_hash", "canonical_parts", "hash_of_parts", "pingpong"]  # fmt: skip
+__all__ = ["FIDELITIES", "FIELDS", "NO_RESULT", "OPTIONS", "WILDCARDS", "Benchmark", "Beside", "Bounds", "Experiment", "Message",
+           "Question", "Replay", "ScenarioRef", "Starts", "Workload", "canonical_hash", "canonical_parts", "freeze", "hash_of_parts",
+           "pingpong"]  # fmt: skip
 
 FIDELITIES = ("mechanism", "curve", "loggp")
 """The levels of detail, from the finest to the coarsest (`retrompi.sim.fidelity`)."""
@@ -61,8 +62,9 @@ def hash_of_parts(parts: Mapping[str, str]) -> str:
     return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(v) for v in value) if isinstance(value, list | tuple) else value
+def freeze(value: Any) -> Any:
+    """The value with tuples for its lists, so that it can be compared and hashed."""
+    return tuple(freeze(v) for v in value) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Benchmark:
 
     def __post_init__(self) -> None:
         pairs = self.args.items() if isinstance(self.args, Mapping) else self.args
-        object.__setattr__(self, "args", tuple(sorted((k, _frozen(v)) for k, v in pairs if v is not None)))
+        object.__setattr__(self, "args", tuple(sorted((k, freeze(v)) for k, v in pairs if v is not None)))
 
     @property
     def kind(self) -> str:
@@ -262,12 +264,12 @@ class Beside:
         option="--kill", metavar="PROCESS@TIME", of="trace")
 
     def __post_init__(self) -> None:
-        for name in declared(Beside):
+        for name in fields_of(Beside):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScenarioRef:
     """The scenario file a question comes from: its name and the hash of the contents that determine a run."""
 
     scenario: str = ""
@@ -312,7 +314,8 @@ class Question:
     beside: Beside = structure("what happens beside the program", default=Beside)
     network: str = word(
         "Network model: native (frames queue at each link; the default), fluid (flows share links), simgrid (SimGrid's links and routes "
-        "under plain flows) or simgrid:MODEL (CM02, LV08, SMPI, ...).", default=network_model.chosen, option="--network", metavar="NAME")
+        "under plain flows) or simgrid:MODEL (CM02, LV08, SMPI, ...).",
+        default=network_model.network_in_use, option="--network", metavar="NAME")
     wildcards: str = choice(
         "Match MPI_ANY_SOURCE receives with the source recorded in the trace, or freely with the first message to arrive.", WILDCARDS,
         default="recorded", option="--wildcards", of="trace")
@@ -327,11 +330,11 @@ class Question:
         of="trace")
     idle_overrides: bool = structure("whether overrides that the run does not use are accepted", default=False)
     cores: Sequence[int] = structure("the core of every rank", default=())
-    asked: Asked = structure("the scenario that it comes from", default=Asked)
+    asked: ScenarioRef = structure("the scenario that it comes from", default=ScenarioRef)
     bounds: Bounds = structure("what its simulation may take", default=Bounds, compare=False)
     what_if_hardware: bool = flag(
         "Accept hardware that a runtime never ran on (MPICH-GM on Ethernet): a fiction, and called one in the answer.",
-        default=needs.asked, compare=False, option="--what-if-hardware")
+        default=needs.allows_fiction, compare=False, option="--what-if-hardware")
 
     def __post_init__(self) -> None:
         given = self.overrides
@@ -391,7 +394,7 @@ class Question:
             workload = WORKLOADS[row["workload"]["kind"]].from_row(row["workload"], read)
             beside = Beside(**{name: given.pop(name) for name in _OF_BESIDE & given.keys() if name != "jobs"},
                             jobs=[JobSpec.from_row(job, read(job)) for job in given.pop("jobs", ())])  # fmt: skip
-            asked, bounds = Asked(**given.pop("asked", {})), Bounds(**given.pop("bounds", {}))
+            asked, bounds = ScenarioRef(**given.pop("asked", {})), Bounds(**given.pop("bounds", {}))
             return cls(workload=workload, beside=beside, asked=asked, bounds=bounds, **given)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"this is no question: {type(error).__name__}: {error}", code="bad-value") from None
@@ -422,12 +425,12 @@ class Question:
 
 
 FIELDS: Mapping[str, Field] = {
-    f.key or f.name: f for cls in (Question, Beside) for f in declared(cls).values() if f.name not in ("workload", "beside")
+    f.key or f.name: f for cls in (Question, Beside) for f in fields_of(cls).values() if f.name not in ("workload", "beside")
 }
 """Key -> every field of a question and of what is beside it, but the program."""
 NO_RESULT = frozenset(key for key, f in FIELDS.items() if f.name in {own.name for own in fields(Question) if not own.compare})
 """Keys of the fields that change no result: questions that differ in them only are equal."""
 OPTIONS: Mapping[str, Field] = {key: f for key, f in FIELDS.items() if f.option}
 """Key -> the fields that users give: by an option of a command, an argument in Python, or a key of a scenario or a study."""
-_OF_BESIDE = frozenset(declared(Beside))
+_OF_BESIDE = frozenset(fields_of(Beside))
 _CHOICES = {key: f for key, f in FIELDS.items() if f.kind == "choice"}

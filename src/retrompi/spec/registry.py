@@ -33,10 +33,10 @@ from retrompi.spec.values import Values
 __all__ = [
     "FIRST_MODEL",
     "FIRST_PLATFORM",
-    "broken",
     "folder_of",
     "forget",
-    "known",
+    "is_platform_name",
+    "load_errors",
     "model",
     "model_names",
     "models",
@@ -48,7 +48,7 @@ __all__ = [
     "platform_names",
     "platforms",
     "resolve",
-    "shipped",
+    "shipped_models",
     "shipped_platform",
     "toml_file",
     "toml_files",
@@ -179,7 +179,7 @@ def _classes_in(module: ModuleType, folder: Path) -> dict[str, type[RuntimeModel
 def models() -> dict[str, type[RuntimeModel]]:
     """Name -> model for every model and variant, the package's first; raises InputError for a broken model of the package.
 
-    A broken model of the user is left out (`broken` gives the reason), so that the others stay usable.
+    A broken model of the user is left out (`load_errors` gives the reason), so that the others stay usable.
     """
     found = {name: cls for folder in _folders_in(paths.models_dir()).values() for name, cls in _classes(folder).items()}
     for folder in _users_models().values():
@@ -188,7 +188,7 @@ def models() -> dict[str, type[RuntimeModel]]:
     return found
 
 
-def broken(models: bool = True) -> dict[str, RetrompiError]:
+def load_errors(models: bool = True) -> dict[str, RetrompiError]:
     """Name -> error of the user's models, unless ``models`` is False (finding out runs them), and platforms that cannot be loaded."""
     found: dict[str, RetrompiError] = {}
     tries: list[tuple[str, Path, Callable[[Path], object]]] = [(n, f, platform_file.load) for n, f in _users_platforms().items()]
@@ -199,7 +199,7 @@ def broken(models: bool = True) -> dict[str, RetrompiError]:
             load(place)
         except RetrompiError as error:
             found[name] = error
-    return found | machines.broken()
+    return found | machines.load_errors()
 
 
 def origin(where: Path | None) -> str:
@@ -213,7 +213,7 @@ def origin(where: Path | None) -> str:
     return "user" if parent in (paths.user_models_dir().resolve(), paths.user_platforms_dir().resolve()) else str(parent)
 
 
-def shipped() -> list[str]:
+def shipped_models() -> list[str]:
     """The names of the package's models, without their variants; none is imported."""
     return list(_folders_in(paths.models_dir()))
 
@@ -302,7 +302,7 @@ def platform_names() -> list[str]:
 
 
 def platforms() -> dict[str, Platform]:
-    """Name -> platform, the package's first; a user's platform that cannot be read is left out (`broken`)."""
+    """Name -> platform, the package's first; a user's platform that cannot be read is left out (`load_errors`)."""
     found = {name: platform_file.load(file) for name, file in toml_files(paths.platforms_dir()).items()}
     for name, file in _users_platforms().items():
         with suppress(RetrompiError):
@@ -318,7 +318,7 @@ def platform(name_or_path: str) -> Platform:
     Raises UsageError for an unknown one, InputError for an invalid file.
     """
     if simgrid_platform.is_xml(name_or_path):
-        found = simgrid_platform.named(name_or_path)
+        found = simgrid_platform.resolve_name(name_or_path)
         return platform_file.load(found) if isinstance(found, Path) else found
     base, star, size = name_or_path.rpartition("*")
     sized = bool(star and base and size.isdecimal() and len(size) < 9)
@@ -352,7 +352,7 @@ def part(name: str) -> machines.Machine | machines.Network | None:
 def shipped_platform(text: str) -> bool:
     """Whether a platform's name, ``NAME*N`` or a composition needs nothing but files of the package."""
     ours = paths.platforms_dir()
-    base = composition.unsized(text)
+    base = composition.without_size(text)
     if _is_path(base):
         return False
     if (ours / f"{base}.toml").is_file():
@@ -365,7 +365,7 @@ def shipped_platform(text: str) -> bool:
     return all(map(is_file, [*needed, *([ours / "networks" / f"{what.network}.toml"] if what.network else [])]))
 
 
-def known(name: str, most: int) -> bool:
+def is_platform_name(name: str, most: int) -> bool:
     """Whether ``name`` is a platform's, or composes at most ``most`` hosts of the library. A path is not a name."""
     if name in _platform_files():
         return True

@@ -19,13 +19,13 @@ from typing import Annotated, Any, TypedDict, get_type_hints, is_typeddict
 from retrompi.base.translate import lazy
 from retrompi.spec.outcome import Outcome
 
-__all__ = ["CollectiveRow", "Counters", "Ending", "MarkRow", "Output", "PointRow", "RankRow", "SectionRow", "StageRow", "StartsRow",
-           "StepRow", "Totals", "TrafficRow", "WaitRow", "counter", "elapsed", "kept", "metrics", "number", "outputs", "part",
+__all__ = ["CollectiveRow", "Counters", "Ending", "MarkRow", "OutputField", "PointRow", "RankRow", "SectionRow", "StageRow", "StartsRow",
+           "StepRow", "Totals", "TrafficRow", "WaitRow", "counter", "duration", "metrics", "number", "outputs", "part", "stored_fields",
            "word"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputField:
     """The declaration of one field of a result.
 
     ``kind`` is counter (a whole number), time (simulated seconds), number (any other), word (text) or part (rows and other structures).
@@ -80,11 +80,11 @@ def _output(kind: str, unit: str, title: str, default: Any, more: Mapping[str, A
 
 
 def counter(title: str, unit: str = "count", *, default: Any = 0, **more: Any) -> Any:
-    """A whole number. ``more`` are `Output`'s ``help``, ``cpp``, ``column``, ``trouble`` and ``effort``."""
+    """A whole number. ``more`` are `OutputField`'s ``help``, ``cpp``, ``column``, ``trouble`` and ``effort``."""
     return _output("counter", unit, title, default, {"cpp": "int64_t", **more})
 
 
-def elapsed(title: str, *, default: Any = 0.0, **more: Any) -> Any:
+def duration(title: str, *, default: Any = 0.0, **more: Any) -> Any:
     """A time in simulated seconds; the engine has it in picoseconds. ``more`` as for `counter`."""
     return _output("time", "s", title, default, {"cpp": "Ps", **more})
 
@@ -105,14 +105,14 @@ def part(title: str, *, default: Any = None, **more: Any) -> Any:
 
 
 @cache
-def outputs(cls: type) -> Mapping[str, Output]:
-    """Name -> `Output` of every declared field of a dataclass or a row's type, in order."""
+def outputs(cls: type) -> Mapping[str, OutputField]:
+    """Name -> `OutputField` of every declared field of a dataclass or a row's type, in order."""
     if is_typeddict(cls):
         stated = {name: getattr(hint, "__metadata__", ())[:1] for name, hint in get_type_hints(cls, include_extras=True).items()}
         fields = {name: of[0].metadata for name, of in stated.items() if of}
     else:
         fields = {f.name: f.metadata for f in dataclasses.fields(cls)}
-    return {name: Output(name=name, **metadata["output"]) for name, metadata in fields.items() if "output" in metadata}
+    return {name: OutputField(name=name, **metadata["output"]) for name, metadata in fields.items() if "output" in metadata}
 
 
 @dataclass(kw_only=True)
@@ -121,7 +121,7 @@ class Ending:
 
     outcome: Outcome = word("outcome", default=Outcome.COMPLETED, help="how the job ended", column=True, cpp="")
     detail: str = word("detail", help="why it did not complete", column=True, cpp="")
-    time_s: float = elapsed("time", help="simulated time of the job", column=True, cpp="")
+    time_s: float = duration("time", help="simulated time of the job", column=True, cpp="")
     ranks: int = counter("ranks", column=True, cpp="")
     actions: int = counter("actions", help="actions of the trace: MPI calls, computation", column=True, cpp="")
 
@@ -171,12 +171,12 @@ class RankRow(TypedDict):
 
     rank: int
     host: Annotated[str, word(lazy("host"), cpp="size_t")]
-    time_s: Annotated[float, elapsed(lazy("time"), help="when it ended")]
-    mpi_s: Annotated[float, elapsed(lazy("in MPI"), help="time in MPI calls", grows=True,
+    time_s: Annotated[float, duration(lazy("time"), help="when it ended")]
+    mpi_s: Annotated[float, duration(lazy("in MPI"), help="time in MPI calls", grows=True,
                                     largest=lazy("time in MPI, largest of the ranks"))]  # fmt: skip
-    compute_s: Annotated[float, elapsed(lazy("computing"), help="time computing", grows=True,
+    compute_s: Annotated[float, duration(lazy("computing"), help="time computing", grows=True,
                                         largest=lazy("time computing, largest of the ranks"))]  # fmt: skip
-    cpu_s: Annotated[float, elapsed(lazy("on CPU"), help="processor time")]
+    cpu_s: Annotated[float, duration(lazy("on CPU"), help="processor time")]
     sent: Annotated[int, counter(lazy("sent"), help="messages sent", grows=True)]
     received: Annotated[int, counter(lazy("received"), help="messages received", grows=True)]
     bytes_sent: Annotated[int, counter(lazy("bytes sent"), "B", grows=True)]
@@ -236,7 +236,7 @@ class SectionRow(TypedDict):
     section: str
     begin_s: float
     end_s: float
-    seconds: Annotated[float, elapsed(lazy("time of the section"))]
+    seconds: Annotated[float, duration(lazy("time of the section"))]
 
 
 class StartsRow(TypedDict):
@@ -248,7 +248,7 @@ class StartsRow(TypedDict):
     windows: int
     daemons: int
     manual_steps_per_job: int
-    seconds: Annotated[float, elapsed(lazy("time to start the job"))]
+    seconds: Annotated[float, duration(lazy("time to start the job"))]
     steps: list[StepRow]
     hosts: int
     ranks: int
@@ -263,11 +263,11 @@ class StageRow(TypedDict):
     ps: int
 
 
-def metrics() -> dict[str, Output]:
+def metrics() -> dict[str, OutputField]:
     """The counters that are metrics, compared and exported: all but those of the effort."""
     return {name: o for cls in (Counters, Totals) for name, o in outputs(cls).items() if not o.effort}
 
 
-def kept(cls: type) -> tuple[str, ...]:
+def stored_fields(cls: type) -> tuple[str, ...]:
     """The fields that have a column in the store, in order."""
     return tuple(name for name, o in outputs(cls).items() if o.column)

@@ -21,7 +21,7 @@ from functools import cache
 from retrompi.base.errors import UsageError, nearest
 from retrompi.spec.host import Host
 
-__all__ = ["KINDS", "Kernel", "Kind", "Work", "kernel", "lost", "lost_l2", "peak", "seconds", "terms"]
+__all__ = ["KINDS", "Kernel", "KernelWork", "Kind", "kernel", "lost_l2", "lost_shares", "peak", "seconds", "terms"]
 
 WORD = 8
 """Bytes of a number (double precision)."""
@@ -36,7 +36,7 @@ TILE = 4
 
 
 @dataclass(frozen=True)
-class Work:
+class KernelWork:
     """What a pass over the length of a kernel does: ``operations`` in floating point; bytes ``inner`` between registers and the first-level
     cache; bytes ``read`` and ``written`` beyond it unless they are kept; ``kept``: bytes touched between two uses of the same data."""
 
@@ -53,7 +53,7 @@ class Kind:
 
     name: str
     title: str
-    work: Callable[[float, Mapping[str, float]], Work]
+    work: Callable[[float, Mapping[str, float]], KernelWork]
     parameters: Mapping[str, float | None] = field(default_factory=dict)
 
 
@@ -65,71 +65,73 @@ class Kernel:
     parameters: Mapping[str, float]
     over: float | None = None
 
-    def work(self, n: float) -> Work:
+    def work(self, n: float) -> KernelWork:
         """One pass over the length ``n``."""
         made = self.kind.work(n, self.parameters)
-        return made if self.over is None else Work(made.operations, made.inner, made.read, made.written, max(self.over, made.kept))
+        return made if self.over is None else KernelWork(made.operations, made.inner, made.read, made.written, max(self.over, made.kept))
 
 
-def _stream(operations: float, read: float, written: float, kept: float | None = None) -> Callable[[float, Mapping[str, float]], Work]:
+def _stream(
+    operations: float, read: float, written: float, kept: float | None = None
+) -> Callable[[float, Mapping[str, float]], KernelWork]:
     """Vectors passed once: ``operations``, words ``read`` and ``written`` an element; ``kept``: vectors (default: read or written)."""
 
-    def work(n: float, _: Mapping[str, float]) -> Work:
+    def work(n: float, _: Mapping[str, float]) -> KernelWork:
         bytes_kept = WORD * n * (max(read, written) if kept is None else kept)
-        return Work(operations * n, WORD * n * (read + written), WORD * n * read, WORD * n * written, bytes_kept)
+        return KernelWork(operations * n, WORD * n * (read + written), WORD * n * read, WORD * n * written, bytes_kept)
 
     return work
 
 
-def _many(n: float, p: Mapping[str, float], stored: bool) -> Work:
+def _many(n: float, p: Mapping[str, float], stored: bool) -> KernelWork:
     vectors = p["vectors"]
     passes = -(-vectors // VECTORS_AT_A_TIME)
     read, written = WORD * n * (vectors + passes), WORD * n * passes * stored
-    return Work(2 * vectors * n, read + written, read, written, WORD * n * (vectors + 1))
+    return KernelWork(2 * vectors * n, read + written, read, written, WORD * n * (vectors + 1))
 
 
-def _sparse(n: float, p: Mapping[str, float]) -> Work:
+def _sparse(n: float, p: Mapping[str, float]) -> KernelWork:
     """A product or the two triangular solves with as many entries: values, an index for each block, the vector by blocks, the result."""
     nz, block = p["nz"], p["block"]
     matrix = n * nz * (WORD + INDEX / block**2)
-    return Work(2 * nz * n, matrix + WORD * n * (nz / block + 1), matrix + WORD * n, WORD * n, matrix + 2 * WORD * n)
+    return KernelWork(2 * nz * n, matrix + WORD * n * (nz / block + 1), matrix + WORD * n, WORD * n, matrix + 2 * WORD * n)
 
 
-def _product(n: float, p: Mapping[str, float]) -> Work:
+def _product(n: float, p: Mapping[str, float]) -> KernelWork:
     """C (n x cols) += A (n x depth) B, blocked for registers and caches: A and B are read, C is read and written."""
     cols, depth = p["n"], p["k"]
     operations = 2 * n * cols * depth
     matrices = WORD * (n * depth + depth * cols + n * cols)
-    return Work(operations, WORD * (operations / TILE + 2 * n * cols), matrices, WORD * n * cols, matrices)
+    return KernelWork(operations, WORD * (operations / TILE + 2 * n * cols), matrices, WORD * n * cols, matrices)
 
 
-def _solve(n: float, p: Mapping[str, float]) -> Work:
+def _solve(n: float, p: Mapping[str, float]) -> KernelWork:
     """Triangular solve with ``n`` right-hand sides of order ``order``, blocked as `_product`."""
     order = p["order"]
     operations = n * order**2
     triangle, sides = WORD * order**2 / 2, WORD * n * order
-    return Work(operations, WORD * operations / TILE + 2 * sides, triangle + sides, sides, triangle + sides)
+    return KernelWork(operations, WORD * operations / TILE + 2 * sides, triangle + sides, sides, triangle + sides)
 
 
-def _rank_one(n: float, p: Mapping[str, float]) -> Work:
+def _rank_one(n: float, p: Mapping[str, float]) -> KernelWork:
     """A (n x cols) += x y: what an unblocked factorisation does a column."""
     block = WORD * n * p["n"]
-    return Work(2 * n * p["n"], 2 * block + WORD * n, block + WORD * n, block, block + WORD * n)
+    return KernelWork(2 * n * p["n"], 2 * block + WORD * n, block + WORD * n, block, block + WORD * n)
 
 
-def _matrix_vector(n: float, p: Mapping[str, float]) -> Work:
+def _matrix_vector(n: float, p: Mapping[str, float]) -> KernelWork:
     block = WORD * n * p["n"]
-    return Work(2 * n * p["n"], block + WORD * (n + p["n"]), block + WORD * p["n"], WORD * n, block + WORD * n)
+    return KernelWork(2 * n * p["n"], block + WORD * (n + p["n"]), block + WORD * p["n"], WORD * n, block + WORD * n)
 
 
-def _stencil(n: float, p: Mapping[str, float]) -> Work:
+def _stencil(n: float, p: Mapping[str, float]) -> KernelWork:
     """A difference star of ``points`` whose rows stay in the cache: each element is read once and one is written."""
     points = p["points"]
-    return Work(2 * points * n, WORD * n * (points + 1), WORD * n, WORD * n, 2 * WORD * n)
+    return KernelWork(2 * points * n, WORD * n * (points + 1), WORD * n, WORD * n, 2 * WORD * n)
 
 
-def _stated(n: float, p: Mapping[str, float]) -> Work:
-    return Work(p["operations"] * n, (p["read"] + p["written"]) * n, p["read"] * n, p["written"] * n, (p["read"] + p["written"]) * n)
+def _stated_work(n: float, p: Mapping[str, float]) -> KernelWork:
+    return KernelWork(p["operations"] * n, (p["read"] + p["written"]) * n, p["read"] * n, p["written"] * n, (p["read"] + p["written"]) * n)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -150,7 +152,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("ger", "update of rank one: A (LENGTH x N) += x y", _rank_one, {"n": None}),
         Kind("trsm", "dense triangular solve of order ORDER with LENGTH right-hand sides", _solve, {"order": None}),
         Kind("stencil", "difference star of POINTS points", _stencil, {"points": 5}),
-        Kind("work", "stated: OPERATIONS, bytes READ and WRITTEN for each of LENGTH", _stated,
+        Kind("work", "stated: OPERATIONS, bytes READ and WRITTEN for each of LENGTH", _stated_work,
              {"operations": 0, "read": 0, "written": 0}),
     )
 }  # fmt: skip
@@ -211,7 +213,7 @@ def lost_l2(load: float, ways: int) -> float:
     return min(1.0, max(0.0, 1 - below))
 
 
-def lost(kept: float, host: Host) -> tuple[float, float]:
+def lost_shares(kept: float, host: Host) -> tuple[float, float]:
     """Shares of the data that the first and the second cache no longer have when ``kept`` bytes were touched since."""
     first = float(kept > host.l1)
     if host.l2 <= host.l1:
@@ -225,7 +227,7 @@ def terms(one: Kernel, n: float, host: Host) -> dict[str, float]:
     Products and solves with dense matrices are computed at the host's ``gemm_rate``, arithmetic and first level together, if it has one.
     """
     work = one.work(n)
-    first, second = lost(work.kept, host)
+    first, second = lost_shares(work.kept, host)
     known = host.gemm_rate if one.kind.name in BLOCKED else 0.0
     return {
         "arithmetic": work.operations / (known or peak(host)),

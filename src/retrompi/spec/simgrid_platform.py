@@ -38,7 +38,7 @@ from retrompi.spec.platform import LINK_RATES, Platform
 from retrompi.spec.quantity_file import LONGEST_HOST, Quantity
 from retrompi.spec.topology import PLATFORM_FILE
 
-__all__ = ["FileHost", "Filled", "PlatformFile", "composed", "is_xml", "named", "read", "split"]
+__all__ = ["FileHost", "Filled", "PlatformFile", "compose_platform", "is_xml", "read", "resolve_name", "split"]
 
 _PATIENCE_S = 60
 _READ = """
@@ -147,7 +147,7 @@ def _names(found: Sequence[FileHost], file: Path) -> list[str]:
     return names
 
 
-def composed(file: Path, filled: Filled) -> Platform:
+def compose_platform(file: Path, filled: Filled) -> Platform:
     """The platform of a file's hosts and links. Raises as `read`, and InputError for a file without hosts or with too many."""
     whole = read(file)
     found = whole.hosts
@@ -160,7 +160,7 @@ def composed(file: Path, filled: Filled) -> Platform:
         machine = filled.of(given.name)
         own = {**machine.quantities, **card_of(machine, filled.network)}
         for key, value in (("cores", float(given.cores)), ("flops", given.speed)):
-            own[key] = _stated(key, value, by, name)
+            own[key] = _stated_quantity(key, value, by, name)
         values = {k: own[k] for k in quantities(Host) if k in own}
         hosts.append(Host(name, machine.os, machine.byte_order, **{k: q.value for k, q in values.items()}))
         numbers |= {f"{name}.{k}": q for k, q in values.items()}
@@ -174,7 +174,7 @@ def composed(file: Path, filled: Filled) -> Platform:
     )  # fmt: skip
 
 
-def _stated(key: str, value: float, source: str, name: str) -> Quantity:
+def _stated_quantity(key: str, value: float, source: str, name: str) -> Quantity:
     f = quantities(Host)[key]
     text = units.format_quantity(value, f.unit)
     return Quantity(f.parse(text, f"{name}.{key}"), units.canonical(f.unit), text, source, f.help)
@@ -203,14 +203,14 @@ def _link(file: Path, read: PlatformFile, net: Network | None) -> tuple[Link, di
     return link, {f"link.{k}": q for k, q in numbers.items()}
 
 
-def named(text: str) -> Platform | Path:
+def resolve_name(text: str) -> Platform | Path:
     """The platform called ``HOST@FILE.xml``; for ``FILE.xml`` the TOML file beside it, which says what its hosts are.
 
-    Raises UsageError if there is none, or for an unknown host, and as `composed`.
+    Raises UsageError if there is none, or for an unknown host, and as `compose_platform`.
     """
     name, file = split(text)
     if name:
-        return replace(composed(file, Filled(host(name))), path=None)
+        return replace(compose_platform(file, Filled(host(name))), path=None)
     beside = file.with_suffix(".toml")
     if beside.is_file():
         return beside

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 
 from retrompi.base.errors import UsageError, nearest
 
-__all__ = ["ACCESS", "DEFAULT_WORDS", "KINDS", "POLICIES", "WORDS", "check", "check_sharing", "check_word", "cubic", "default", "grown",
-           "parse_kind", "parse_shape", "parse_sites", "parse_word", "places", "text", "words"]  # fmt: skip
+__all__ = ["ACCESS", "DEFAULT_WORDS", "KINDS", "POLICIES", "WORDS", "check", "check_sharing", "check_word", "cubic", "default",
+           "grow_shape", "parse_kind", "parse_shape", "parse_sites", "parse_word", "places", "text", "words"]  # fmt: skip
 
 KINDS = ("cable", "fat-tree", "hub", "switch", "torus", "wan")
 PLATFORM_FILE = "platform-file"
@@ -122,7 +122,7 @@ def default(kind: str, hosts: int) -> tuple[int, ...]:
     return ()
 
 
-def grown(kind: str, shape: Sequence[int], hosts: int) -> tuple[int, ...]:
+def grow_shape(kind: str, shape: Sequence[int], hosts: int) -> tuple[int, ...]:
     """The shape resized for ``hosts`` hosts: a fat tree gets as many switches under its top level as needed, a torus becomes the most
     cubic one, and a copy of a host is at the site of its original."""
     if kind == "torus":

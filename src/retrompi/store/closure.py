@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["ENTRIES", "imported", "modules"]
+__all__ = ["ENTRIES", "imports_of", "modules"]
 
 PACKAGE = "retrompi"
 ENTRIES = ("retrompi.sim.simulate", "retrompi.sim.worker", "retrompi.sim.loop_rates", "retrompi.sim.fitted", "retrompi.spec.media")
@@ -37,7 +37,7 @@ def _statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
             yield from _statements(node)
 
 
-def imported(name: str, file: Path, root: Path) -> set[str]:
+def imports_of(name: str, file: Path, root: Path) -> set[str]:
     """The modules of the package that the module ``name`` in ``file`` imports."""
     found: set[str] = set()
     for node in _statements(ast.parse(file.read_bytes())):
@@ -69,7 +69,7 @@ def modules(root: Path, entries: Iterable[str] = ENTRIES) -> dict[str, Path]:
         if file is None:
             raise LookupError(f"no module {name} in {root}")
         found[name] = file
-        left += imported(name, file, root)
+        left += imports_of(name, file, root)
         if "." in name:
             left.append(name.rpartition(".")[0])
     return dict(sorted(found.items()))

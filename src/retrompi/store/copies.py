@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from retrompi.base.errors import StoreError
 from retrompi.store.ids import free_ids, once_at_a_time
 from retrompi.store.schema import ANATOMY, MEASURED, POINT, RANK_TIME, RUN, RUN_TAG, STUDY_POINT, STUDY_SHARD
-from retrompi.store.texts import Written
+from retrompi.store.texts import JsonText
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -148,7 +148,7 @@ def _raw(table: sa.Table) -> list[Any]:
 
 def _rows(found: Any) -> Rows:
     texts = {k for k in found.keys() if k in _JSON}  # noqa: SIM118  the columns of a result
-    rows: Rows = [{k: Written(v) if k in texts and v is not None else v for k, v in row.items()} for row in map(dict, found.mappings())]
+    rows: Rows = [{k: JsonText(v) if k in texts and v is not None else v for k, v in row.items()} for row in map(dict, found.mappings())]
     for row in rows:
         if "created" in row:
             row["created"] = _utc(row["created"])

@@ -30,7 +30,7 @@ def first_damage(path: Path) -> str:
         return ""
     connection.text_factory = bytes  # text that is no UTF-8 is to be found, not to end the search
     try:
-        found = next(_found(connection), "")
+        found = next(_find_damage(connection), "")
     except (sqlite3.Error, OverflowError) as error:
         found = str(error)
     finally:
@@ -38,7 +38,7 @@ def first_damage(path: Path) -> str:
     return found
 
 
-def _found(connection: sqlite3.Connection) -> Iterator[str]:
+def _find_damage(connection: sqlite3.Connection) -> Iterator[str]:
     for name in sorted(METADATA.tables, key=lambda n: _TABLES.index(n) if n in _TABLES else -1):
         table = METADATA.tables[name]
         have = {row[1].decode() for row in connection.execute(f'PRAGMA table_info("{name}")')}

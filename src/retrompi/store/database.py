@@ -31,11 +31,11 @@ from retrompi.spec.outcome import Outcome
 from retrompi.store.copies import Copies
 from retrompi.store.identity import RunSpec
 from retrompi.store.ids import free_ids, once_at_a_time
-from retrompi.store.kept import PART_OF, Kept, numbered, plain
+from retrompi.store.kept import PART_OF, Kept, number_rows, plain
 from retrompi.store.schema import ANATOMY, MEASURED, POINT, RANK_TIME, REVISION, RUN, VERDICT, VERDICT_BATCH, VERSION_TABLE
 from retrompi.store.studies import Studies, this_process, time_text
 from retrompi.store.tags import Tags
-from retrompi.store.texts import Written, fitted, to_json
+from retrompi.store.texts import JsonText, fit_row, to_json
 
 __all__ = ["BUSY_SECONDS", "Details", "Store", "database_url", "default_path", "open_store", "server_engine",
            "sqlite_engine", "without_password"]  # fmt: skip
@@ -284,9 +284,9 @@ class Store(Studies, Tags, Copies):
         except (ValueError, TypeError, LookupError, ArithmeticError) as error:
             if not _while_converting(error, callers=error is getattr(self._own, "of_body", None)):
                 raise
-            raise self.damaged() or StoreError(f"the store {self.label} holds a value that cannot be read: {error}") from error
+            raise self.find_damage() or StoreError(f"the store {self.label} holds a value that cannot be read: {error}") from error
 
-    def damaged(self) -> StoreError | None:
+    def find_damage(self) -> StoreError | None:
         """What is wrong with the file of this store, if it is not as the schema says; for errors of unknown cause, since all is read."""
         if self.path is None:
             return None
@@ -309,7 +309,7 @@ class Store(Studies, Tags, Copies):
                 self._own.transaction = None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold_connection(self) -> Iterator[None]:
         """Keeps one connection for this thread in the body: opening one takes longer than a small transaction. Do not fork in the body."""
         try:
             connection = self._engine.connect()
@@ -356,9 +356,9 @@ class Store(Studies, Tags, Copies):
             state = "empty" if revision is None else f"of an older version ({revision})"
             raise StoreError(f"the store {self.label} is {state} and read-only; allow writing to it once", code="store-read-only")
         if revision is not None:
-            from retrompi.store.migrate import known
+            from retrompi.store.migrate import known_revisions
 
-            if revision not in known():
+            if revision not in known_revisions():
                 raise StoreError(f"the store {self.label} was made by a newer retrompi (revision {revision}); update", code="store-newer")
         with _ONE_AT_A_TIME, self._connect(write=True) as connection:
             if connection.dialect.name == "postgresql":
@@ -441,8 +441,8 @@ class Store(Studies, Tags, Copies):
         if not runs:
             return []
         now = datetime.now(UTC)
-        texts: dict[int, tuple[Any, Written]] = {}
-        rows = [fitted(RUN, {**_NOT_KNOWN, **kept.row, "created": now}, texts) for kept in runs]
+        texts: dict[int, tuple[Any, JsonText]] = {}
+        rows = [fit_row(RUN, {**_NOT_KNOWN, **kept.row, "created": now}, texts) for kept in runs]
         with self._connect(write=True) as connection:
             once = list({row["identity"] for row in rows if row["kind"] not in MEASURED})
             if once:
@@ -469,7 +469,7 @@ class Store(Studies, Tags, Copies):
             _insert_runs(connection, new)
             _insert(connection, POINT, ((run_id, kept.points) for run_id, kept in written))
             _insert(connection, RANK_TIME, ((run_id, kept.ranks) for run_id, kept in written))
-            _insert(connection, ANATOMY, ((run_id, numbered(kept.anatomy)) for run_id, kept in written))
+            _insert(connection, ANATOMY, ((run_id, number_rows(kept.anatomy)) for run_id, kept in written))
         return ids
 
     def alike(self, spec: RunSpec, limit: int = 100) -> tuple[float, int]:
@@ -546,7 +546,7 @@ class Store(Studies, Tags, Copies):
         from retrompi.store.identity import code_version
 
         rows = [v.row() if hasattr(v, "row") else plain(v) for v in verdicts]
-        head = fitted(VERDICT_BATCH, {
+        head = fit_row(VERDICT_BATCH, {
             "created": datetime.now(UTC),
             "paper": paper,
             "code_version": code_version(),
@@ -561,7 +561,7 @@ class Store(Studies, Tags, Copies):
                 connection.execute(
                     sa.insert(VERDICT),
                     [
-                        fitted(VERDICT, {
+                        fit_row(VERDICT, {
                             "batch_id": batch,
                             "claim": str(r["id"]),
                             "latest": True,
@@ -641,7 +641,7 @@ def _replace_run(connection: Connection, run_id: int, row: Mapping[str, Any]) ->
 def _insert(connection: Connection, table: sa.Table, hanging: Iterable[tuple[int, Iterable[Mapping[str, Any]]]]) -> None:
     names, statement = _hanging_insert(table)
     # Known columns only: keys added to the engine's rows later must not break an older store.
-    values = [fitted(table, {"run_id": run_id, **{n: row.get(n) for n in names}}) for run_id, rows in hanging for row in rows]
+    values = [fit_row(table, {"run_id": run_id, **{n: row.get(n) for n in names}}) for run_id, rows in hanging for row in rows]
     if values:
         connection.execute(statement, values)
 

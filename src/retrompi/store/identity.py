@@ -138,7 +138,7 @@ class RunSpec:
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_parts"}  # a worker sends it with its result
 
-    def seeded(self, q: Question) -> RunSpec:
+    def with_seed(self, q: Question) -> RunSpec:
         """The specification of the same run with another seed, and from another scenario, as of ``q``."""
         changed: dict[str, Any] = {"seed": q.seed, "scenario_hash": q.asked.hash}
         question = {**(self.question or {}), "seed": q.seed, "asked": {"scenario": q.asked.scenario, "hash": q.asked.hash}}
@@ -155,7 +155,7 @@ def specification(question: Question | Resolved, kind: str = "") -> RunSpec:
     asked = Resolved.of(question)
     q = asked.question
     first = asked.once(f"specification {kind}", lambda: _specification(asked, kind))
-    return first if (first.seed, first.scenario_hash) == (q.seed, q.asked.hash) else first.seeded(q)
+    return first if (first.seed, first.scenario_hash) == (q.seed, q.asked.hash) else first.with_seed(q)
 
 
 def _specification(asked: Resolved, kind: str) -> RunSpec:

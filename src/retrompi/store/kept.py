@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
-from retrompi.sim.cautions import stored
+from retrompi.sim.cautions import stored_cautions
 from retrompi.sim.rank_table import RankTable
 from retrompi.sim.result import COLUMNS
 from retrompi.spec.network_model import by_simgrid
@@ -60,7 +60,7 @@ class Kept:
         if given.get("outcome") == Outcome.LIMIT:
             spec = replace(spec, stopped=str(given.get("detail", "")))
         if "cautions" in given:
-            given["cautions"] = [{"code": c.code, "text": c.text} for c in stored(given)]
+            given["cautions"] = [{"code": c.code, "text": c.text} for c in stored_cautions(given)]
         of_all = given.pop("per_rank", [])
         ranks = [*ranks, *(of_all.some() if isinstance(of_all, RankTable) else of_all)]
         if len(of_all) > len(ranks):
@@ -83,7 +83,7 @@ class Kept:
         return cls(spec, row, [dict(p) for p in points], [dict(r) for r in ranks], [dict(a) for a in anatomy])
 
 
-def numbered(rows: Iterable[Mapping[str, Any]]) -> Rows:
+def number_rows(rows: Iterable[Mapping[str, Any]]) -> Rows:
     """The rows of an anatomy with their positions."""
     return [{"size_B": None, **row, "position": i} for i, row in enumerate(rows)]
 
@@ -122,7 +122,7 @@ class Outbox:
     def anatomy(self, run_id: int) -> Rows:
         """Rows of the stages, as of `Store.anatomy`."""
         kept = self.kept[run_id - 1]
-        return numbered(kept.anatomy)
+        return number_rows(kept.anatomy)
 
 
 def _simgrid_version() -> str:

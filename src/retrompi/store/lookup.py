@@ -92,7 +92,7 @@ def facts_of(
 
 @dataclass(frozen=True)
 class _Shelf:
-    """A store as storage of samples (`retrompi.sim.samples.Shelf`)."""
+    """A store as storage of samples (`retrompi.sim.samples.SampleStore`)."""
 
     store: Store
     fresh: bool
@@ -126,7 +126,7 @@ def _benchmark(store: Store, asked: Resolved, fresh: bool) -> Found:
     what = simulate.curve_title(asked.question)
     known = None if fresh else store.find_run(spec)
     if known is not None:
-        _require_completed(_ended(store.run(known)), what, known)
+        _require_completed(_as_result(store.run(known)), what, known)
         return Found(known, store.points(known), True)
     prepare_samples(store, asked, fresh)
     result = simulate.run(asked)
@@ -145,7 +145,7 @@ def _require_completed(result: Any, what: str, run_id: int) -> None:
         raise
 
 
-def _ended(row: Mapping[str, Any]) -> Any:
+def _as_result(row: Mapping[str, Any]) -> Any:
     """A stored run with the attributes that `simulate.require_completed` reads."""
     return SimpleNamespace(outcome=row["outcome"], detail=row["detail"], waits=row["facts"].get("waits", []))
 
@@ -205,7 +205,7 @@ def _replay(store: Store, asked: Resolved, fresh: bool, observe: Observe, record
     whole = result.timeline
     if whole is not None:
         whole.about["trace"] = label
-        result = replace(result, timeline=whole.thinned(STORED).row())
+        result = replace(result, timeline=whole.thin_to(STORED).row())
     facts, points = record.about(result) if record else ({}, ())
     # What is observed tells more than the run that is stored.
     again = fresh or known is not None or observe.timeline is not None or bool(observe.trace_events)

@@ -9,7 +9,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
-__all__ = ["config", "known", "upgrade"]
+__all__ = ["config", "known_revisions", "upgrade"]
 
 
 def config(connection: Connection | None = None) -> Config:
@@ -20,7 +20,7 @@ def config(connection: Connection | None = None) -> Config:
     return settings
 
 
-def known() -> list[str]:
+def known_revisions() -> list[str]:
     """Every revision that this code can upgrade from, newest first."""
     return [script.revision for script in ScriptDirectory.from_config(config()).walk_revisions()]
 

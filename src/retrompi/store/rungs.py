@@ -25,7 +25,7 @@ def spread(store: Store, question: Question | Resolved, *, fresh: bool = False) 
     """A PingPong at all rungs: rows size_B, mechanism_us, curve_us, loggp_us (one way), spread (largest over smallest), run_ids
     (one for each rung)."""
     asked = Resolved.of(question)
-    found = {rung: answer(store, asked.changed(fidelity=rung), fresh=fresh) for rung in RUNGS}
+    found = {rung: answer(store, asked.with_fields(fidelity=rung), fresh=fresh) for rung in RUNGS}
     out = []
     for group in zip(*(f.rows for f in found.values()), strict=True):
         us = {rung: float(row["time_us"]) for rung, row in zip(RUNGS, group, strict=True)}
@@ -37,7 +37,7 @@ def spread(store: Store, question: Question | Resolved, *, fresh: bool = False) 
 def spread_of_trace(store: Store, question: Question | Resolved, *, fresh: bool = False) -> dict[str, Any]:
     """A trace at all rungs: mechanism_s, curve_s, loggp_s (simulated seconds), spread, outcome_RUNG and run_ids."""
     asked = Resolved.of(question)
-    found = {rung: answer(store, asked.changed(fidelity=rung), fresh=fresh) for rung in RUNGS}
+    found = {rung: answer(store, asked.with_fields(fidelity=rung), fresh=fresh) for rung in RUNGS}
     runs = {rung: store.run(f.run_id) for rung, f in found.items()}
     times = {rung: float(run["time_s"]) for rung, run in runs.items()}
     row = {f"{rung}_s": t for rung, t in times.items()} | _spread(times)

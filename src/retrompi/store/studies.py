@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 
 from retrompi.base.errors import StoreError, UsageError, nearest
 from retrompi.store.schema import RUN, STUDY, STUDY_POINT
-from retrompi.store.texts import fitted
+from retrompi.store.texts import fit_row
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
@@ -52,7 +52,7 @@ class Studies:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(78360174)"))
             known = connection.scalar(sa.select(STUDY.c.id).where(STUDY.c.hash == digest))
-            texts = fitted(STUDY, {"name": name, "definition": dict(definition), "code_version": code_version()})
+            texts = fit_row(STUDY, {"name": name, "definition": dict(definition), "code_version": code_version()})
             if known is not None:
                 connection.execute(sa.update(STUDY).where(STUDY.c.id == known).values(**texts))
                 return int(known)
@@ -119,7 +119,7 @@ class Studies:
 
     def put_study_points(self, study_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
         """Rows position, axes, identity, run_id, outcome, reason, wall_s; existing rows are replaced."""
-        values = [fitted(STUDY_POINT, {"study_id": study_id, **row}) for row in rows]
+        values = [fit_row(STUDY_POINT, {"study_id": study_id, **row}) for row in rows]
         if not values:
             return
         with self._connect(write=True) as connection:
@@ -173,7 +173,7 @@ class Studies:
                 yield
             return
         path = Path(f"{self.label}.study-{digest[:12]}.lock")
-        with _locked(path):
+        with _lock(path):
             yield
 
     @contextmanager
@@ -220,7 +220,7 @@ def _upsert(dialect: str) -> sa.Insert:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     """An exclusive lock on a file that exists only while the lock is held."""
     while True:
         try:

@@ -61,7 +61,7 @@ class Tags:
                 found.setdefault(int(run_id), []).append(str(tag))
         return found
 
-    def tagged(self, tag: str) -> list[int]:
+    def runs_tagged(self, tag: str) -> list[int]:
         """The runs with this tag, oldest first; UsageError when no run has it."""
         with self._connect() as connection:
             ids = [int(i) for i in connection.scalars(sa.select(RUN_TAG.c.run_id).where(RUN_TAG.c.tag == tag).order_by(RUN_TAG.c.run_id))]

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from retrompi.base.errors import UsageError
 
-__all__ = ["Written", "fitted", "to_json"]
+__all__ = ["JsonText", "fit_row", "to_json"]
 
 _UNHEARD_OF = re.compile("[\0\ud800-\udfff]")
 
@@ -21,7 +21,7 @@ _ESCAPED = re.compile(r"\\u(0000|d[89a-f])")
 """In JSON of ASCII: what may be `_UNHEARD_OF`."""
 
 
-class Written(str):
+class JsonText(str):
     """A value of a JSON column, already as text: of many rows with the same value it is written once."""
 
     __slots__ = ()
@@ -29,10 +29,10 @@ class Written(str):
 
 def to_json(value: Any) -> str:
     """How every JSON column is written."""
-    return value if isinstance(value, Written) else json.dumps(value)
+    return value if isinstance(value, JsonText) else json.dumps(value)
 
 
-def fitted(table: sa.Table, row: Mapping[str, Any], known: dict[int, tuple[Any, Written]] | None = None) -> dict[str, Any]:
+def fit_row(table: sa.Table, row: Mapping[str, Any], known: dict[int, tuple[Any, JsonText]] | None = None) -> dict[str, Any]:
     """The row as both databases hold it. NUL and what is not Unicode (a file's name in another encoding) become their escapes. Of rows
     that share objects, and ``known``, those are written once.
 
@@ -48,11 +48,11 @@ def fitted(table: sa.Table, row: Mapping[str, Any], known: dict[int, tuple[Any, 
                 raise UsageError(f"{name} '{value[:40]}…' has {len(value)} characters; the store holds {most}", code="bad-name")
     for name in _objects(table):
         if isinstance(out.get(name), dict | list):
-            out[name] = _written(out[name], known)
+            out[name] = _as_json(out[name], known)
     return out
 
 
-def _written(value: Any, known: dict[int, tuple[Any, Written]] | None) -> Written:
+def _as_json(value: Any, known: dict[int, tuple[Any, JsonText]] | None) -> JsonText:
     if known is not None and (found := known.get(id(value))) is not None:
         return found[1]
     text = json.dumps(value)
@@ -60,8 +60,8 @@ def _written(value: Any, known: dict[int, tuple[Any, Written]] | None) -> Writte
     if _ESCAPED.search(text) and _UNHEARD_OF.search(_json(value)):
         text = json.dumps(_clean(value))
     if known is not None:
-        known[id(value)] = value, Written(text)
-    return Written(text)
+        known[id(value)] = value, JsonText(text)
+    return JsonText(text)
 
 
 def _json(value: Any) -> str:

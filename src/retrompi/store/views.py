@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from retrompi.spec.outcome import Outcome
 
-__all__ = ["EXAMPLES", "VIEWS", "Example", "View"]
+__all__ = ["EXAMPLES", "VIEWS", "DatabaseView", "Example"]
 
 _ENDS = tuple(o for o in Outcome if o != Outcome.ENDED)
 _RUN: Mapping[str, str] = {
@@ -25,7 +25,7 @@ _RUN: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class View:
+class DatabaseView:
     """A view: what a row of it is, and its columns with their meaning, in order."""
 
     name: str
@@ -34,7 +34,7 @@ class View:
 
 
 VIEWS = (
-    View("runs_v", "a run: one simulation or measurement", {
+    DatabaseView("runs_v", "a run: one simulation or measurement", {
         "run_id": "number of the run, as of `retrompi runs list`",
         "stored_utc": "when it was stored, `YYYY-MM-DD HH:MM:SS` in UTC",
         "kind": "pingpong, benchmark, replay, explain, startup, sample, rinf1 and others; native and smpi are measurements",
@@ -62,7 +62,7 @@ VIEWS = (
         "code_version": "version of the code that simulated it",
         "simulated_on": "name of the machine that simulated it",
     }),
-    View("points_v", "a point of a run's curve: one message size of a benchmark", {
+    DatabaseView("points_v", "a point of a run's curve: one message size of a benchmark", {
         "run_id": "run",
         **_RUN,
         "size_B": "message size, bytes",
@@ -71,7 +71,7 @@ VIEWS = (
         "bandwidth_MBps": "bandwidth, 10^6 bytes a second",
         "repetitions": "repetitions over which the time is averaged",
     }),
-    View("ranks_v", "a rank of a run", {
+    DatabaseView("ranks_v", "a rank of a run", {
         "run_id": "run",
         **_RUN,
         "rank": "number of the rank",
@@ -86,7 +86,7 @@ VIEWS = (
         "sent_B": "bytes it sent",
         "received_B": "bytes it received",
     }),
-    View("stages_v", "a stage of one message's time (`retrompi explain`); the stages sum to the message's time", {
+    DatabaseView("stages_v", "a stage of one message's time (`retrompi explain`); the stages sum to the message's time", {
         "run_id": "run",
         **_RUN,
         "size_B": "message size, bytes",
@@ -95,18 +95,18 @@ VIEWS = (
         "process": "process that it belongs to",
         "time_us": "time of the stage, microseconds",
     }),
-    View("overrides_v", "a parameter that the user set for a run", {
+    DatabaseView("overrides_v", "a parameter that the user set for a run", {
         "run_id": "run",
         "parameter": "key as of `--set`",
         "value": "value as written",
     }),
-    View("parameters_v", "a parameter of a run's model", {
+    DatabaseView("parameters_v", "a parameter of a run's model", {
         "run_id": "run",
         "model": _RUN["model"],
         "parameter": "name of the parameter",
         "value": "its value: a number in the base unit (s, B, B/s), or a word",
     }),
-    View("studies_v", "a study", {
+    DatabaseView("studies_v", "a study", {
         "study_id": "number of the study, as of `retrompi study list`",
         "name": "name of the study",
         "title": "its title",
@@ -118,7 +118,7 @@ VIEWS = (
         "hash": "SHA-256 of all that determines its points",
         "code_version": "version of the code that last ran it",
     }),
-    View("study_points_v", "a point of a study, with its run", {
+    DatabaseView("study_points_v", "a point of a study, with its run", {
         "study_id": "study",
         "study": "name of the study",
         "position": "number of the point, from 0 on",
@@ -135,7 +135,7 @@ VIEWS = (
         "simulating_took_s": "wall time of the point, seconds",
         "axes_json": "its values of the study's axes, as a JSON object of texts (`study_axes_v` has its keys as rows)",
     }),
-    View("study_axes_v", "the value of one axis at one point of a study", {
+    DatabaseView("study_axes_v", "the value of one axis at one point of a study", {
         "study_id": "study",
         "study": "name of the study",
         "position": "number of the point",
@@ -143,7 +143,7 @@ VIEWS = (
         "axis": "key of the axis, e.g. wmpi.packet",
         "value": "value as written, e.g. 64KiB; `-` where the axis does not apply",
     }),
-    View("verdicts_v", "the newest verdict on a published statement", {
+    DatabaseView("verdicts_v", "the newest verdict on a published statement", {
         "claim": "statement, e.g. BF-SM-12a",
         "paper": "paper",
         "system": "system that the statement is about",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retrompi.base.errors import RetrompiError
-from retrompi.sim.cautions import Caution, calibration, gathered
+from retrompi.sim.cautions import Caution, calibration, merge_cautions
 from retrompi.spec.network_model import NATIVE, by_simgrid
 from retrompi.studies.results import axes_of
 
@@ -34,7 +34,7 @@ class About:
     runs: tuple[int, ...] = ()
 
 
-def _seen(runs: Sequence[Row], name: str, what: str) -> dict[str, tuple[str, ...]]:
+def _distinct(runs: Sequence[Row], name: str, what: str) -> dict[str, tuple[str, ...]]:
     out: dict[str, dict[str, None]] = {}
     for r in runs:
         out.setdefault(str(r[name]), {})[str(r[what])] = None
@@ -55,18 +55,18 @@ def about(definition: Mapping[str, Any], runs: Mapping[int, Row], curves: Mappin
     return About(
         code_versions=tuple(dict.fromkeys(str(r["code_version"]) for r in found)),
         networks=networks(found),
-        models=_seen(found, "model", "model_hash"),
+        models=_distinct(found, "model", "model_hash"),
         # A platform's hash includes overrides, which the definition shows already, so only the names count here.
-        platforms=_seen(found, "platform", "platform_hash"),
+        platforms=_distinct(found, "platform", "platform_hash"),
         fidelities=tuple(dict.fromkeys(str(r["fidelity"]) for r in found)),
-        sources=tuple(sources(_varied(definition), found)),
+        sources=tuple(sources(_varied_keys(definition), found)),
         warnings={m: tuple(c.text for c in some) for m, some in outside.items()},
-        cautions=tuple(gathered(outside.items())),
+        cautions=tuple(merge_cautions(outside.items())),
         runs=tuple(sorted(runs)),
     )
 
 
-def _varied(definition: Mapping[str, Any]) -> list[str]:
+def _varied_keys(definition: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys([*axes_of(definition), *definition.get("set", {})]))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.bounds import Bounds
-from retrompi.spec.question import Asked, canonical_parts, hash_of_parts
+from retrompi.spec.question import ScenarioRef, canonical_parts, hash_of_parts
 from retrompi.store.identity import specification
 from retrompi.studies.scenario import Scenario
 
@@ -27,15 +27,15 @@ class Alike:
     def __init__(self) -> None:
         self._known: dict[Any, tuple[Resolved, dict[str, str]]] = {}
 
-    def resolved(self, scenario: Scenario, bounds: Bounds | None = None) -> Resolved:
+    def resolve(self, scenario: Scenario, bounds: Bounds | None = None) -> Resolved:
         """The question of a scenario, resolved. Raises the errors of `Resolved.of`."""
         key = _key(scenario)
         known = self._known.get(key) if key is not None else None
         if known is not None:
             first, parts = known
             seed = scenario.setting("seed")
-            asked = Asked(scenario.name, hash_of_parts({**parts, "seed": str(seed)}))
-            return first.seeded(seed, asked, bounds or Bounds())
+            asked = ScenarioRef(scenario.name, hash_of_parts({**parts, "seed": str(seed)}))
+            return first.with_seed(seed, asked, bounds or Bounds())
         question = scenario.question()
         found = Resolved.of(question.with_(bounds=bounds) if bounds is not None else question)
         if key is not None:
@@ -46,7 +46,7 @@ class Alike:
 
     def specification(self, scenario: Scenario) -> RunSpec:
         """The specification of a scenario's run."""
-        return specification(self.resolved(scenario))
+        return specification(self.resolve(scenario))
 
 
 def _key(scenario: Scenario) -> Any:

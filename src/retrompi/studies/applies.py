@@ -16,7 +16,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim.resolved import place
 from retrompi.spec import registry
 from retrompi.spec.calls import Calls
-from retrompi.spec.compile import compile_runtime, unused, unused_by_start
+from retrompi.spec.compile import compile_runtime, unused_by_start, unused_overrides
 from retrompi.spec.layout import Layout
 from retrompi.spec.registry import resolve
 from retrompi.studies.scenario import Scenario, trace_of
@@ -73,10 +73,10 @@ class Applies:
         structure = (scenario.model, scenario.platform, scenario.mode, program, bool(scenario.start), *_beside(scenario),
                      bool(scenario.jobs), tuple((k, _kind(v)) for k, v in scenario.sets.items()))  # fmt: skip
         if structure not in self.known:
-            self.known[structure] = self._found(scenario, program)
+            self.known[structure] = self._find_idle(scenario, program)
         return self.known[structure]
 
-    def _found(self, scenario: Scenario, program: Any) -> Idle:
+    def _find_idle(self, scenario: Scenario, program: Any) -> Idle:
         values, platform = resolve(scenario.model, scenario.platform, scenario.sets)
         cls = registry.model(scenario.model)
         if scenario.start:
@@ -90,7 +90,7 @@ class Applies:
             theirs, _ = resolve(spec.model, scenario.platform, spec.alone())
             layout = Layout(platform, place(platform, spec.mode, spec.trace.ranks))
             others.append(compile_runtime(registry.model(spec.model), theirs, layout, calls_of(spec.trace)))
-        return _as_written(scenario.sets, unused(cls, values, found, calls, others))
+        return _as_written(scenario.sets, unused_overrides(cls, values, found, calls, others))
 
     def _program(self, scenario: Scenario, program: Any) -> tuple[Calls, int]:
         key = (program, *_beside(scenario))

@@ -155,7 +155,7 @@ def parse(key: str, given: Text, *, continuous: bool = False, repeats: bool = Fa
     for item, quoted in split(given):
         if not item:
             raise UsageError(f"'{key}={given}' has an empty value; example: {key}=A,B or {key}=A..B:xF", code="bad-range")
-        found = None if quoted else _ranged(item, continuous)
+        found = None if quoted else _parse_range(item, continuous)
         if isinstance(found, Span):
             if item != given.strip():
                 raise UsageError(
@@ -175,7 +175,7 @@ def _few(values: Sequence[str], key: str, given: str) -> Sequence[str]:
     return values
 
 
-def _ranged(item: str, continuous: bool) -> Sequence[str] | Span | None:
+def _parse_range(item: str, continuous: bool) -> Sequence[str] | Span | None:
     """The values of ``A..B...``; None if it is not a range."""
     left, dots, right = item.partition("..")
     first = _LOW.fullmatch(left.strip())

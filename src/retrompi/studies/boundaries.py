@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
 
-__all__ = ["LOOKS", "Line", "Search"]
+__all__ = ["LOOKS", "BoundarySearch", "Coordinate"]
 
 P = TypeVar("P")
 LOOKS = 4
 """How many times the neighbourhood of a small gap is halved."""
 
 
-class Line(Protocol):
+class Coordinate(Protocol):
     """The coordinate of a search: `retrompi.studies.scale.Scale`, or amounts on it."""
 
     def middle(self, low: float, high: float) -> float | None:
@@ -29,14 +29,14 @@ class Line(Protocol):
 
 
 @dataclass
-class Search(Generic[P]):
+class BoundarySearch(Generic[P]):
     """Points along ``scale``, evaluated by ``evaluate`` (many at a time), each in a ``state``; ``gap`` of a point is its
     distance from a change.
 
     ``points`` holds all evaluated points.
     """
 
-    scale: Line
+    scale: Coordinate
     evaluate: Callable[[Sequence[float]], Sequence[P]]
     state: Callable[[P], Hashable]
     gap: Callable[[P], float | None] = lambda point: None
@@ -49,20 +49,20 @@ class Search(Generic[P]):
             self.points.update(zip(new, self.evaluate(new), strict=True))
         return [self.points[x] for x in values]
 
-    def ordered(self) -> list[tuple[float, P]]:
+    def in_order(self) -> list[tuple[float, P]]:
         """All points by value."""
         return sorted(self.points.items(), key=lambda item: item[0])
 
     def look_closer(self) -> None:
         """Adds points around each minimum of the gap that could hide two changes."""
         for _ in range(LOOKS):
-            wanted = [x for x in self._suspected() if x not in self.points]
+            wanted = [x for x in self._suspects() if x not in self.points]
             if not wanted:
                 return
             self.at(wanted)
 
-    def _suspected(self) -> Iterator[float]:
-        known = self.ordered()
+    def _suspects(self) -> Iterator[float]:
+        known = self.in_order()
         for (x0, p0), (x1, p1), (x2, p2) in zip(known, known[1:], known[2:], strict=False):
             gaps = [None if g is None else abs(g) for g in map(self.gap, (p0, p1, p2))]
             if len({self.state(p) for p in (p0, p1, p2)}) > 1 or None in gaps:
@@ -74,7 +74,7 @@ class Search(Generic[P]):
 
     def changes(self) -> list[tuple[float, float]]:
         """Neighbours whose states differ."""
-        return [(x0, x1) for (x0, p0), (x1, p1) in pairwise(self.ordered()) if self.state(p0) != self.state(p1)]
+        return [(x0, x1) for (x0, p0), (x1, p1) in pairwise(self.in_order()) if self.state(p0) != self.state(p1)]
 
     def refine(self, tolerance: float, floor: float = 0.0) -> list[tuple[float, float]]:
         """Bisects every change until its ends are ``tolerance`` (relative) or ``floor`` (base units) apart, or neighbours."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from retrompi.spec.bounds import Bounds
-from retrompi.studies.case import Done, Job
+from retrompi.studies.case import PointJob, PointResult
 from retrompi.studies.run import Executor
 
 __all__ = ["Bounded"]
@@ -26,7 +26,7 @@ class Bounded:
     def __exit__(self, *what: object) -> None:
         self.executor.__exit__(*what)
 
-    def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+    def evaluate(self, jobs: Iterable[PointJob], window: int = 0) -> Iterator[tuple[int, PointResult]]:
         """As of `retrompi.studies.run.Executor`."""
         return self.executor.evaluate((replace(job, bounds=self.bounds) for job in jobs), window)
 

@@ -15,18 +15,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from retrompi.base.errors import UsageError
-from retrompi.studies.boundaries import Search
-from retrompi.studies.reading import Reading, counted
+from retrompi.studies.boundaries import BoundarySearch
+from retrompi.studies.reading import Reading, count_runs
 from retrompi.studies.scale import LEAST_TOLERANCE, Scale
 
-__all__ = ["SCAN", "BreakEven", "Crossing", "Pair", "break_even"]
+__all__ = ["SCAN", "BothSides", "BreakEven", "Crossing", "break_even"]
 
 SCAN = 9
 """Points of the first scan."""
 
 
 @dataclass(frozen=True)
-class Pair:
+class BothSides:
     """Both sides at one value ``x`` (base units; ``text`` as simulated)."""
 
     x: float
@@ -58,8 +58,8 @@ class Crossing:
     ``estimate`` is where the linearly interpolated ratio equals one (base units); None if one side did not complete.
     """
 
-    low: Pair
-    high: Pair
+    low: BothSides
+    high: BothSides
     before: str
     after: str
     estimate: float | None
@@ -76,20 +76,20 @@ class BreakEven:
 
     scale: Scale
     more_is_better: bool
-    points: list[Pair]
+    points: list[BothSides]
     states: list[str]
     crossings: list[Crossing] = field(default_factory=list)
     scanned: int = 0
 
     @property
-    def ends(self) -> tuple[Pair, Pair]:
+    def ends(self) -> tuple[BothSides, BothSides]:
         """The ends of the range."""
         return self.points[0], self.points[-1]
 
     @property
     def counts(self) -> tuple[int, int]:
         """(runs evaluated, of which simulated now)."""
-        return counted(r for p in self.points for r in (p.a, p.b))
+        return count_runs(r for p in self.points for r in (p.a, p.b))
 
 
 @dataclass(frozen=True)
@@ -127,15 +127,15 @@ def break_even(
     if not 0 <= tie < 1:
         raise UsageError(f"a tie is a share from 0 to 1, not {tie:g}", code="out-of-range")
 
-    def pairs(values: Sequence[float]) -> list[Pair]:
-        return [Pair(x, scale.text(x), a, b) for x, (a, b) in zip(values, evaluate(values), strict=True)]
+    def pairs(values: Sequence[float]) -> list[BothSides]:
+        return [BothSides(x, scale.text(x), a, b) for x, (a, b) in zip(values, evaluate(values), strict=True)]
 
-    search = Search(scale, pairs, lambda p: p.state(more_is_better, tie), lambda p: p.lead(more_is_better))
+    search = BoundarySearch(scale, pairs, lambda p: p.state(more_is_better, tie), lambda p: p.lead(more_is_better))
     first = scale.spread(low, high, scan)
     search.at(first)
     search.look_closer()
     found = search.refine(tolerance)
-    points = [p for _, p in search.ordered()]
+    points = [p for _, p in search.in_order()]
     crossings = []
     for x0, x1 in found:
         below, above = search.at([x0, x1])
@@ -144,7 +144,7 @@ def break_even(
     return BreakEven(scale, more_is_better, points, [p.state(more_is_better, tie) for p in points], crossings, len(first))
 
 
-def _meet(scale: Scale, below: Pair, above: Pair, more_is_better: bool) -> float | None:
+def _meet(scale: Scale, below: BothSides, above: BothSides, more_is_better: bool) -> float | None:
     """Where the ratio of the two is one, interpolated linearly between the ends on the scale of the search."""
     left, right = below.lead(more_is_better), above.lead(more_is_better)
     if left is None or right is None or left == right:

@@ -16,7 +16,7 @@ from retrompi.sim.simulate import SimulationEnded
 from retrompi.spec import cross_traffic, network_model, registry, topology
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.collectives import PREFIX, doors
-from retrompi.spec.composition import MAX_HOSTS, resized
+from retrompi.spec.composition import MAX_HOSTS, with_size
 from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
@@ -36,8 +36,8 @@ __all__ = [
     "ERROR",
     "LISTS",
     "WORDS",
-    "Done",
-    "Job",
+    "PointJob",
+    "PointResult",
     "ValueChecker",
     "about",
     "apply",
@@ -101,7 +101,7 @@ def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
         sets = {k: v for k, v in sets.items() if concerns(k, model) and (_owner(k) or k.startswith(("platform.", PREFIX)))}
     platform = given.pop("platform", scenario.platform)
     if "hosts" in given:
-        platform = resized(platform, _whole("hosts", given.pop("hosts"), 1, MAX_HOSTS))
+        platform = with_size(platform, _whole("hosts", given.pop("hosts"), 1, MAX_HOSTS))
     changed: dict[str, Any] = {"model": model, "platform": platform, "given": {}}
     settings: dict[str, str] = {}
     args = dict(scenario.args) if any(key.startswith("trace.") for key in given) else scenario.args
@@ -208,7 +208,7 @@ def _refuse(key: str, text: str, wanted: str) -> NoReturn:
 
 
 @dataclass(frozen=True)
-class About:
+class KeyInfo:
     """Description of a scenario's key: its base unit (``""`` for words), its choices, and its current value as text and number."""
 
     unit: str
@@ -217,7 +217,7 @@ class About:
     value: float | str | None
 
 
-def about(scenario: Scenario, key: str) -> About:
+def about(scenario: Scenario, key: str) -> KeyInfo:
     """The description of a key, for callers that generate values. UsageError for an unknown key."""
     key = proper(key)
     if key.startswith("platform."):
@@ -229,37 +229,37 @@ def about(scenario: Scenario, key: str) -> About:
         words = {f"link.{word}" for word in LINK_WORDS}
         if path not in words:
             quantity = platform.quantity(platform.paths(path)[0])
-            return About(quantity.unit, (), quantity.text, quantity.value)
-        return About("", (), str(getattr(platform.link, path.rpartition(".")[2], "")), None)
+            return KeyInfo(quantity.unit, (), quantity.text, quantity.value)
+        return KeyInfo("", (), str(getattr(platform.link, path.rpartition(".")[2], "")), None)
     if key.startswith("trace."):
         name = key.removeprefix("trace.")
         if key not in (known := trace_keys(scenario)):
             raise UsageError(f"unknown key '{key}'{nearest(key, known)}", code="unknown-key")
         value = scenario.start.get(name, scenario.args.get(name)) if scenario.start or scenario.generator else getattr(scenario, name, None)
         unit = "B" if name in ("size", "sizes") else "s" if name == "compute" else "1" if isinstance(value, int | float) else ""
-        return About(unit, (), "" if value is None else str(value), value if isinstance(value, int | float) else None)
+        return KeyInfo(unit, (), "" if value is None else str(value), value if isinstance(value, int | float) else None)
     if (operation := PREFIX + key.rpartition(PREFIX)[2]) in doors():
-        return About("", tuple(doors()[operation].choices or ()), "", None)
+        return KeyInfo("", tuple(doors()[operation].choices or ()), "", None)
     if _owner(key) and concerns(key, scenario.model):
         from retrompi.spec.registry import resolve
 
         values, _ = resolve(scenario.model, scenario.platform, scenario.sets)
         row = next((r for r in values.describe() if r["name"] == key.rpartition(".")[2]), None)
         if row is not None:
-            return About("" if row["choices"] else units.canonical(row["unit"]), tuple(row["choices"] or ()), row["text"], row["value"])
+            return KeyInfo("" if row["choices"] else units.canonical(row["unit"]), tuple(row["choices"] or ()), row["text"], row["value"])
     if key not in (*WORDS, *LISTS):
         valid = ValueChecker(scenario, [scenario.model], [scenario.platform]).keys()
         raise UsageError(f"unknown key '{key}'{nearest(key, valid, 16)}", code="unknown-key")
     if key == "hosts":
         number = len(registry.platform(scenario.platform).hosts)
-        return About("1", (), str(number), float(number))
+        return KeyInfo("1", (), str(number), float(number))
     if key not in SETTINGS:
-        return About("", (), str(getattr(scenario, key)), None)
+        return KeyInfo("", (), str(getattr(scenario, key)), None)
     value, f = scenario.setting(key), SETTINGS[key]
     text = " + ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
     if f.kind in ("whole", "quantity"):
-        return About("1" if f.kind == "whole" else f.unit, (), text, None if value is None else float(value))
-    return About("", ("false", "true") if f.kind == "flag" else f.choices, text.lower() if f.kind == "flag" else text, None)
+        return KeyInfo("1" if f.kind == "whole" else f.unit, (), text, None if value is None else float(value))
+    return KeyInfo("", ("false", "true") if f.kind == "flag" else f.choices, text.lower() if f.kind == "flag" else text, None)
 
 
 def whole(key: str, model: str) -> bool:
@@ -296,7 +296,7 @@ class ValueChecker:
         if not self._loaded:
             self._loaded = [registry.platform(p) for p in self.platforms]
             if self.hosts:
-                self._loaded = [registry.platform(resized(p, self.hosts)) for p in self.platforms] + self._loaded
+                self._loaded = [registry.platform(with_size(p, self.hosts)) for p in self.platforms] + self._loaded
         return self._loaded
 
     def keys(self) -> list[str]:
@@ -376,7 +376,7 @@ def _check_kills(text: str, platform: Platform) -> None:
 
 
 @dataclass(frozen=True)
-class Job:
+class PointJob:
     """A point to be simulated."""
 
     position: int
@@ -385,7 +385,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Done:
+class PointResult:
     """The result of a job: its runs as they are to be stored, the point's own run last; plain data.
 
     ``outcome`` is that of the run or ``error``, with the ``reason``. ``wall_s`` is the job's wall time in seconds.
@@ -407,7 +407,7 @@ def identity(scenario: Scenario) -> str:
     return specification(scenario).identity
 
 
-def evaluate(job: Job, alike: Alike | None = None) -> Done:
+def evaluate(job: PointJob, alike: Alike | None = None) -> PointResult:
     """Runs a job without a store. Errors of the simulation or its input are not raised but returned as outcome and reason.
 
     Jobs that are run one after another share ``alike``.
@@ -416,17 +416,17 @@ def evaluate(job: Job, alike: Alike | None = None) -> Done:
     began = time.perf_counter()
     reason = ""
     try:
-        lookup.answer(outbox, (alike or Alike()).resolved(job.scenario, job.bounds))
+        lookup.answer(outbox, (alike or Alike()).resolve(job.scenario, job.bounds))
     except SimulationEnded as ended:
         reason = str(ended)
     except RetrompiError as error:
-        return Done(ERROR, str(error), wall_s=time.perf_counter() - began)
+        return PointResult(ERROR, str(error), wall_s=time.perf_counter() - began)
     except Exception as error:
         said = f"internal error: {type(error).__name__}: {error}".splitlines()[0]
-        return Done(ERROR, said, wall_s=time.perf_counter() - began)
+        return PointResult(ERROR, said, wall_s=time.perf_counter() - began)
     runs: tuple[Kept, ...] = tuple(outbox.kept)
     took = time.perf_counter() - began
     if not runs or runs[-1].spec.kind == "sample":
-        return Done(ERROR, reason or "nothing was simulated", wall_s=took)
+        return PointResult(ERROR, reason or "nothing was simulated", wall_s=took)
     row = runs[-1].row
-    return Done(row["outcome"], "" if row["outcome"] == Outcome.COMPLETED else str(row["detail"]), runs, took)
+    return PointResult(row["outcome"], "" if row["outcome"] == Outcome.COMPLETED else str(row["detail"]), runs, took)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from retrompi.base.errors import RetrompiError
-from retrompi.sim.cautions import Caution, calibration, gathered, of_run, of_trace, stored
+from retrompi.sim.cautions import Caution, calibration, merge_cautions, of_run, of_trace, stored_cautions
 from retrompi.sim.resolved import Resolved
 from retrompi.studies import metrics
 from retrompi.studies.keys import ranks_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from retrompi.studies.run import StudyRun
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["counted", "kept_by", "of_scenario", "of_scenarios", "of_search", "of_study"]
+__all__ = ["count_cautions", "kept_by", "of_scenario", "of_scenarios", "of_search", "of_study"]
 
 
 def of_scenario(scenario: Scenario, kept: Iterable[Caution] = ()) -> list[Caution]:
@@ -42,7 +42,7 @@ def of_scenarios(named: Iterable[tuple[str, Scenario]], kept: Mapping[str, Seque
     for name, scenario in named:
         with suppress(RetrompiError):
             some.setdefault(name, []).extend(of_scenario(scenario, (kept or {}).get(name, ())))
-    return gathered(some.items())
+    return merge_cautions(some.items())
 
 
 def of_search(store: Store, scenarios: Iterable[Scenario], run_ids: Iterable[int | None]) -> list[Caution]:
@@ -55,18 +55,18 @@ def of_search(store: Store, scenarios: Iterable[Scenario], run_ids: Iterable[int
 def kept_by(store: Store, run_ids: Iterable[int | None]) -> list[Caution]:
     """What the runs of a search or a study kept, each once; ``about`` says how many of them have it, unless all do."""
     wanted = sorted({i for i in run_ids if i is not None})
-    return counted(store.cautions(wanted).values(), len(wanted), "runs")
+    return count_cautions(store.cautions(wanted).values(), len(wanted), "runs")
 
 
 def of_study(store: Store, told: StudyRun) -> list[Caution]:
     """Those of a study that was run: what its question gives cause for, and what its runs kept."""
-    return [*told.warnings, *counted(store.study_cautions(told.study_id), told.points, "points")]
+    return [*told.warnings, *count_cautions(store.study_cautions(told.study_id), told.points, "points")]
 
 
-def counted(of: Iterable[Iterable[Mapping[str, str] | str]], total: int, what: str) -> list[Caution]:
+def count_cautions(of: Iterable[Iterable[Mapping[str, str] | str]], total: int, what: str) -> list[Caution]:
     """Cautions as they are stored, of ``total`` runs or points: each once, with how many have it."""
     counts: dict[Caution, int] = {}
     for some in of:
-        for one in dict.fromkeys(stored({"cautions": some})):
+        for one in dict.fromkeys(stored_cautions({"cautions": some})):
             counts[one] = counts.get(one, 0) + 1
     return [one if n == total else replace(one, about=f"{n} of {total} {what}") for one, n in counts.items()]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from retrompi.studies.scenario import Scenario
     from retrompi.studies.tolerance import Tolerance
 
-__all__ = ["WIDTH", "Ahead", "Change", "Crossed", "Distance", "DrawnAsker", "ahead", "better", "coarser", "crossed", "distances",
+__all__ = ["WIDTH", "Ahead", "Change", "Crossed", "Distance", "DrawnAsker", "ahead", "better", "coarser", "distances", "merge_crossings",
            "together"]  # fmt: skip
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ class Ahead:
         """All draws."""
         return self.a + self.b + self.equal + self.only_a + self.only_b + self.neither
 
-    def decided(self, level: float) -> str:
+    def winner(self, level: float) -> str:
         """``a`` or ``b``, if it alone completes or is ahead in so many draws that a central interval of ``level`` of the difference
         leaves out equality; otherwise empty."""
         enough = (1 + level) / 2 * self.draws - 1e-9
@@ -72,7 +72,7 @@ class Ahead:
 
     def sentence(self, names: tuple[str, str], metric: Metric, level: float) -> str:
         """The statement in words, with its share of draws."""
-        side = self.decided(level)
+        side = self.winner(level)
         first, second = names if side != "b" else names[::-1]
         counts = (self.a, self.b) if side != "b" else (self.b, self.a)
         if side:
@@ -222,7 +222,7 @@ class DrawnAsker:
     def _nominal(self, point: tuple[tuple[str, str], ...]) -> tuple[Scenario, Resolved]:
         """The scenario at a point, with only the sizes that the metric needs; resolved once, so that what is drawn is found out once."""
         if point not in self._made:
-            made = self.metric.shortened(case.apply(self.scenario, dict(point)))
+            made = self.metric.shorten(case.apply(self.scenario, dict(point)))
             self._made[point] = made, Resolved.of(made.question())
         return self._made[point]
 
@@ -285,7 +285,7 @@ class Crossed:
                 "ahead": [{"text": text, **a.row()} for text, a in self.ahead.items()]}  # fmt: skip
 
 
-def crossed(found: Sequence[BreakEven | NoNumber], spec: Spec) -> Crossed:
+def merge_crossings(found: Sequence[BreakEven | NoNumber], spec: Spec) -> Crossed:
     """What the search of each draw found, put together. A change lies where the ratio of the sides is one between two simulated points, or
     in their middle where a side does not complete."""
     places: dict[tuple[str, str], list[float]] = {}

@@ -13,7 +13,7 @@ from retrompi.base.errors import UsageError, nearest
 from retrompi.base.files import exists
 from retrompi.base.units import PS, format_time
 from retrompi.sim import simulate
-from retrompi.sim.cautions import Caution, gathered, stored
+from retrompi.sim.cautions import Caution, merge_cautions, stored_cautions
 from retrompi.sim.critical_path import difference
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
@@ -23,8 +23,8 @@ from retrompi.spec.placements import NATURAL
 from retrompi.studies import case, catalogue, metrics
 from retrompi.studies.cautions import of_scenarios
 from retrompi.studies.certainty import Ahead, ahead
-from retrompi.studies.interval_reasons import Reading, reasons
-from retrompi.studies.run import Asked, runs_of
+from retrompi.studies.interval_reasons import DrawnReading, reasons
+from retrompi.studies.run import PointRun, runs_of
 from retrompi.studies.scenario import Scenario
 from retrompi.studies.uncertainty import Ensemble, Interval, Spec, interval
 from retrompi.studies.worth import deciding
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.run import Executor, Report
 
-__all__ = ["ALL", "Candidates", "Drawn", "Row", "Statement", "asked", "causes", "cautions", "cautions_of_draws", "drawn", "platforms_of",
-           "program", "rows", "runtimes"]  # fmt: skip
+__all__ = ["ALL", "Candidates", "DrawnComparison", "PairStatement", "RuntimeRow", "causes", "cautions", "cautions_of_draws",
+           "platforms_of", "program", "questions_of", "rows", "runtimes", "with_draws"]  # fmt: skip
 
 
 OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found")
 
 
 @dataclass(frozen=True)
-class Row:
+class RuntimeRow:
     """The program's result on one runtime. Times in seconds; None if it did not complete."""
 
     model: str
@@ -95,7 +95,7 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
     words: dict[str, Any] = dict.fromkeys(("name", "title", "summary"), text) | {"reproduces": "what-if: another runtime"}
     words |= {"model": model, "platform": platform, "mode": mode or NATURAL}
     if text in generate.GENERATORS:
-        return _generated(text, arguments, words, np)
+        return _generated_scenario(text, arguments, words, np)
     path = Path(text)
     if not exists(path):
         known_names = [*catalogue.scenario_names(), *generate.GENERATORS]
@@ -110,7 +110,7 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
     return Scenario(**{**words, "name": path.name}, trace=path.resolve(), np=np)
 
 
-def _generated(name: str, arguments: Sequence[str], words: Mapping[str, Any], np: int | None) -> Scenario:
+def _generated_scenario(name: str, arguments: Sequence[str], words: Mapping[str, Any], np: int | None) -> Scenario:
     takes = generate.generator(name).arguments
     given: dict[str, str] = {}
     for item in arguments:
@@ -181,7 +181,7 @@ class Candidates:
 
 def rows(
     store: Store, candidates: Candidates, *, executor: Executor | None = None, fresh: bool = False, report: Report | None = None
-) -> list[Row]:
+) -> list[RuntimeRow]:
     """The result of each candidate, fastest first, then those that did not complete.
 
     Raises UsageError for an unknown name, or a metric that the program cannot have; a runtime that cannot run the program gives a row
@@ -198,13 +198,13 @@ def rows(
     each = candidates.each()
     found = runs_of(store, [scenario for _, _, scenario in each], executor=executor, fresh=fresh, report=report)
     told = [_row(store, (m, p), r, candidates) for (m, p, _), r in zip(each, found, strict=True)]
-    return _ranked(told)
+    return _rank_rows(told)
 
 
 MOST_CAUSES = 4
 
 
-def causes(candidates: Candidates, found: Sequence[Row]) -> list[str]:
+def causes(candidates: Candidates, found: Sequence[RuntimeRow]) -> list[str]:
     """Why the fastest candidate is faster than the next one on another runtime or platform, in words, from their critical paths: one
     line for each mechanism with most of the difference. Empty with fewer than two that completed. Simulates both once more."""
     done = [r for r in found if r.time_s is not None]
@@ -226,7 +226,7 @@ def causes(candidates: Candidates, found: Sequence[Row]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Statement:
+class PairStatement:
     """Two candidates compared in one metric, draw by draw: ``a`` and ``b`` are their names."""
 
     metric: metrics.Metric
@@ -236,20 +236,20 @@ class Statement:
 
     def row(self, level: float) -> dict[str, Any]:
         """JSON values."""
-        return {"metric": self.metric.name, "a": self.a, "b": self.b, **self.ahead.row(), "decided": self.ahead.decided(level) or None,
+        return {"metric": self.metric.name, "a": self.a, "b": self.b, **self.ahead.row(), "decided": self.ahead.winner(level) or None,
                 "text": self.ahead.sentence((self.a, self.b), self.metric, level)}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnComparison:
     """A comparison over draws: the ``rows`` with their intervals, and every pair that both can be run, compared in each metric.
 
     ``neighbours`` are the pairs that follow each other in the order of medians.
     """
 
-    rows: list[Row]
-    statements: list[Statement]
-    neighbours: list[Statement]
+    rows: list[RuntimeRow]
+    statements: list[PairStatement]
+    neighbours: list[PairStatement]
     ensembles: Mapping[tuple[str, str], Ensemble]
 
     @property
@@ -266,7 +266,7 @@ class Drawn:
         told = []
         for s in self.neighbours:
             told.append(s.ahead.sentence((s.a, s.b), s.metric, self.spec.level))
-            if not s.ahead.decided(self.spec.level):
+            if not s.ahead.winner(self.spec.level):
                 told += [f"  {line}" for line in deciding(self.named[s.a], self.named[s.b], s.metric)]
         return told
 
@@ -277,14 +277,15 @@ class Drawn:
         return {f"{m} on {p}" if several else m: one for (m, p), one in self.ensembles.items()}
 
 
-def asked(candidates: Candidates, found: Sequence[Row]) -> dict[tuple[str, str], Resolved]:
+def questions_of(candidates: Candidates, found: Sequence[RuntimeRow]) -> dict[tuple[str, str], Resolved]:
     """(model, platform) -> the question to be drawn, of each candidate that could be run."""
     ran = {(r.model, r.platform) for r in found if r.run_id is not None}
     return {(m, p): Resolved.of(s.question()) for m, p, s in candidates.each() if (m, p) in ran}
 
 
-def drawn(candidates: Candidates, found: Sequence[Row], ensembles: Mapping[tuple[str, str], Ensemble]) -> Drawn:
-    """The comparison ``found`` (`rows`) over the draws of each candidate (`asked`), in each of the wanted metrics, the time if none is.
+def with_draws(candidates: Candidates, found: Sequence[RuntimeRow], ensembles: Mapping[tuple[str, str], Ensemble]) -> DrawnComparison:
+    """The comparison ``found`` (`rows`) over the draws of each candidate (`questions_of`), in each of the wanted metrics, the time if none
+    is.
 
     Raises UsageError without any candidate that could be run.
     """
@@ -304,37 +305,37 @@ def drawn(candidates: Candidates, found: Sequence[Row], ensembles: Mapping[tuple
         name = "time_s" if metric.name == time.name else metric.name
         of = {f"{m} on {p}" if len(platforms) > 1 else m: values[m, p, name] for m, p in ensembles}
         order = sorted(of, key=lambda k: _rank(interval(of[k], spec.level).median, metric.more_is_better))
-        made = {(a, b): Statement(metric, a, b, ahead(of[a], of[b], metric.more_is_better)) for a, b in combinations(order, 2)}
+        made = {(a, b): PairStatement(metric, a, b, ahead(of[a], of[b], metric.more_is_better)) for a, b in combinations(order, 2)}
         statements += list(made.values())
         neighbours += [made[pair] for pair in pairwise(order)]
-    return Drawn(new, statements, neighbours, ensembles)
+    return DrawnComparison(new, statements, neighbours, ensembles)
 
 
 def _rank(median: float, more_is_better: bool) -> tuple[bool, float]:
     return math.isnan(median), -median if more_is_better else median
 
 
-def _row(store: Store, where: tuple[str, str], ran: Asked, candidates: Candidates) -> Row:
+def _row(store: Store, where: tuple[str, str], ran: PointRun, candidates: Candidates) -> RuntimeRow:
     wanted = candidates.wanted
     about = (*where, ran.outcome, ran.reason, ran.run_id, ran.found)
-    kept = tuple(stored({"cautions": store.cautions([ran.run_id]).get(ran.run_id, ())})) if ran.run_id is not None else ()
+    kept = tuple(stored_cautions({"cautions": store.cautions([ran.run_id]).get(ran.run_id, ())})) if ran.run_id is not None else ()
     if ran.run_id is None or ran.outcome != Outcome.COMPLETED:
-        return Row(*about, values={m.name: None for m in wanted}, kept=kept)
+        return RuntimeRow(*about, values={m.name: None for m in wanted}, kept=kept)
     run, points, ranks = store.run(ran.run_id), store.points(ran.run_id), store.ranks(ran.run_id)
     total = sum(r["time_s"] for r in ranks)
     shares = [sum(r[k] for r in ranks) / total if total > 0 else None for k in ("mpi_s", "compute_s")]
     values = {m.name: m.of(run, points, ranks) for m in wanted}
     took = candidates.time.of(run, points, ranks)
-    return Row(*about, took, None, shares[0], shares[1], run["messages"], run["packets"], values, kept=kept)
+    return RuntimeRow(*about, took, None, shares[0], shares[1], run["messages"], run["packets"], values, kept=kept)
 
 
-def _ranked(told: Sequence[Row]) -> list[Row]:
+def _rank_rows(told: Sequence[RuntimeRow]) -> list[RuntimeRow]:
     fastest = min((r.time_s for r in told if r.time_s), default=None)
     out = [r if not r.time_s or fastest is None else replace(r, relative=r.time_s / fastest) for r in told]
     return sorted(out, key=lambda r: (r.time_s is None, r.time_s or 0.0))
 
 
-def cautions(candidates: Candidates, found: Sequence[Row]) -> list[Caution]:
+def cautions(candidates: Candidates, found: Sequence[RuntimeRow]) -> list[Caution]:
     """What one should know of the candidates and of their runs; ``about`` names those that it is about, unless they all are."""
     kept = {(r.model, r.platform): r.kept for r in found}
     several = len({p for _, p in kept}) > 1
@@ -342,12 +343,12 @@ def cautions(candidates: Candidates, found: Sequence[Row]) -> list[Caution]:
     return of_scenarios(((named[m, p], s) for m, p, s in candidates.each()), {named[pair]: some for pair, some in kept.items()})
 
 
-def cautions_of_draws(candidates: Candidates, drawn: Drawn) -> list[Caution]:
+def cautions_of_draws(candidates: Candidates, drawn: DrawnComparison) -> list[Caution]:
     """What is odd about the intervals of the time, by candidate."""
     took = {(r.model, r.platform): r.time_s for r in drawn.rows}
     names = {id(one): name for name, one in drawn.named.items()}
     readings = {
-        names[id(one)]: (one, [Reading("time", nominal, one.values(candidates.time))])
+        names[id(one)]: (one, [DrawnReading("time", nominal, one.values(candidates.time))])
         for pair, one in drawn.ensembles.items() if (nominal := took.get(pair)) is not None
     }  # fmt: skip
-    return gathered((name, reasons(one, some)) for name, (one, some) in readings.items())
+    return merge_cautions((name, reasons(one, some)) for name, (one, some) in readings.items())

@@ -28,7 +28,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.sim import worker
 from retrompi.store.identity import code_version
-from retrompi.studies.case import ERROR, Done, Job, evaluate
+from retrompi.studies.case import ERROR, PointJob, PointResult, evaluate
 from retrompi.studies.worker_pool import processors
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class _Refusal:
     version: str
 
 
-def _work(study: str, version: str, jobs: list[Job]) -> list[Done] | _Refusal:
+def _work(study: str, version: str, jobs: list[PointJob]) -> list[PointResult] | _Refusal:
     """A task: a batch of jobs run one after another, unless the study has been dropped meanwhile."""
     if version != code_version():
         from distributed import get_worker
@@ -107,7 +107,7 @@ def _drop(study: str) -> None:
 
 @dataclass
 class _Task:
-    jobs: list[Job]
+    jobs: list[PointJob]
     losses: int = 0
     """Number of workers that were lost or failed while running it."""
 
@@ -144,7 +144,7 @@ class DaskExecutor:
                 f"the executor dask needs the package {error.name}: pip install 'retrompi[cluster]'", code="missing-tool"
             ) from None
         try:
-            self._client = self._open.enter_context(self._connected())
+            self._client = self._open.enter_context(self._connect())
             self._open.callback(self._leave)
             self._admit()
         except BaseException:
@@ -156,7 +156,7 @@ class DaskExecutor:
         self._open.close()
 
     @contextmanager
-    def _connected(self) -> Iterator[Client]:
+    def _connect(self) -> Iterator[Client]:
         from distributed import Client
 
         address, security = self._address, None  # None: by Dask's own settings
@@ -221,7 +221,7 @@ class DaskExecutor:
 
     # -- jobs -----------------------------------------------------------------------------------------------------------
 
-    def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+    def evaluate(self, jobs: Iterable[PointJob], window: int = 0) -> Iterator[tuple[int, PointResult]]:
         """(position, Done) of every job, in the order of completion; at most ``window`` jobs (0: its own choice) are in flight."""
         self._flow = _Flow(self, self._client, iter(jobs), window)
         return self._flow.run()
@@ -234,7 +234,7 @@ class DaskExecutor:
 class _Flow:
     """The jobs of one `evaluate` call on a cluster."""
 
-    def __init__(self, executor: DaskExecutor, client: Client, jobs: Iterator[Job], window: int) -> None:
+    def __init__(self, executor: DaskExecutor, client: Client, jobs: Iterator[PointJob], window: int) -> None:
         self._executor = executor
         self._client = client
         self._jobs = jobs
@@ -247,7 +247,7 @@ class _Flow:
         self._count = 0
         self._threads = executor._threads()
         self._window = window or AHEAD * sum(self._threads.values()) * MOST_JOBS
-        self._results: deque[tuple[int, Done]] = deque()
+        self._results: deque[tuple[int, PointResult]] = deque()
         self._seen = self._looked = time.monotonic()
 
     def ready(self, within: float) -> bool:
@@ -257,7 +257,7 @@ class _Flow:
                 self._seen_ended.append(self._ended.get(timeout=max(within, 1e-6)))
         return bool(self._results or self._seen_ended)
 
-    def run(self) -> Iterator[tuple[int, Done]]:
+    def run(self) -> Iterator[tuple[int, PointResult]]:
         """As of `DaskExecutor.evaluate`."""
         try:
             while self._fill():
@@ -316,17 +316,17 @@ class _Flow:
         _, task, _ = self._under_way.pop(future.key)
         self._seen = time.monotonic()
         if future.status == "cancelled":
-            self._gone()
+            self._raise_gone()
         try:
             answer = future.result(timeout=RESULT_SECONDS)
         except KilledWorker as error:
             losses = error.allowed_failures + 1  # the scheduler itself retries
-            self._lost(task, losses, "its worker was lost")
+            self._repeat_lost(task, losses, "its worker was lost")
         except Exception as error:
             # The task's code does not raise: its worker could not load it, or its result was lost.
             with suppress(Exception):
                 self._executor._look()
-            self._lost(task, 1, f"its worker failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+            self._repeat_lost(task, 1, f"its worker failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
         else:
             if isinstance(answer, _Refusal):
                 self._executor._refuse(answer.address, answer.version)
@@ -337,14 +337,14 @@ class _Flow:
             self._seconds += sum(done.wall_s for done in answer)
             self._results.extend((job.position, done) for job, done in zip(task.jobs, answer, strict=True))
 
-    def _lost(self, task: _Task, losses: int, reason: str) -> None:
+    def _repeat_lost(self, task: _Task, losses: int, reason: str) -> None:
         """A lost batch is repeated job by job, so that a crash is attributed to the job that caused it."""
         if len(task.jobs) > 1:
             self._suspects.extend(_Task([job], 1) for job in task.jobs)
         elif task.losses + losses <= ATTEMPTS:
             self._suspects.append(_Task(task.jobs, task.losses + losses))
         else:
-            self._results.append((task.jobs[0].position, Done(ERROR, f"{reason} ({task.losses + losses} times)")))
+            self._results.append((task.jobs[0].position, PointResult(ERROR, f"{reason} ({task.losses + losses} times)")))
 
     def _watch(self) -> None:
         """After a while without results: checks that workers are left for every task, including those restricted to some workers."""
@@ -362,11 +362,11 @@ class _Flow:
     def _count_threads(self) -> None:
         self._looked = time.monotonic()
         if self._client.status != "running":
-            self._gone()
+            self._raise_gone()
         try:
             self._threads = self._executor._threads()
         except OSError:
-            self._gone()
+            self._raise_gone()
 
     def _require_workers(self) -> None:
         if time.monotonic() - self._seen > ALONE_SECONDS:
@@ -375,7 +375,7 @@ class _Flow:
                 "what ended is stored: start workers, then the study again"
             )
 
-    def _gone(self) -> None:
+    def _raise_gone(self) -> None:
         where = self._executor._address or "of this machine"
         raise ClusterError(f"the Dask scheduler {where} went away; what ended is stored: start the study again to go on")
 

@@ -23,7 +23,7 @@ from retrompi.studies.applies import Applies
 from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 from retrompi.studies.scenario import Scenario, from_data, line_of
 
-__all__ = ["DRAW", "KEYS", "LIMIT", "SAMPLINGS", "Point", "Study", "check", "check_name", "count", "each", "from_command",
+__all__ = ["DRAW", "KEYS", "LIMIT", "SAMPLINGS", "Study", "StudyPoint", "check", "check_name", "count", "each", "from_command",
            "from_definition", "load", "points", "positions"]  # fmt: skip
 
 LIMIT = 100_000
@@ -62,7 +62,7 @@ class Study:
     path: Path | None = None
     text: str = field(default="", repr=False, compare=False)
 
-    def called(self, name: str) -> Study:
+    def with_name(self, name: str) -> Study:
         """The same study under another name, unless ``name`` is empty."""
         return replace(self, name=check_name(name)) if name else self
 
@@ -138,7 +138,7 @@ def _json(given: Text) -> str | list[str]:
 
 
 @dataclass(frozen=True)
-class Point:
+class StudyPoint:
     """A point: a text for every axis (``-`` if the axis does not apply to the point), and its scenario."""
 
     position: int
@@ -213,7 +213,7 @@ def _from_definition(data: Mapping[str, Any], file: Path | None, text: str) -> S
     vary, zips, fixed = tables
     return Study(
         name=name,
-        base=_allowed(_base(data, file, text, fail), data.get("what_if_hardware", False)),
+        base=_allow_fictions(_base(data, file, text, fail), data.get("what_if_hardware", False)),
         groups=_groups([*([(k, v)] for k, v in vary.items()), *(list(z.items()) for z in zips if isinstance(z, dict))], sampling, fail),
         fixed={case.proper(k): _scalar(k, v, fail) for k, v in fixed.items()},
         **{k: data.get(k, "") for k in _TEXTS[1:]},
@@ -248,7 +248,7 @@ def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> S
     return base if file is None else replace(base, path=file)  # trace.file is relative to the study
 
 
-def _allowed(base: Scenario, fictions: bool) -> Scenario:
+def _allow_fictions(base: Scenario, fictions: bool) -> Scenario:
     return replace(base.with_settings({"what_if_hardware": True}), given={**base.given, "what_if_hardware": True}) if fictions else base
 
 
@@ -300,7 +300,7 @@ def from_command(
     sample: str = "",
     seed: int = 1,
 ) -> Study:
-    """A study from a command line, named after its scenario (but see `Study.called`):
+    """A study from a command line, named after its scenario (but see `Study.with_name`):
     ``vary`` items KEY=VALUES, ``zip_`` items "KEY=VALUES;KEY=VALUES", ``sample`` "lhs:N"."""
     base = replace(catalogue.scenario(scenario), path=Path.cwd() / "study")
     pairs = list(vary.items()) if isinstance(vary, Mapping) else [_pair("--vary", item) for item in vary]
@@ -437,7 +437,7 @@ def _values_of(study: Study, key: str) -> Sequence[str]:
     return axis.span.ends if axis.span is not None else axis.values
 
 
-def each(study: Study) -> Iterator[Point]:
+def each(study: Study) -> Iterator[StudyPoint]:
     """Every point in turn; the last axis varies fastest. Points that differ only in a key of another model are merged.
 
     Overrides that a point's run does not use (`Study.applies`) are left out.
@@ -452,12 +452,12 @@ def each(study: Study) -> Iterator[Point]:
             scenario = replace(scenario, sets={k: v for k, v in scenario.sets.items() if k not in idle})
             values = {k: ABSENT if k in idle else v for k, v in values.items()}
         if not study.draws:
-            yield Point(position, values, scenario)
+            yield StudyPoint(position, values, scenario)
             continue
         first = position * (1 + study.draws)
-        yield Point(first, {**values, DRAW: ABSENT}, scenario)
+        yield StudyPoint(first, {**values, DRAW: ABSENT}, scenario)
         for number, drawn in enumerate(_draws(scenario, study.draws), 1):
-            yield Point(first + number, {**values, DRAW: str(number)}, drawn)
+            yield StudyPoint(first + number, {**values, DRAW: str(number)}, drawn)
 
 
 def _draws(scenario: Scenario, draws: int) -> Iterator[Scenario]:
@@ -477,7 +477,7 @@ def _values(study: Study) -> Iterator[dict[str, str]]:
     return _samples(study) if study.sampling == "lhs" else _grid(study)
 
 
-def points(study: Study) -> list[Point]:
+def points(study: Study) -> list[StudyPoint]:
     """All of `each`."""
     return list(each(study))
 
@@ -509,7 +509,7 @@ def _grid(study: Study) -> Iterator[dict[str, str]]:
                 continue
             rest = study.groups[before + (holder is not None) :]
             for tail in _combinations([_length(g, model) for g in rest]):
-                yield _named(study, [*head, *([index] if holder is not None else []), *tail], model)
+                yield _values_by_key(study, [*head, *([index] if holder is not None else []), *tail], model)
 
 
 def _combinations(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -526,7 +526,7 @@ def _combinations(lengths: Sequence[int]) -> Iterator[list[int]]:
             return
 
 
-def _named(study: Study, at: Sequence[int], model: str) -> dict[str, str]:
+def _values_by_key(study: Study, at: Sequence[int], model: str) -> dict[str, str]:
     return {
         axis.key: axis.values[i] if case.concerns(axis.key, model) else ABSENT
         for i, group in zip(at, study.groups, strict=True)

@@ -14,14 +14,14 @@ from typing import IO, Any
 
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec.result import Output, PointRow, RankRow, outputs
+from retrompi.spec.result import OutputField, PointRow, RankRow, outputs
 from retrompi.spec.result import metrics as counters
 from retrompi.studies.about import networks
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import fact_of
 from retrompi.studies.results import axes_of
-from retrompi.studies.stored_study import Stored
-from retrompi.studies.view import Axis, axis_of
+from retrompi.studies.stored_study import StoredStudy
+from retrompi.studies.view import ViewAxis, axis_of
 
 __all__ = ["FORMATS", "columns", "metadata", "print_to", "table", "write"]
 
@@ -30,7 +30,7 @@ _SPELLED = {"B": "B", "s": "s", "B/s": "Bps", "s/B": "s_per_B", "Hz": "Hz", "flo
 """Base unit -> suffix of a column's name."""
 
 
-def _counted(declared: Output) -> str:
+def _counter_column(declared: OutputField) -> str:
     """The name of a counter's column."""
     unit = _SPELLED.get(declared.unit, "")
     return f"{declared.name}_{unit}" if unit else declared.name
@@ -51,7 +51,7 @@ _RUN: Mapping[str, tuple[str, str]] = {
     "time_s": ("float", "simulated time of the job"),
     "section_s": ("float", "simulated time of the section that the scenario times"),
     **{name: ("float", o.largest) for name, o in outputs(RankRow).items() if o.largest},
-    **{_counted(o): ("int", o.title) for o in counters().values()},
+    **{_counter_column(o): ("int", o.title) for o in counters().values()},
     "wall_s": ("float", "what simulating took"),
     "model_hash": ("str", "SHA-256 of the model"),
     "platform_hash": ("str", "SHA-256 of the platform, overrides included"),
@@ -66,30 +66,30 @@ _GROUP = 50_000
 """Rows of a row group of a Parquet file."""
 
 
-def _axes(found: Stored) -> list[Axis]:
+def _axes(found: StoredStudy) -> list[ViewAxis]:
     return [axis_of(k, [str(r.get(k, ABSENT)) for r in found.rows]) for k in axes_of(found.definition)]
 
 
-def _column(axis: Axis) -> str:
+def _column(axis: ViewAxis) -> str:
     unit = _SPELLED.get(axis.unit, "")
     return f"{axis.key}_{unit}" if unit else axis.key
 
 
-def _taken(axis: Axis) -> str:
+def _axis_column(axis: ViewAxis) -> str:
     # A run has a column of the same name; the study's value gets another name.
     return f"axis.{axis.key}" if axis.key in _RUN else _column(axis)
 
 
-def columns(found: Stored, points: bool = False) -> dict[str, tuple[str, str]]:
+def columns(found: StoredStudy, points: bool = False) -> dict[str, tuple[str, str]]:
     """Column -> (type: str, int or float; description), in order. A numeric axis is in its base unit."""
     out: dict[str, tuple[str, str]] = {"study": _RUN["study"], "position": _RUN["position"]}
     for a in _axes(found):
         kind = "str" if not a.numbers else "int" if all(n == int(n) for n in a.numbers.values()) and a.unit in ("1", "B") else "float"
-        out[_taken(a)] = (kind, f"axis {a.key}{f', {a.unit}' if a.unit not in ('', '1') else ''}")
+        out[_axis_column(a)] = (kind, f"axis {a.key}{f', {a.unit}' if a.unit not in ('', '1') else ''}")
     return {**out, **_RUN, **(_CURVE if points else {})}
 
 
-def table(found: Stored, points: bool = False) -> Iterator[Row]:
+def table(found: StoredStudy, points: bool = False) -> Iterator[Row]:
     """The rows one by one, with a key for every column: one for each point of the study or, with ``points``, of its curves. Missing values
     are None.
 
@@ -103,24 +103,25 @@ def table(found: Stored, points: bool = False) -> Iterator[Row]:
         ranks = found.ranks.get(r["run_id"], ()) if run else ()
         if run is not None:
             row |= {k: run.get(k) for k in _RUN if k in run}
-            row |= {"section_s": fact_of(run, "facts.section.seconds"), **{_counted(o): fact_of(run, o.path) for o in counters().values()}}
+            row |= {"section_s": fact_of(run, "facts.section.seconds")}
+            row |= {_counter_column(o): fact_of(run, o.path) for o in counters().values()}
             row |= {k: max((x[k] for x in ranks), default=None) for k, o in outputs(RankRow).items() if o.largest}
         row |= {"study": found.study["name"], "position": r["position"], "outcome": r["outcome"], "reason": r["reason"] or None,
                 "run_id": r["run_id"]}  # fmt: skip
         for a in axes:
             text = str(r.get(a.key, ABSENT))
             value: Any = None if text == ABSENT else a.numbers.get(text) if a.numbers else text
-            row[_taken(a)] = int(value) if known[_taken(a)][0] == "int" and value is not None else value
-        row = {k: _typed(known[k][0], v) for k, v in row.items() if k in known}
+            row[_axis_column(a)] = int(value) if known[_axis_column(a)][0] == "int" and value is not None else value
+        row = {k: _as_kind(known[k][0], v) for k, v in row.items() if k in known}
         curve = found.curves.get(r["run_id"], ()) if points and run is not None else ()
-        yield from [{**row, **{k: _typed(kind, p[k]) for k, (kind, _) in _CURVE.items()}} for p in curve] or [row]
+        yield from [{**row, **{k: _as_kind(kind, p[k]) for k, (kind, _) in _CURVE.items()}} for p in curve] or [row]
 
 
-def _typed(kind: str, value: Any) -> Any:
+def _as_kind(kind: str, value: Any) -> Any:
     return value if value is None else {"str": str, "int": int, "float": float}[kind](value)
 
 
-def metadata(found: Stored, points: bool = False) -> dict[str, Any]:
+def metadata(found: StoredStudy, points: bool = False) -> dict[str, Any]:
     """The study's definition and hash, versions, and a description of every column."""
     from retrompi.store import code_version
 
@@ -134,7 +135,7 @@ def metadata(found: Stored, points: bool = False) -> dict[str, Any]:
     }
 
 
-def print_to(out: IO[str], found: Stored, kind: str, points: bool = False) -> None:
+def print_to(out: IO[str], found: StoredStudy, kind: str, points: bool = False) -> None:
     """Writes the rows as CSV, or as JSON with the metadata, one by one: a study may have a million."""
     if kind == "csv":
         write_rows(out, list(columns(found, points)), table(found, points))
@@ -149,7 +150,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False)
 
 
-def write(found: Stored, target: Path, kind: str | None = None, points: bool = False) -> list[Path]:
+def write(found: StoredStudy, target: Path, kind: str | None = None, points: bool = False) -> list[Path]:
     """Write the rows to ``target`` and return the files written. ``kind`` is one of `FORMATS`, by default that of the name's suffix.
 
     Raises UsageError for another kind or a missing package, InputError when it cannot be written.

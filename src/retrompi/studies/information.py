@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from retrompi.studies.reading import NoNumber
 
-__all__ = ["FEWEST", "Information", "Item", "Step", "information"]
+__all__ = ["FEWEST", "Information", "KnownQuantity", "KnownStep", "information"]
 
 Array = Sequence[float] | NDArray[np.float64]
 FEWEST = 20
@@ -36,7 +36,7 @@ DOUBT = 0.05
 
 
 @dataclass(frozen=True)
-class Item:
+class KnownQuantity:
     """What knowing one quantity would do: ``share`` of the variance that would vanish, with its standard ``error``.
 
     ``resolved``: the draws show that it is not zero. ``ranks`` are the first and the last place that it can have among the resolved
@@ -56,7 +56,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Step:
+class KnownStep:
     """One more quantity that would be known, after those of the steps before it: ``share`` of the variance that all of them together
     would remove, with its standard ``error``; their effects are added, without interactions."""
 
@@ -72,13 +72,13 @@ class Information:
     ``steps``: what to learn first, then next, each the one that adds most, until the draws show no further gain.
     """
 
-    items: tuple[Item, ...]
-    steps: tuple[Step, ...]
+    items: tuple[KnownQuantity, ...]
+    steps: tuple[KnownStep, ...]
     draws: int
     below: float
 
     @property
-    def resolved(self) -> tuple[Item, ...]:
+    def resolved(self) -> tuple[KnownQuantity, ...]:
         """The items that the draws show to matter."""
         return tuple(i for i in self.items if i.resolved)
 
@@ -104,11 +104,11 @@ def information(number: Array, known: Mapping[str, Any]) -> Information:
     items = []
     for name, (share, error) in sorted(found.items(), key=lambda f: -f[1][0]):
         ranks = (1 + before[name].count(1), len(resolved) - before[name].count(-1)) if name in before else (0, 0)
-        items.append(Item(name, min(max(share, 0.0), 1.0), error, name in before, ranks))
+        items.append(KnownQuantity(name, min(max(share, 0.0), 1.0), error, name in before, ranks))
     return Information(tuple(items), tuple(_steps(y, bases, start, sure)), len(y), min(below, 1.0))
 
 
-def _steps(y: Any, bases: Mapping[str, Any], start: Any, sure: float) -> Iterator[Step]:
+def _steps(y: Any, bases: Mapping[str, Any], start: Any, sure: float) -> Iterator[KnownStep]:
     chosen, now, rest = np.ones((len(y), 1)), start, dict(bases)
     while rest and chosen.shape[1] < len(y) // 5:
         tried = {name: _loss(y, chosen, basis, now) for name, basis in rest.items()}
@@ -120,7 +120,7 @@ def _steps(y: Any, bases: Mapping[str, Any], start: Any, sure: float) -> Iterato
         now, chosen = loss, np.hstack([chosen, basis])
         del rest[name]
         share, error = _gain(start, now, start)
-        yield Step(name, share, error)
+        yield KnownStep(name, share, error)
 
 
 def _gain(one: Any, other: Any, start: Any) -> tuple[float, float]:

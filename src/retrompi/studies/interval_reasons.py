@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from retrompi.studies.priors import Prior
     from retrompi.studies.view import View
 
-__all__ = ["FAR", "Reading", "fewest", "of_view", "reasons", "unresolved"]
+__all__ = ["FAR", "DrawnReading", "fewest", "of_view", "reasons", "unresolved_level"]
 
 FAR = 4.0
 """An end that is more than so many times from the median is explained."""
@@ -35,7 +35,7 @@ _SEPARATES = 3.5
 
 
 @dataclass(frozen=True)
-class Reading:
+class DrawnReading:
     """A number of the nominal run and of each draw (None: it did not complete), in base units of ``unit``; ``name`` says which."""
 
     name: str
@@ -49,7 +49,7 @@ def fewest(level: float) -> int:
     return math.ceil(2 / (1 - Fraction(repr(float(level)))))
 
 
-def unresolved(spec: Spec) -> list[Caution]:
+def unresolved_level(spec: Spec) -> list[Caution]:
     """That there are too few draws for the level."""
     if spec.draws >= fewest(spec.level):
         return []
@@ -57,9 +57,9 @@ def unresolved(spec: Spec) -> list[Caution]:
     return [Caution("unresolved-level", f"{told}: its ends are about the least and the largest draw")]
 
 
-def reasons(drawn: Ensemble, readings: Sequence[Reading]) -> list[Caution]:
+def reasons(drawn: Ensemble, readings: Sequence[DrawnReading]) -> list[Caution]:
     """What is odd about the intervals of these numbers, one sentence each for all numbers alike: told for the first, with how many more."""
-    found: list[Caution] = unresolved(drawn.spec)
+    found: list[Caution] = unresolved_level(drawn.spec)
     outside = [r for r in readings if _has_number(r) and not interval(r.values, drawn.spec.level).holds(r.nominal)]
     if outside:
         found.append(Caution("nominal-outside", _outside(drawn, outside[0]) + _more(outside)))
@@ -73,7 +73,7 @@ def of_view(v: View) -> list[Caution]:
     """What is odd about the intervals of a study's points: of how many, and which is the first; `reasons` of a point alone says why."""
     if not v.draws:
         return []
-    found = unresolved(Spec(v.level, v.draws))
+    found = unresolved_level(Spec(v.level, v.draws))
     having = [r for r in v.rows if r["value"] is not None and r["low"] is not None]
     outside = [r for r in having if not r["low"] <= r["value"] <= r["high"]]
     if outside:
@@ -84,19 +84,19 @@ def of_view(v: View) -> list[Caution]:
     return found
 
 
-def _has_number(r: Reading) -> bool:
+def _has_number(r: DrawnReading) -> bool:
     return any(v is not None and not math.isnan(v) for v in r.values)
 
 
-def _more(some: Sequence[Reading]) -> str:
+def _more(some: Sequence[DrawnReading]) -> str:
     return f" (and {len(some) - 1} more)" if len(some) > 1 else ""
 
 
-def _numbers(r: Reading) -> NDArray[np.float64]:
+def _numbers(r: DrawnReading) -> NDArray[np.float64]:
     return np.array([math.nan if v is None else float(v) for v in r.values])
 
 
-def _outside(drawn: Ensemble, r: Reading) -> str:
+def _outside(drawn: Ensemble, r: DrawnReading) -> str:
     """How many draws are beyond the nominal value, and by the draws of which parameters its own values lie outside too."""
     values = _numbers(r)
     done = int(np.count_nonzero(~np.isnan(values)))
@@ -109,7 +109,7 @@ def _outside(drawn: Ensemble, r: Reading) -> str:
     own = [line for _, line in sorted(odd, key=lambda one: -one[0])]
     if own:
         return f"{told}; so do the nominal values of {' and '.join(own[:2])}{f', and {len(own) - 2} more' if len(own) > 2 else ''}"
-    counted = _counted(drawn, values > r.nominal if side == "above" else values < r.nominal)
+    counted = _largest_counter(drawn, values > r.nominal if side == "above" else values < r.nominal)
     return f"{told}{f'; {counted}' if counted else ''}"
 
 
@@ -137,7 +137,7 @@ def _far(found: Interval) -> bool:
     return found.high > FAR * found.median or 0 < found.low < found.median / FAR
 
 
-def _end(drawn: Ensemble, r: Reading) -> str:
+def _end(drawn: Ensemble, r: DrawnReading) -> str:
     """Which draws make the far end, and what they have that the others have not."""
     values = _numbers(r)
     found = interval(r.values, drawn.spec.level)
@@ -148,13 +148,13 @@ def _end(drawn: Ensemble, r: Reading) -> str:
         where = f"the median is {found.median / found.low:.3g} times the lower end"
     n = int(np.count_nonzero(beyond))
     told = f"{r.name}: {where}, by {n} of {int(np.count_nonzero(~np.isnan(values)))} draws"
-    counted = _counted(drawn, beyond)
+    counted = _largest_counter(drawn, beyond)
     parameters = _separating(drawn, beyond, ~beyond & ~np.isnan(values))
     why = [x for x in (counted, parameters) if x]
     return f"{told}: {'; '.join(why)}" if why else f"{told}; neither a counter nor a single parameter sets these apart"
 
 
-def _counted(drawn: Ensemble, beyond: NDArray[np.bool_]) -> str:
+def _largest_counter(drawn: Ensemble, beyond: NDArray[np.bool_]) -> str:
     """The counter of which these draws have most beside the others, if at least twice: ``14 packets sent again (in the others 0.2)``."""
     done = np.array([o == Outcome.COMPLETED for o in drawn.outcomes])
     inside, rest = beyond & done, ~beyond & done

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["Key", "hosts_of", "number", "ranks_of", "sourced", "sourced_of"]
+__all__ = ["Key", "hosts_of", "number", "ranks_of", "sourced_factors", "sourced_of"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _alike(scenario: Scenario, name: str) -> None:
         raise UsageError(f"'{name}' differs among the hosts; take one of them: {told}", code="not-a-number")
 
 
-def sourced(scenario: Scenario) -> list[tornado.Factor]:
+def sourced_factors(scenario: Scenario) -> list[tornado.Factor]:
     """Every number that the scenario's run uses and that has a sourced range, as a factor between its ends.
 
     Includes parameters of the model, the platform's hosts (``platform.host.KEY`` if all of them have the same value and range) and the
@@ -86,7 +86,7 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
 
 
 def sourced_of(asked: Resolved) -> list[tornado.Factor]:
-    """`sourced` for a run that is no scenario's."""
+    """`sourced_factors` for a run that is no scenario's."""
     model, told, numbers = asked.model.name, [], ranged_of(asked)
     hosts = placed_hosts(asked)
     for key in dict.fromkeys(_short(name, hosts) for name in numbers):

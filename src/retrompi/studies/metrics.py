@@ -18,7 +18,7 @@ from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.translate import _, lazy
 from retrompi.spec.outcome import Outcome
-from retrompi.spec.result import Output, RankRow, SectionRow, StartsRow, outputs
+from retrompi.spec.result import OutputField, RankRow, SectionRow, StartsRow, outputs
 from retrompi.spec.result import metrics as counters
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _peak(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None
     return max((float(p["bandwidth_MBps"]) * 1e6 for p in points), default=None)
 
 
-def _timed(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
+def _timed_seconds(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
     from retrompi.traces import generate
 
     made = generate.GENERATORS.get(str(run.get("trace")))
@@ -120,7 +120,7 @@ def _largest(key: str) -> Reader:
     return read
 
 
-def _one(declared: Output, needs: str = "run", path: str = "") -> _Kind:
+def _one(declared: OutputField, needs: str = "run", path: str = "") -> _Kind:
     """The kind of a metric that is a number of the run's row as it stands, at its declared path or another."""
     name = path or declared.path
     return _Kind(declared.title, declared.unit, needs, lambda run, points, ranks, size: _number(run[name]), (name,))
@@ -132,7 +132,7 @@ def _nothing(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | N
 
 _KINDS: Mapping[str, _Kind] = {
     "time": _Kind(lazy("time of the job"), "s", "run", _time, ("time_s",), sized="may"),
-    "timed": _Kind(lazy("time of all timed repetitions"), "s", "curve", _timed, ("trace",)),
+    "timed": _Kind(lazy("time of all timed repetitions"), "s", "curve", _timed_seconds, ("trace",)),
     "bandwidth": _Kind(lazy("bandwidth"), "B/s", "curve", _bandwidth, sized="must", more_is_better=True),
     "latency": _Kind(lazy("one-way time at the smallest size"), "s", "curve", _latency, ("time_s",)),
     "peak": _Kind(lazy("largest bandwidth"), "B/s", "curve", _peak, more_is_better=True),
@@ -246,7 +246,7 @@ class Metric:
             if self.size_B not in sizes:
                 raise UsageError(f"'{scenario.name}' has no '{self.name}': {_other_sizes(self.size_B, sizes)}", code="no-metric")
 
-    def shortened(self, scenario: Scenario) -> Scenario:
+    def shorten(self, scenario: Scenario) -> Scenario:
         """``scenario`` without the sizes that come after those on which this number depends.
 
         Sizes are simulated one after the other, so what comes later cannot change it: the number is the whole curve's, to the

@@ -19,7 +19,7 @@ from retrompi.base.errors import UsageError
 from retrompi.studies import axes, case
 from retrompi.studies.applies import refuse_idle
 from retrompi.studies.keys import number
-from retrompi.studies.reading import Reading, counted
+from retrompi.studies.reading import Reading, count_runs
 from retrompi.studies.scale import Scale, scale_of
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Optimum:
     @property
     def counts(self) -> tuple[int, int]:
         """(runs, of which simulated now)."""
-        return counted([self.base.reading, *(t.reading for t in self.trials)])
+        return count_runs([self.base.reading, *(t.reading for t in self.trials)])
 
 
 def optimise(

@@ -24,12 +24,12 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.base.files import open_regular
 from retrompi.sim.result import NUMBERS
 from retrompi.spec import platform_file, registry
-from retrompi.spec.composition import unsized
+from retrompi.spec.composition import without_size
 from retrompi.studies.axes import split
 from retrompi.studies.case import proper
-from retrompi.studies.stored_study import Stored
+from retrompi.studies.stored_study import StoredStudy
 
-__all__ = ["FORMAT", "MANIFEST", "ROWS", "content", "named", "named_alike", "pack", "reference_rows", "rewritten", "sha256_of", "write"]
+__all__ = ["FORMAT", "MANIFEST", "ROWS", "content", "named_alike", "names_in", "pack", "reference_rows", "rewritten", "sha256_of", "write"]
 
 FORMAT = 1
 MANIFEST = "retrompi-study.json"
@@ -96,7 +96,7 @@ class _Collected:
         registry.platform(text)  # raises for an unknown name
         if registry.shipped_platform(text):
             return text
-        base = unsized(text)
+        base = without_size(text)
         own = paths.user_platforms_dir() / f"{base}.toml"
         file = own if own.is_file() else Path(base)
         if not file.is_file():
@@ -199,7 +199,7 @@ def _text(given: Any, name: str) -> str:
     return given
 
 
-def named(definition: Mapping[str, Any]) -> dict[str, list[str]]:
+def names_in(definition: Mapping[str, Any]) -> dict[str, list[str]]:
     """The names in a definition: model, platform, trace -> the distinct names."""
     found: dict[str, dict[str, None]] = {"model": {}, "platform": {}, "trace": {}}
 
@@ -215,7 +215,7 @@ def named_alike(axis: str, value: Any) -> Any:
     return PurePath(value).name if axis in NAMED and isinstance(value, str) and "/" in value else value
 
 
-def reference_rows(found: Stored) -> list[dict[str, Any]]:
+def reference_rows(found: StoredStudy) -> list[dict[str, Any]]:
     """The stored result of every point, without the fields that differ between machines (ids, wall times, paths)."""
     keys = ("model", "platform", "mode", "seed", "fidelity", *NUMBERS, "model_hash", "platform_hash", "trace_hash", "code_version",
             "simgrid_version")  # fmt: skip
@@ -236,7 +236,7 @@ def reference_rows(found: Stored) -> list[dict[str, Any]]:
     return out
 
 
-def content(found: Stored) -> tuple[dict[str, bytes], list[str]]:
+def content(found: StoredStudy) -> tuple[dict[str, bytes], list[str]]:
     """The files of a packed study by their paths in the zip, the manifest and the rows first; and remarks on what was left out."""
     from retrompi.store import code_version
 
@@ -261,7 +261,7 @@ def content(found: Stored) -> tuple[dict[str, bytes], list[str]]:
     return {MANIFEST: text, ROWS: rows, **files}, collected.notes
 
 
-def pack(found: Stored, target: Path) -> list[str]:
+def pack(found: StoredStudy, target: Path) -> list[str]:
     """Write the study to ``target``; returns remarks on what was left out. InputError when it cannot be written."""
     files, notes = content(found)
     write(files, target)

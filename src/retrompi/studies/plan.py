@@ -120,7 +120,7 @@ def plan(
     kinds: dict[tuple[str, ...], list[Scenario]] = {}
     alike: dict[tuple[str, ...], RunSpec] = {}
     counts: Counter[tuple[str, ...]] = Counter()
-    with store.held():
+    with store.hold_connection():
         for point in design.each(study):
             if not point.scenario.drawn:
                 out.outside.add(point.scenario)
@@ -164,7 +164,7 @@ def _time(
     for kind, count in counts.most_common():
         mean, number = store.alike(alike[kind])
         if not number and tried < KINDS * SAMPLED and not out.at_least:
-            took = [t for t in (_timed(scenario, out) for scenario in kinds[kind]) if t is not None]
+            took = [t for t in (_time_point(scenario, out) for scenario in kinds[kind]) if t is not None]
             mean, number = sum(took) / max(len(took), 1), len(took)
             tried += number
         elif number:
@@ -209,14 +209,14 @@ def _at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _timed(scenario: Scenario, out: Plan) -> float | None:
+def _time_point(scenario: Scenario, out: Plan) -> float | None:
     """The wall time of a point; None for one without a run, whose reason is recorded."""
     if out.at_least:
         return None
     began = time.perf_counter()
     try:
         with _at_most(LONGEST_S):
-            done = case.evaluate(case.Job(0, scenario))
+            done = case.evaluate(case.PointJob(0, scenario))
     except _Enough:
         out.at_least = True
         return LONGEST_S

@@ -55,7 +55,7 @@ class Forking:
         traces = [trace, *further]
         patience = worker.patience(config)
         if not self.apart and not worker.needs_fork(config, traces):
-            return self._result(*worker.simulated(config, traces))
+            return self._result(*worker.simulate_in_process(config, traces))
         for attempt in range(1, TRIES + 1):
             status, data = self._fork(config, traces, patience)
             if status == 0 and data:
@@ -75,10 +75,10 @@ class Forking:
     def _fork(self, config: dict[str, Any], traces: Sequence[Any], patience: float | None) -> tuple[int, bytes]:
         os.ftruncate(self._errors, 0)
         os.lseek(self._errors, 0, os.SEEK_SET)
-        pid, incoming = worker.begun(config, traces, self._errors, self._asker)
+        pid, incoming = worker.fork_simulation(config, traces, self._errors, self._asker)
         try:
             if patience is not None and worker.told_before(incoming, self._asker, patience) is None:
-                raise worker.Stopped(worker.stopped(config))
+                raise worker.Stopped(worker.stop_message(config))
             data = self._read(incoming, pid)
         except BaseException:
             with suppress(ProcessLookupError):

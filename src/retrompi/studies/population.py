@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Population", "measured", "population"]
+__all__ = ["Population", "measured_moments", "population"]
 
 _RHO = (np.arange(200) + 0.5) / 200
 """Values of the correlation, equally credible before anything is known."""
@@ -66,7 +66,7 @@ class Population:
         return float(ndtr(np.interp(u, self._distribution, _Z)))
 
 
-def measured(found: Sequence[posteriors.Posterior], field: str) -> dict[str, tuple[float, float]]:
+def measured_moments(found: Sequence[posteriors.PosteriorFile], field: str) -> dict[str, tuple[float, float]]:
     """Path -> (mean, variance) of z of every parameter of this field in these posteriors; the one whose fit was for it comes first."""
     from scipy.special import ndtri
 
@@ -95,6 +95,6 @@ def population(path: str, files: Sequence[Path]) -> Population | None:
 
 @lru_cache(maxsize=1024)
 def _population(path: str, files: tuple[tuple[Path, Any], ...]) -> Population | None:
-    told = measured([posteriors.read(f) for f, _ in files], path.rpartition(".")[2])
+    told = measured_moments([posteriors.read(f) for f, _ in files], path.rpartition(".")[2])
     kept = [(mean, variance) for other, (mean, variance) in told.items() if other != path and variance < MOST]
     return Population(tuple(m for m, _ in kept), tuple(v for _, v in kept)) if kept else None

@@ -29,7 +29,7 @@ from retrompi.studies.priors import Prior
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DISCREPANCY", "ROUGH", "Applied", "Posterior", "applied", "at_hand", "files", "read", "word", "write"]
+__all__ = ["DISCREPANCY", "ROUGH", "Applied", "PosteriorFile", "at_hand", "files", "posteriors_for", "read", "word", "write"]
 
 DISCREPANCY, ROUGH = "discrepancy", "rough"
 _NO_POSTERIOR = (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -39,7 +39,7 @@ DETERMINED, NOT_DETERMINED = 0.3, 0.8
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class PosteriorFile:
     """One file: ``of`` whose it is, the joint posterior ``group`` that it belongs to, and its metadata ``about``.
 
     ``priors``: path -> (low, high, log, unit); ``seen``: path -> the share of the prior's variance that is left; ``fitted``: the paths
@@ -97,7 +97,7 @@ def _alike(a: float, b: float) -> bool:
     return abs(a - b) <= _CLOSE * max(abs(a), abs(b))
 
 
-def read(file: Path) -> Posterior:
+def read(file: Path) -> PosteriorFile:
     """The posterior in ``file``, without its draws. InputError if it is none."""
     return _read(file, stamp(file))
 
@@ -110,10 +110,10 @@ def write(file: Path, columns: Mapping[str, NDArray[np.floating[Any]]], about: M
 
 
 @lru_cache(maxsize=256)
-def _read(file: Path, stamped: tuple[int, int] | None) -> Posterior:
+def _read(file: Path, stamped: tuple[int, int] | None) -> PosteriorFile:
     try:
         about = json.loads(str(_arrays(file, "about")[0]))
-        return Posterior(file, str(about["of"]), str(about["group"]), {**about, "priors": dict(about["priors"])})
+        return PosteriorFile(file, str(about["of"]), str(about["group"]), {**about, "priors": dict(about["priors"])})
     except _NO_POSTERIOR as error:
         raise _unreadable(str(error), file) from None
 
@@ -157,7 +157,7 @@ def files(cls: type[RuntimeModel]) -> list[Path]:
     return list(dict.fromkeys((*first, *of_models, *of_papers)))
 
 
-def at_hand(cls: type[RuntimeModel]) -> list[Posterior]:
+def at_hand(cls: type[RuntimeModel]) -> list[PosteriorFile]:
     """Every posterior that a run of a model may draw from: first the model's own, of a variant without one that of the variant or model
     that it inherits from; those of other models; those of papers. InputError for a file that cannot be read.
     """
@@ -168,8 +168,8 @@ def at_hand(cls: type[RuntimeModel]) -> list[Posterior]:
 class Applied:
     """What a run draws from: path -> posterior, and the posterior that has the model's discrepancy (None: its prior)."""
 
-    paths: Mapping[str, Posterior]
-    discrepancy: Posterior | None
+    paths: Mapping[str, PosteriorFile]
+    discrepancy: PosteriorFile | None
 
     @property
     def groups(self) -> list[str]:
@@ -201,20 +201,20 @@ def _code(model: str) -> str:
         return ""
 
 
-def applied(cls: type[RuntimeModel], priors: Sequence[Prior]) -> Applied:
+def posteriors_for(cls: type[RuntimeModel], priors: Sequence[Prior]) -> Applied:
     """Which posteriors a run of the model ``cls`` with these ``priors`` draws from. InputError for a file that cannot be read.
 
     A joint posterior applies to a run that has a number that it was fitted to. Where two have a path, the one whose fit was for it gives
     it, otherwise the one with more of the run's paths.
     """
-    groups: dict[str, list[Posterior]] = {}
+    groups: dict[str, list[PosteriorFile]] = {}
     for posterior in at_hand(cls):
         groups.setdefault(posterior.group, []).append(posterior)
     mine, base = {p.path for p in priors}, cls.name.partition(":")[0]
     use = {name: files for name, files in groups.items() if any(f.fitted & mine for f in files)}
     shared = {name: len({p.path for p in priors for f in files if f.holds(p)}) for name, files in use.items()}
     order = {name: i for i, name in enumerate(groups)}
-    found: dict[str, Posterior] = {}
+    found: dict[str, PosteriorFile] = {}
     for prior in priors:
         having = [(name, f) for name, files in use.items() for f in files if f.holds(prior)]
         if having:
@@ -223,5 +223,5 @@ def applied(cls: type[RuntimeModel], priors: Sequence[Prior]) -> Applied:
     return Applied(found, own or _first(f for files in use.values() for f in files if base in f.models))
 
 
-def _first(found: Iterable[Posterior]) -> Posterior | None:
+def _first(found: Iterable[PosteriorFile]) -> PosteriorFile | None:
     return next(iter(found), None)

@@ -128,7 +128,7 @@ def sets_at(asked: Resolved, priors: Sequence[Prior], shares: Mapping[str, float
     for prior in priors:
         if prior.path in shares:
             sets |= prior.sets(shares[prior.path])
-    if not origin.composed(asked.base_platform):
+    if not origin.is_composed(asked.base_platform):
         return sets
     for key, text in list(sets.items()):
         owner, _, short = key.rpartition(".")

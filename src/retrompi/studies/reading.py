@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from retrompi.studies.run import Executor
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["Asker", "NoNumber", "Reading", "counted"]
+__all__ = ["Asker", "NoNumber", "Reading", "count_runs"]
 
 
 class NoNumber(RetrompiError):
@@ -41,7 +41,7 @@ class Reading:
         return self.outcome if not self.reason else f"{self.outcome}: {self.reason}"
 
 
-def counted(readings: Iterable[Reading]) -> tuple[int, int]:
+def count_runs(readings: Iterable[Reading]) -> tuple[int, int]:
     """(runs, of which simulated now): each run counts once; points without a run do not count."""
     runs: set[int] = set()
     simulated: set[int] = set()
@@ -100,7 +100,7 @@ class Asker:
         """The scenario with only the sizes that the metric needs, unless the run of all of them is stored already."""
         from retrompi.studies import case
 
-        short = self.metric.shortened(scenario)
+        short = self.metric.shorten(scenario)
         if short is scenario or self.fresh:
             return short
         try:

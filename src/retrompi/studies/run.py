@@ -18,15 +18,15 @@ from retrompi.sim.resolved import Resolved
 from retrompi.studies import case, design
 from retrompi.studies.alike import Alike
 from retrompi.studies.axes import ABSENT
-from retrompi.studies.case import ERROR, Done, Job
-from retrompi.studies.design import Point, Study
+from retrompi.studies.case import ERROR, PointJob, PointResult
+from retrompi.studies.design import Study, StudyPoint
 from retrompi.studies.plan import Outside, keep_reason
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["Asked", "Executor", "Here", "StudyRun", "run_study", "runs_of"]
+__all__ = ["Executor", "Here", "PointRun", "StudyRun", "run_study", "runs_of"]
 
 GATHER_S = 0.03
 """Results arriving within this time (seconds) are written in one transaction; a killed main process loses at most these and the
@@ -47,7 +47,7 @@ class Executor(Protocol):
 
     def __exit__(self, *what: object) -> None: ...
 
-    def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+    def evaluate(self, jobs: Iterable[PointJob], window: int = 0) -> Iterator[tuple[int, PointResult]]:
         """(position, result) of each job, in the order of completion."""
         ...
 
@@ -69,7 +69,7 @@ class Here:
     def __exit__(self, *what: object) -> None:
         return None
 
-    def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+    def evaluate(self, jobs: Iterable[PointJob], window: int = 0) -> Iterator[tuple[int, PointResult]]:
         """As of `Executor`."""
         alike = Alike()
         for count, job in enumerate(jobs, 1):
@@ -148,7 +148,7 @@ def run_study(
         store.put_shards(study_id, [study.shard])
     # Shards may run at the same time on one store.
     lock = study.hash if shards == 1 else sha256(f"{study.hash} {shard}/{shards}".encode()).hexdigest()
-    with store.study_lock(lock), store.held(), terminated_is_interrupted(), executor or Here() as workers:
+    with store.study_lock(lock), store.hold_connection(), terminated_is_interrupted(), executor or Here() as workers:
         return run.go(workers)
 
 
@@ -161,9 +161,9 @@ class _Run:
         self.fresh = fresh
         self.report = report
         self.told = StudyRun(study_id, design.count(study), applies=study.applies.lines(), draws=study.draws)
-        self.waiting: dict[str, list[Point]] = {}
+        self.waiting: dict[str, list[StudyPoint]] = {}
         self.names: dict[int, str] = {}
-        self.pending: list[tuple[str, Done]] = []
+        self.pending: list[tuple[str, PointResult]] = []
         self.rows: list[dict[str, Any]] = []
         self.known: dict[str, int] = {}
         self.wrote: dict[str, int] = {}
@@ -198,13 +198,13 @@ class _Run:
             self.told.warnings += self.outside.cautions(points)
         return self.told
 
-    def jobs(self) -> Iterator[Job]:
+    def jobs(self) -> Iterator[PointJob]:
         """The points that have to be simulated; the rows of all others are queued for writing."""
         done = {} if self.fresh else self.store.study_done(self.told.study_id)
         each, together = design.each(self.study), 4
         while points := list(islice(each, together)):
             together = min(2 * together, LOOKED_UP)
-            named = list(self.named(points, done))
+            named = list(self.identify(points, done))
             stored = {} if self.fresh else self.store.find_runs(list({identity for _, identity in named}))
             endings = self.store.endings(list(stored.values()))
             self.wrote.clear()
@@ -221,16 +221,16 @@ class _Run:
                     continue
                 self.waiting[identity] = [point]
                 self.names[point.position] = identity
-                yield Job(point.position, point.scenario)
+                yield PointJob(point.position, point.scenario)
 
-    def named(self, points: Iterable[Point], done: Mapping[int, str]) -> Iterator[tuple[Point, str]]:
+    def identify(self, points: Iterable[StudyPoint], done: Mapping[int, str]) -> Iterator[tuple[StudyPoint, str]]:
         """The points that have to be looked up, with the identities of their runs."""
         alike = Alike()
         for point in points:
             if not _is_draw(point):
                 self.outside.add(point.scenario)
                 if point.position == 0:
-                    self.told.warnings += _assumed(point.scenario)
+                    self.told.warnings += _assumed_computation(point.scenario)
             try:
                 identity = alike.specification(point.scenario).identity
             except RetrompiError as error:
@@ -241,7 +241,7 @@ class _Run:
             else:
                 yield point, identity
 
-    def row(self, point: Point, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> None:
+    def row(self, point: StudyPoint, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> None:
         """Queues a point's row for the next transaction."""
         if outcome == ERROR and _is_draw(point):
             self.told.refused_draws += 1
@@ -261,7 +261,7 @@ class _Run:
                 self._write([one])
         self.pending.clear()
 
-    def _write(self, pending: Sequence[tuple[str, Done]]) -> None:
+    def _write(self, pending: Sequence[tuple[str, PointResult]]) -> None:
         ids: list[int | None] = []
         part = f"study {self.study.name}"
         with self.store.transaction():
@@ -291,7 +291,7 @@ class _Run:
             self.report(self.came, max(self.told.points - self.told.kept - self.told.found, self.came), what)
 
 
-def _assumed(scenario: Scenario) -> list[Caution]:
+def _assumed_computation(scenario: Scenario) -> list[Caution]:
     """Whether the computation of a study's trace is assumed; its runs do not know."""
     if scenario.trace is None:
         return []
@@ -300,11 +300,11 @@ def _assumed(scenario: Scenario) -> list[Caution]:
     return []
 
 
-def _is_draw(point: Point) -> bool:
+def _is_draw(point: StudyPoint) -> bool:
     return point.values.get(design.DRAW, ABSENT) != ABSENT
 
 
-def _row(point: Point, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> dict[str, Any]:
+def _row(point: StudyPoint, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> dict[str, Any]:
     """A point as a row of the store."""
     return {"position": point.position, "axes": point.values, "identity": identity, "run_id": run_id, "outcome": outcome, "reason": reason,
             "wall_s": wall_s}  # fmt: skip
@@ -314,7 +314,7 @@ def _row(point: Point, identity: str, run_id: int | None, outcome: str, reason: 
 
 
 @dataclass(frozen=True)
-class Asked:
+class PointRun:
     """The run of a point (None for ``error``), its outcome with the reason, and whether it was stored before."""
 
     run_id: int | None
@@ -331,29 +331,29 @@ def runs_of(
     fresh: bool = False,
     report: Report | None = None,
     part_of: str = "",
-) -> list[Asked]:
+) -> list[PointRun]:
     """The run of each scenario, in their order, found in the store or simulated and stored; equal ones are simulated once.
 
     They are simulated here, or by an ``executor`` that the caller has entered and may use for many calls. A scenario without a run
     gives an Asked with the outcome ``error`` and its reason. ``part_of``: what the runs are made for, if not for themselves.
     """
-    told: dict[str, Asked] = {}
-    missing: dict[str, Job] = {}
+    told: dict[str, PointRun] = {}
+    missing: dict[str, PointJob] = {}
     names = []
     for position, scenario in enumerate(scenarios):
         try:
             name = case.identity(scenario)
         except RetrompiError as error:
             name = f"error {position}"
-            told[name] = Asked(None, ERROR, str(error), False)
+            told[name] = PointRun(None, ERROR, str(error), False)
         names.append(name)
         if name in told or name in missing:
             continue
         known = None if fresh else store.find_run(name)
         if known is not None:
-            told[name] = Asked(known, *_ending(store, known), True)
+            told[name] = PointRun(known, *_ending(store, known), True)
         else:
-            missing[name] = Job(position, scenario)
+            missing[name] = PointJob(position, scenario)
     if missing:
         here: AbstractContextManager[Executor] = nullcontext(executor) if executor is not None else Here()
         with here as workers, terminated_is_interrupted():
@@ -362,7 +362,7 @@ def runs_of(
                 with store.transaction():
                     for kept in done.runs:
                         run_id = store.keep(kept.part_of(part_of) if part_of else kept, fresh=fresh)
-                told[names[position]] = Asked(run_id, done.outcome, done.reason, False)
+                told[names[position]] = PointRun(run_id, done.outcome, done.reason, False)
                 if report is not None:
                     report(count, len(missing), done.outcome)
     return [told[name] for name in names]

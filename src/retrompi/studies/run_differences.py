@@ -15,7 +15,7 @@ from retrompi.base import units
 from retrompi.base.errors import RetrompiError
 from retrompi.sim.result import Result
 from retrompi.spec import registry, topology
-from retrompi.spec.result import Output, RankRow, SectionRow, StartsRow, outputs
+from retrompi.spec.result import OutputField, RankRow, SectionRow, StartsRow, outputs
 from retrompi.store.questions import beside_columns
 from retrompi.studies.metrics import fact_of
 
@@ -29,7 +29,7 @@ __all__ = ["PARTS", "Differences", "diff", "show"]
 PARTS = ("input", "parameter", "platform", "override", "result", "point", "rank", "stage")
 INPUTS = ("kind", "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "network", "trace", "trace_hash",
           "scenario", "scenario_hash", "code_version", "simgrid_version")  # fmt: skip
-RESULTS: Mapping[str, Output] = {
+RESULTS: Mapping[str, OutputField] = {
     **{o.path: o for o in outputs(Result).values() if o.kind != "part" and not o.effort},
     **{f"facts.{part}.{o.name}": o for part, row in (("section", SectionRow), ("startup", StartsRow)) for o in outputs(row).values()},
 }
@@ -143,7 +143,7 @@ def _model(run: Mapping[str, Any]) -> type[RuntimeModel] | None:
 
 def _parameters(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[list[Row], dict[str, int]]:
     """Rows of the common parameters that differ; and the number of parameters that only one model has."""
-    told = [_described(run) for run in (a, b)]
+    told = [_describe(run) for run in (a, b)]
     left, right = a["parameters"], b["parameters"]
     shared = [k for k in left if k in right and left[k] != right[k]]
     rows = []
@@ -155,7 +155,7 @@ def _parameters(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[list[Row], 
     return rows, {k: n for k, n in only.items() if n}
 
 
-def _described(run: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+def _describe(run: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Parameter -> (unit, source), from the current model; the source only if the value is unchanged."""
     from retrompi.spec.model import model_values
 
@@ -202,10 +202,10 @@ def _platforms(a: Platform, b: Platform) -> list[Row]:
         if p is None or q is None or p.value == q.value:
             continue
         rows[path] = _row("platform", path, p.value, q.value, p.unit, source_a=p.source, source_b=q.source)
-    return _merged(rows, [h.name for h in a.hosts if h.name in {k.name for k in b.hosts}])
+    return _merge_hosts(rows, [h.name for h in a.hosts if h.name in {k.name for k in b.hosts}])
 
 
-def _merged(rows: dict[str, Row], hosts: Sequence[str]) -> list[Row]:
+def _merge_hosts(rows: dict[str, Row], hosts: Sequence[str]) -> list[Row]:
     out: dict[str, Row] = {}
     for path, row in rows.items():
         host, _, key = path.rpartition(".")

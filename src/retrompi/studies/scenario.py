@@ -58,7 +58,7 @@ from retrompi.spec.hosts import kinds
 from retrompi.spec.network_model import NATIVE
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.placements import NATURAL
-from retrompi.spec.question import NO_RESULT, OPTIONS, Asked, Benchmark, Question, Replay, Starts, Workload
+from retrompi.spec.question import NO_RESULT, OPTIONS, Benchmark, Question, Replay, ScenarioRef, Starts, Workload
 from retrompi.spec.timed_section import Program
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def trace_of(job: Scenario | Neighbour) -> Trace:
 
     if job.trace is not None:
         return traces.read_once(job.trace, job.np)
-    return generate.made(str(job.generator), job.args)
+    return generate.make_trace(str(job.generator), job.args)
 
 
 def source_of(job: Scenario | Neighbour) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class Stated:
 
 
 def _what_if() -> dict[str, Any]:
-    return {"what_if_hardware": True} if needs.asked() else {}
+    return {"what_if_hardware": True} if needs.allows_fiction() else {}
 
 
 def default(key: str) -> Any:
@@ -248,7 +248,7 @@ class Scenario:
         """The scenario's question: a start-up, a benchmark's curve, or the ranks of a trace."""
         given = {"model": self.model, "platform": self.platform, "mode": self.mode, "set": {**self.drawn, **self.sets}}
         asked = Question.asking(
-            self._workload(), {**given, **_TAKEN, **self.settings}, asked=Asked(self.name, self.hash), idle_overrides=bool(self.drawn)
+            self._workload(), {**given, **_TAKEN, **self.settings}, asked=ScenarioRef(self.name, self.hash), idle_overrides=bool(self.drawn)
         )
         return asked.with_(beside=replace(asked.beside, jobs=[j.spec() for j in self.jobs])) if self.jobs else asked
 
@@ -293,11 +293,11 @@ class Scenario:
             "jobs": ", ".join(f"{j.generator or j.trace} on {j.model}" for j in self.jobs),
             "outcome": self.outcome,
             "expect": self.expect,
-            **{key: _shown(self.setting(key)) for key in SETTINGS},
+            **{key: _setting_text(self.setting(key)) for key in SETTINGS},
         }
 
 
-def _shown(value: Any) -> Any:
+def _setting_text(value: Any) -> Any:
     if isinstance(value, tuple):
         return ", ".join(value)
     return "yes" if value is True else "" if value is None or value is False else value
@@ -366,7 +366,7 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
     claims = data.get("claims", [])
     if not isinstance(claims, list) or not all(isinstance(c, str) for c in claims):
         raise fail("'claims' is not a list of claim ids; example: [\"BF-SM-01\"]", "claims", code="bad-value")
-    settings = {key: _taken(key, data[key], fail) for key in SETTINGS if key in data}
+    settings = {key: _read_setting(key, data[key], fail) for key in SETTINGS if key in data}
     for key in ("traffic", "failures"):
         if data.get(key) and ("start" in data or data.get("fidelity", "mechanism") != "mechanism"):
             raise fail(f"'{key}' cross the wire of a trace that runs at fidelity mechanism", key, code="needs-mechanism")
@@ -375,7 +375,7 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
         raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome", code="unknown-name")
     outcome = Outcome(outcome)
     # What the command says of the network, and that it accepts fictions, goes before the file.
-    settings |= {"network": network_model.chosen(settings.get("network", NATIVE)), **_what_if()}
+    settings |= {"network": network_model.network_in_use(settings.get("network", NATIVE)), **_what_if()}
     sets = data.get("set", {})
     if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
         raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set", code="bad-value")
@@ -394,7 +394,7 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
     return made if made.program.compute_s is None else replace(made, stated=Stated.of(made.platform, made.sets))
 
 
-def _taken(key: str, value: Any, fail: Any) -> Any:
+def _read_setting(key: str, value: Any, fail: Any) -> Any:
     """A setting of a file."""
     f = SETTINGS[key]
     plain = f.kind == "quantity" and f.unit == "1"

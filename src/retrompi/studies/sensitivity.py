@@ -33,10 +33,10 @@ from retrompi.studies.scenario import Scenario
 if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
 
-__all__ = ["REACHES", "Sensitivity", "Tolerated", "measured", "sensitivity", "tolerated", "verified"]
+__all__ = ["REACHES", "Sensitivity", "Tolerated", "sensitivity", "time_at", "tolerances", "verify_range"]
 
 REACHES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""Relative changes that `verified` tries, until one fails."""
+"""Relative changes that `verify_range` tries, until one fails."""
 AGREE = 1e-6
 """How closely a change of the time must agree with the predicted one, relative to it; each delay may be rounded besides."""
 FARTHEST = 2.0**16
@@ -136,7 +136,7 @@ def sensitivity(scenario: Scenario, path: CriticalPath, key: str) -> Sensitivity
     try:
         followed = _follow(scenario, path, told)
     except NotItemised as why:
-        return _simulated(scenario, path, told, str(why))
+        return _by_simulation(scenario, path, told, str(why))
     slope = path.slope(followed.by_unit)
     low, high = _range(scenario, path, followed)
     return Sensitivity(told, path.took, slope, followed.rate, len(path), low, high)
@@ -205,11 +205,11 @@ def _as_told(scenario: Scenario, followed: _Followed, value: float, amount: floa
     )
 
 
-def _simulated(scenario: Scenario, path: CriticalPath, key: Key, why: str) -> Sensitivity:
+def _by_simulation(scenario: Scenario, path: CriticalPath, key: Key, why: str) -> Sensitivity:
     """The slope as the difference of two simulations, with the reason."""
     at = key.value or 0.0
     values = (at * (1 - _STEP_SIMULATED), at * (1 + _STEP_SIMULATED))
-    times = [measured(scenario, key, value) for value in values]
+    times = [time_at(scenario, key, value) for value in values]
     if times[0] is None or times[1] is None:
         raise UsageError(f"'{key.name}' has no derivative: beside its value the run does not complete", code="not-a-number")
     slope = (times[1] - times[0]) * PS / (values[1] - values[0])
@@ -230,7 +230,7 @@ class Tolerated:
     in_range: bool
 
 
-def tolerated(scenario: Scenario, path: CriticalPath, key: str, shares: tuple[float, ...], *, down: bool | None = None) -> list[Tolerated]:
+def tolerances(scenario: Scenario, path: CriticalPath, key: str, shares: tuple[float, ...], *, down: bool | None = None) -> list[Tolerated]:
     """The tolerance of a run to ``key``, from its record: where the longest of all its paths is longer than the time by each share.
 
     ``down``: the key decreases (None: a rate does, else it increases). Raises UsageError for a key that the record cannot follow.
@@ -246,7 +246,7 @@ def tolerated(scenario: Scenario, path: CriticalPath, key: str, shares: tuple[fl
     far = followed.amount(told.value / FARTHEST if falling else told.value * FARTHEST)
 
     def longer(part: float) -> tuple[float, bool]:
-        return path.changed(followed.changes(far * part))
+        return path.time_change(followed.changes(far * part))
 
     return [_first(longer, share, path.took * PS, lambda part: followed.value(far * part)) for share in shares]
 
@@ -263,17 +263,17 @@ def _first(longer: Callable[[float], tuple[float, bool]], share: float, time: fl
     return Tolerated(share, value(high), kept)
 
 
-def measured(scenario: Scenario, key: Key, value: float) -> int | None:
+def time_at(scenario: Scenario, key: Key, value: float) -> int | None:
     """The run's time, ps, with the key at ``value``; None: it does not complete."""
     result = simulate.run(_with(scenario, key, value).question(), Observe())
     return result.time_ps if result.outcome == Outcome.COMPLETED else None
 
 
-def verified(scenario: Scenario, found: Sensitivity) -> Sensitivity:
+def verify_range(scenario: Scenario, found: Sensitivity) -> Sensitivity:
     """With the range about the value in which the predicted time is the simulated one: at every change of `REACHES` up to its ends."""
 
     def holds(value: float) -> bool:
-        time = measured(scenario, found.key, value)
+        time = time_at(scenario, found.key, value)
         if time is None:
             return False
         wanted = found.change_ps(value)

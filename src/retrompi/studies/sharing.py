@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.cojobs import JobSpec, named
+from retrompi.spec.cojobs import JobSpec, with_names
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Beside, Question, Replay
 from retrompi.store.lookup import answer
@@ -32,7 +32,7 @@ def compare(
     """
     if not scenario.jobs:
         raise UsageError(f"scenario '{scenario.name}' has no [[job]]: nothing shares its machines (docs/sharing.md)")
-    jobs = named([j.spec() for j in scenario.jobs])
+    jobs = with_names([j.spec() for j in scenario.jobs])
     first = JobSpec(
         scenario.model, trace_of(scenario), scenario.mode, scenario.sets, memory_share=scenario.program.memory_share, name=scenario.name,
         label=scenario.generator or str(scenario.trace), source=source_of(scenario),
@@ -48,7 +48,7 @@ def compare(
         nonlocal done
         around = Beside(scenario.setting("traffic"), scenario.setting("failures"), beside, kills)
         workload = Replay(trace, label, program, first.source if trace is first.trace else {})
-        found = answer(store, asked.changed(workload=workload, beside=around), fresh=fresh)
+        found = answer(store, asked.with_fields(workload=workload, beside=around), fresh=fresh)
         done += 1
         if report:
             report(done, len(jobs) + 2, label)

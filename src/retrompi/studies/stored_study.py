@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from retrompi.store.database import Details, Store
     from retrompi.studies.view import View
 
-__all__ = ["Stored", "read"]
+__all__ = ["StoredStudy", "read"]
 
 Row = Mapping[str, Any]
 
@@ -57,7 +57,7 @@ class _Part(Mapping[int, Any]):
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredStudy:
     """A study's row (id, name, hash, definition, created, code_version), the rows of its points, and its runs by id with their
     points and ranks. A run shared by several points is included once. Runs may be read as they are asked for (`read`), quickly only in
     the order of the points.
@@ -143,14 +143,14 @@ def _many(store: Store, ids: Sequence[int], more: Sequence[str] = _COUNTED, said
     return found
 
 
-def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
+def read(store: Store, study: int | str, *, together: bool = False) -> StoredStudy:
     """A study by number, name or hash; UsageError if there is none, or none of its points has been run.
 
     ``together``: draws are points like the others, and runs are read a page at a time, as for export.
     """
     from retrompi.studies import results
 
-    with store.held():
+    with store.hold_connection():
         row = _row(store, study)
         rows = results.rows(store, row["id"])
         if not rows:
@@ -160,7 +160,7 @@ def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
         versions = store.study_versions(row["id"])
         if together:
             pages = _Pages(store, list(dict.fromkeys(r["run_id"] for r in rows if r["run_id"] is not None)))
-            return Stored(row, rows, _Part(pages, "run"), _Part(pages, "points"), _Part(pages, "ranks"), versions=versions)
+            return StoredStudy(row, rows, _Part(pages, "run"), _Part(pages, "points"), _Part(pages, "ranks"), versions=versions)
         draws = [r for r in rows if r.get(DRAW, ABSENT) != ABSENT]
         if draws:
             rows = [r for r in rows if r.get(DRAW, ABSENT) == ABSENT]
@@ -168,4 +168,4 @@ def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
         found = store.details(ids) if len(ids) <= _WHOLE else _many(store, ids, _SHOWN, _SAID)
         drawn = _many(store, _ids(draws))
         runs, curves, ranks = ({i: getattr(d, name) for i, d in found.items()} for name in ("run", "points", "ranks"))
-        return Stored(row, rows, runs, curves, ranks, draws, drawn, versions)
+        return StoredStudy(row, rows, runs, curves, ranks, draws, drawn, versions)

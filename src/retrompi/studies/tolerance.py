@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from retrompi.base.errors import UsageError
-from retrompi.studies.boundaries import Search
-from retrompi.studies.reading import NoNumber, Reading, counted
+from retrompi.studies.boundaries import BoundarySearch
+from retrompi.studies.reading import NoNumber, Reading, count_runs
 from retrompi.studies.scale import LEAST_TOLERANCE, Scale
 
-__all__ = ["Answer", "Place", "Tolerance", "Way", "tolerance"]
+__all__ = ["SearchRange", "Tolerance", "ToleranceAnswer", "TriedValue", "tolerance"]
 
 BATCH = 4
 """Doublings simulated in one batch."""
@@ -31,7 +31,7 @@ FALL = 1e-3
 
 
 @dataclass(frozen=True)
-class Way:
+class SearchRange:
     """The search range: from ``base`` by ``first``, doubled repeatedly, up to ``limit`` away (amounts in base units of ``scale``).
 
     With ``by_factor`` an amount is a factor instead: base times 2, 4, ... or, ``down``, divided by them.
@@ -63,7 +63,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Place:
+class TriedValue:
     """A value of the key that was simulated, and how much worse the metric is than at the base (0.05: 5 %; None: no number)."""
 
     x: float
@@ -74,7 +74,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ToleranceAnswer:
     """Answer for one share: ``status`` is reached, never (within the limit) or ends (runs stop completing before the metric is worse).
 
     ``low`` is within and ``high`` is not; ``never`` has the farthest place as ``low``. ``estimate`` is the key's value by linear
@@ -83,24 +83,24 @@ class Answer:
 
     slower: float
     status: str
-    low: Place
-    high: Place | None
+    low: TriedValue
+    high: TriedValue | None
     estimate: float | None
     by_slope: float | None
-    back: tuple[Place, ...] = ()
+    back: tuple[TriedValue, ...] = ()
 
 
 @dataclass(frozen=True)
 class Tolerance:
     """Result of the search; ``places`` are ordered away from the base; ``falls`` are neighbours of which the farther one is better."""
 
-    way: Way
+    way: SearchRange
     base: Reading
-    places: list[Place]
-    answers: list[Answer]
+    places: list[TriedValue]
+    answers: list[ToleranceAnswer]
     slope: float | None
     elasticity: float | None
-    falls: list[tuple[Place, Place]]
+    falls: list[tuple[TriedValue, TriedValue]]
 
     @property
     def monotonic(self) -> bool:
@@ -110,12 +110,12 @@ class Tolerance:
     @property
     def counts(self) -> tuple[int, int]:
         """(runs evaluated, of which simulated now)."""
-        return counted([self.base, *(p.reading for p in self.places)])
+        return count_runs([self.base, *(p.reading for p in self.places)])
 
 
 def tolerance(
     evaluate: Callable[[Sequence[float]], Sequence[Reading]],
-    way: Way,
+    way: SearchRange,
     base: Reading,
     *,
     slower: Sequence[float] = (0.05,),
@@ -146,27 +146,27 @@ def tolerance(
             return start / value - 1 if value > 0 else float("inf")
         return value / start - 1
 
-    def look(amounts: Sequence[float]) -> list[Place]:
+    def look(amounts: Sequence[float]) -> list[TriedValue]:
         values = [way.value(a) for a in amounts]
         readings = evaluate(values)
-        return [Place(v, way.scale.text(v), a, r, worse(r.value)) for v, a, r in zip(values, amounts, readings, strict=True)]
+        return [TriedValue(v, way.scale.text(v), a, r, worse(r.value)) for v, a, r in zip(values, amounts, readings, strict=True)]
 
     origin = 1.0 if way.by_factor else 0.0
-    at_base = Place(way.base, way.scale.text(way.base), origin, base, 0.0)
+    at_base = TriedValue(way.base, way.scale.text(way.base), origin, base, 0.0)
     # The search runs over amounts, not values: the width is relative to the amount added, not to the sum.
     amounts = _Amounts(way)
-    known: dict[float, Place] = {origin: at_base}
-    probe = Search(amounts, look, lambda p: _state(p, max(slower)), points=known)
+    known: dict[float, TriedValue] = {origin: at_base}
+    probe = BoundarySearch(amounts, look, lambda p: _state(p, max(slower)), points=known)
     near = _near(way)
     probe.at([near])
     probe_slope = _slope(at_base, known[near])
     _scan(probe, way, max(slower))
     answers = []
     for share in slower:
-        search = Search(amounts, look, _within(share), points=known)
+        search = BoundarySearch(amounts, look, _within(share), points=known)
         found = search.refine(width, 0.0 if way.by_factor else width * way.first)
         answers.append(_answer(share, found, search.points, at_base, probe_slope, more_is_better))
-    places = [p for _, p in probe.ordered()]
+    places = [p for _, p in probe.in_order()]
     elasticity = None if probe_slope is None else probe_slope * way.base / start
     return Tolerance(way, base, places, answers, probe_slope, elasticity, _falls(places))
 
@@ -175,7 +175,7 @@ def tolerance(
 class _Amounts:
     """The coordinate of amounts: a midpoint is an amount whose value lies strictly between."""
 
-    way: Way
+    way: SearchRange
 
     def middle(self, low: float, high: float) -> float | None:
         middle = (low * high) ** 0.5 if self.way.by_factor else (low + high) / 2
@@ -196,17 +196,17 @@ class _Amounts:
         return (high - low) / (high - 1.0) if self.way.by_factor and high < 2 else (high - low) / high
 
 
-def _within(share: float) -> Callable[[Place], str]:
+def _within(share: float) -> Callable[[TriedValue], str]:
     return lambda place: _state(place, share)
 
 
-def _state(place: Place, share: float) -> str:
+def _state(place: TriedValue, share: float) -> str:
     if place.worse is None:
         return place.reading.outcome
     return "worse" if place.worse > share * (1 + ROUNDING) else "within"
 
 
-def _near(way: Way) -> float:
+def _near(way: SearchRange) -> float:
     """The amount at which the slope is taken: 1 % of the base, one for whole numbers, a hundredth of the first step from zero."""
     if way.scale.whole:
         if not way.by_factor:
@@ -217,13 +217,13 @@ def _near(way: Way) -> float:
     return min(0.01 * way.base if way.base > 0 else 0.01 * way.first, way.limit)
 
 
-def _slope(base: Place, near: Place) -> float | None:
+def _slope(base: TriedValue, near: TriedValue) -> float | None:
     if near.reading.value is None or base.reading.value is None or near.x == base.x:
         return None
     return (near.reading.value - base.reading.value) / (near.x - base.x)
 
 
-def _scan(search: Search[Place], way: Way, share: float) -> None:
+def _scan(search: BoundarySearch[TriedValue], way: SearchRange, share: float) -> None:
     """Doublings until the metric is worse, a few beyond, then the midpoints between all of them."""
     ahead = way.doublings()
     seen: list[float] = []
@@ -238,13 +238,14 @@ def _scan(search: Search[Place], way: Way, share: float) -> None:
             search.at(seen)
             break
     scale = search.scale
-    between = [scale.middle(lo, hi) for lo, hi in zip([search.ordered()[0][0], *seen], seen, strict=False)]
+    between = [scale.middle(lo, hi) for lo, hi in zip([search.in_order()[0][0], *seen], seen, strict=False)]
     search.at([b for b in between if b is not None])
 
 
 def _answer(
-    share: float, found: Sequence[tuple[float, float]], points: dict[float, Place], base: Place, slope: float | None, more_is_better: bool
-) -> Answer:
+    share: float, found: Sequence[tuple[float, float]], points: dict[float, TriedValue], base: TriedValue,
+    slope: float | None, more_is_better: bool,
+) -> ToleranceAnswer:  # fmt: skip
     by_slope = None
     gets_worse = slope is not None and slope != 0 and base.reading.value is not None
     if gets_worse and slope is not None and base.reading.value is not None:
@@ -252,16 +253,16 @@ def _answer(
         by_slope = base.x + (aim - base.reading.value) / slope
     if not found:
         farthest = points[max(points)]
-        return Answer(share, "never", farthest, None, None, by_slope)
+        return ToleranceAnswer(share, "never", farthest, None, None, by_slope)
     low, high = (points[a] for a in found[0])
     back = tuple(points[far] for _, far in found[1:] if _state(points[far], share) == "within")
     if high.worse is None:
-        return Answer(share, "ends", low, high, None, by_slope, back)
+        return ToleranceAnswer(share, "ends", low, high, None, by_slope, back)
     inner = 0.0 if low.worse is None else low.worse
     part = (share - inner) / (high.worse - inner)
-    return Answer(share, "reached", low, high, low.x + part * (high.x - low.x), by_slope, back)
+    return ToleranceAnswer(share, "reached", low, high, low.x + part * (high.x - low.x), by_slope, back)
 
 
-def _falls(places: Sequence[Place]) -> list[tuple[Place, Place]]:
+def _falls(places: Sequence[TriedValue]) -> list[tuple[TriedValue, TriedValue]]:
     known = [p for p in places if p.worse is not None]
     return [(a, b) for a, b in pairwise(known) if (b.worse or 0.0) < (a.worse or 0.0) - FALL]

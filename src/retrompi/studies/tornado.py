@@ -14,7 +14,7 @@ from typing import Any
 
 from retrompi.base.errors import UsageError
 from retrompi.studies.axes import Axis
-from retrompi.studies.reading import NoNumber, Reading, counted
+from retrompi.studies.reading import NoNumber, Reading, count_runs
 
 __all__ = ["CONFIDENCE", "Bar", "Factor", "Index", "OneAtATime", "Second", "Sobol", "one_at_a_time", "saltelli", "sobol"]
 
@@ -80,7 +80,7 @@ class OneAtATime:
     @property
     def counts(self) -> tuple[int, int]:
         """(runs evaluated, of which simulated now)."""
-        return counted([self.base, *(r for b in self.bars for r in b.readings)])
+        return count_runs([self.base, *(r for b in self.bars for r in b.readings)])
 
 
 def one_at_a_time(evaluate: Evaluate, factors: Sequence[Factor]) -> OneAtATime:
@@ -220,4 +220,4 @@ def sobol(
         seconds = [Second(factors[i].key, factors[j].key, float(found["S2"][i, j]), float(found["S2_conf"][i, j])) for i, j in pairs]
         seconds.sort(key=lambda s: -abs(s.index))
     indices.sort(key=lambda i: -i.total)
-    return Sobol(indices, seconds, samples, values, counted(readings), samples - len(whole), ended)
+    return Sobol(indices, seconds, samples, values, count_runs(readings), samples - len(whole), ended)

@@ -158,7 +158,7 @@ class Drawn:
         found = {p.path: population(p.path, files) for p in self.priors if p.path not in self.applied.paths}
         return {path: one for path, one in found.items() if one is not None}
 
-    def _row(self, of: posteriors.Posterior, rows: int, draw: int) -> int:
+    def _row(self, of: posteriors.PosteriorFile, rows: int, draw: int) -> int:
         return int(_order(self.spec.seed, of.group, rows)[draw % rows])
 
     def sets(self, draw: int) -> dict[str, str]:
@@ -180,7 +180,7 @@ class Drawn:
             return np.asarray(DISCREPANCY_SCALE * np.abs(_normal(draws, 1, "discrepancy", self.spec.seed, self.asked.model.name)[:, 0]))
         return self._column(of, posteriors.DISCREPANCY)
 
-    def _column(self, of: posteriors.Posterior, name: str) -> NDArray[np.float64]:
+    def _column(self, of: posteriors.PosteriorFile, name: str) -> NDArray[np.float64]:
         column = of.column(name)
         return np.array([column[self._row(of, len(column), i)] for i in range(self.spec.draws)])
 
@@ -204,7 +204,7 @@ def drawn_of(asked: Resolved, spec: Spec) -> Drawn:
             if len(_ALIKE) >= _MOST:
                 _ALIKE.clear()
             priors = tuple(priors_of(asked))
-            _ALIKE[key] = priors, posteriors.applied(asked.model, priors)
+            _ALIKE[key] = priors, posteriors.posteriors_for(asked.model, priors)
         _PRIORS[asked] = _ALIKE[key]
     return Drawn(asked, spec, *_PRIORS[asked])
 
@@ -236,7 +236,7 @@ def brief(asked: Resolved) -> Resolved:
     sizes = list(workload.arguments.get("sizes") or generate.DEFAULT_SIZES)
     every = {size: generate.default_reps(size) for size in sizes}
     fewer = {size: reps if size == sizes[0] else FEWER.get(reps, reps) for size, reps in every.items()}
-    return asked.changed(workload=Benchmark("pingpong", {**workload.arguments, "sizes": sizes, "reps": fewer}))
+    return asked.with_fields(workload=Benchmark("pingpong", {**workload.arguments, "sizes": sizes, "reps": fewer}))
 
 
 # --- discrepancy ---------------------------------------------------------------------------------------------------------------
@@ -444,7 +444,7 @@ class Ensemble:
                 column[i] += row["seconds"] * factor
         return found
 
-    def ended(self) -> dict[str, int]:
+    def failure_counts(self) -> dict[str, int]:
         """Outcome -> how many draws ended with it, of those that did not complete."""
         return {o: self.outcomes.count(o) for o in dict.fromkeys(self.outcomes) if o != Outcome.COMPLETED}
 

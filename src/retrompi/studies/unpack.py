@@ -24,14 +24,14 @@ from typing import Any
 from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.files import open_regular
-from retrompi.base.toml import quoted, value
+from retrompi.base.toml import quote, value
 from retrompi.base.zips import UNREADABLE, is_plain
 from retrompi.sim.result import NUMBERS
 from retrompi.spec import registry
-from retrompi.spec.composition import unsized
+from retrompi.spec.composition import without_size
 from retrompi.studies.pack import FORMAT, INSIDE, MANIFEST, OURS, ROWS, rewritten, sha256_of
 
-__all__ = ["Difference", "Package", "compare", "default_folder", "unpack"]
+__all__ = ["Package", "PointDifference", "compare", "default_folder", "unpack"]
 
 MOST_FILES = 10_000
 MOST_BYTES = 1 << 30
@@ -64,7 +64,7 @@ class Package:
 
 
 @dataclass(frozen=True)
-class Difference:
+class PointDifference:
     """A difference between a repetition and the packed results; ``position`` is None for the study as a whole."""
 
     position: int | None
@@ -100,7 +100,7 @@ def unpack(zip_file: Path, folder: Path | None = None) -> Package:
             rows = _json(_content(opened, entries, ROWS, zip_file, MOST_TEXT, files[ROWS]["sha256"]), ROWS, zip_file)
             if not isinstance(rows, list) or not all(isinstance(r, dict) and isinstance(r.get("position"), int) for r in rows):
                 raise InputError(f"{ROWS} in it is no list of points", zip_file, code="bad-packed-study")
-            definition, absent = _resolved(manifest, where, zip_file)
+            definition, absent = _resolve_names(manifest, where, zip_file)
             made = _empty(where, made_anew=folder is None, zip_file=zip_file)
             study = where / STUDY
             with _or_nothing(made):
@@ -186,7 +186,7 @@ def _check_read_back(file: Path, zip_file: Path) -> None:
         for text in texts:
             if kind == "platform" and registry.shipped_platform(text):
                 continue
-            base = unsized(text) if kind == "platform" else text.partition(":")[0]
+            base = without_size(text) if kind == "platform" else text.partition(":")[0]
             if not (_NAME.fullmatch(base) and Path(f"{folder}/{base}{ending}").is_file()) and untrusted.outside(Path(base), root):
                 raise wrong(f"names the {kind} '{text[:80]}', which is neither in it nor retrompi's")
     shipped = (paths.reference_dir() / "traces").resolve()
@@ -259,7 +259,7 @@ def _check_manifest(manifest: Any, zip_file: Path) -> None:
         raise wrong("has no scenario in its definition")
 
 
-def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> tuple[dict[str, Any], set[Path]]:
+def _resolve_names(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> tuple[dict[str, Any], set[Path]]:
     """The definition with its names replaced by their paths after unpacking, and the traces of it that were left out of the zip."""
     files: Mapping[str, Any] = manifest["files"]
     absent: set[Path] = set()
@@ -292,7 +292,7 @@ def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> tupl
         return f"{root / name}{colon}{plain(variant) if colon else ''}"
 
     def platform(text: str) -> str:
-        base = unsized(text)
+        base = without_size(text)
         if not base.startswith(INSIDE):
             for name in re.split("[*+@]", base):
                 plain(name)
@@ -349,12 +349,12 @@ def _toml(definition: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
         kept.pop("samples", None)
     lines = [f"# Unpacked by `retrompi study unpack`; packed by {' '.join(str(manifest['code_version']).split())[:80]}."]
     tables = ("base", "vary", "set")
-    lines += [f"{quoted(k)} = {value(v)}" for k, v in kept.items() if k not in (*tables, "zip")]
+    lines += [f"{quote(k)} = {value(v)}" for k, v in kept.items() if k not in (*tables, "zip")]
     for name in tables:
         if name in kept:
-            lines += [f"\n[{name}]", *(f"{quoted(k)} = {value(v)}" for k, v in kept[name].items())]
+            lines += [f"\n[{name}]", *(f"{quote(k)} = {value(v)}" for k, v in kept[name].items())]
     for table in kept.get("zip", ()):
-        lines += ["\n[[zip]]", *(f"{quoted(k)} = {value(v)}" for k, v in table.items())]
+        lines += ["\n[[zip]]", *(f"{quote(k)} = {value(v)}" for k, v in table.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -362,29 +362,29 @@ _WHY = ("code_version", "simgrid_version", "model_hash", "platform_hash", "trace
 _NUMBERS = ("outcome", *NUMBERS, "section_s", "points", "rank_times")
 
 
-def compare(packed: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any]]) -> list[Difference]:
+def compare(packed: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any]]) -> list[PointDifference]:
     """The differences between the rows of a repetition (`pack.reference_rows`) and the packed ones; [] if all numbers are equal.
 
     Possible causes (another version of the code, a changed model) are reported once for the study, and only if numbers differ.
     """
     mine = {r["position"]: r for r in here}
-    numbers: list[Difference] = []
+    numbers: list[PointDifference] = []
     why: dict[tuple[str, str, str], None] = {}
     for row in packed:
         other = mine.pop(row["position"], None)
         if other is None:
-            numbers.append(Difference(row["position"], "point", str(row["outcome"]), "missing"))
+            numbers.append(PointDifference(row["position"], "point", str(row["outcome"]), "missing"))
             continue
         found = [k for k in _NUMBERS if row.get(k) != other.get(k)]
         if not found:
             continue
         first = found[0]
-        numbers.append(Difference(row["position"], *_difference_text(first, row.get(first), other.get(first))))
+        numbers.append(PointDifference(row["position"], *_difference_text(first, row.get(first), other.get(first))))
         for key in _WHY:
             if row.get(key) != other.get(key):
                 why[key, str(row.get(key)), str(other.get(key))] = None
-    numbers += [Difference(position, "point", "missing", str(row["outcome"])) for position, row in sorted(mine.items())]
-    return [*(Difference(None, *w) for w in why), *numbers]
+    numbers += [PointDifference(position, "point", "missing", str(row["outcome"])) for position, row in sorted(mine.items())]
+    return [*(PointDifference(None, *w) for w in why), *numbers]
 
 
 def _difference_text(key: str, packed: Any, here: Any) -> tuple[str, str, str]:

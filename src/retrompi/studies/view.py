@@ -19,9 +19,8 @@ from retrompi.spec.outcome import Outcome
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
 
-__all__ = ["COUNTS", "SIZE", "Axis", "Cell", "Failure", "Line", "View", "axis_of", "by_panel", "failures", "grid", "grouped", "lines",
-           "metric_of", "order_of", "ordered", "speedups", "view",
-           "without_effect"]  # fmt: skip
+__all__ = ["COUNTS", "SIZE", "Cell", "Failure", "SeriesLine", "View", "ViewAxis", "axis_of", "by_panel", "failures", "grid", "group_rows",
+           "lines", "metric_of", "order_of", "speedups", "values_in_order", "view", "without_effect"]  # fmt: skip
 
 COUNTS = ("ranks", "trace.ranks", "hosts")
 """Axes that count participants (ranks, hosts): a time over one of them has a speed-up."""
@@ -31,7 +30,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Axis:
+class ViewAxis:
     """An axis of a study: ``values`` as written, in order, and the number of each if they are numeric.
 
     ``keys`` are the study's keys behind it: its own, and redundant ones zipped with it. ``unit`` is a base unit, "" if
@@ -69,7 +68,7 @@ def _number(text: str) -> tuple[str, float] | None:
     return None
 
 
-def axis_of(key: str, values: Iterable[str], keys: Sequence[str] = ()) -> Axis:
+def axis_of(key: str, values: Iterable[str], keys: Sequence[str] = ()) -> ViewAxis:
     """The axis of ``key`` with its distinct values in order; numeric if all values but "-" are numbers of one unit.
 
     ``nt-cluster*8`` counts as the number after the star if the values differ in nothing else.
@@ -83,9 +82,9 @@ def axis_of(key: str, values: Iterable[str], keys: Sequence[str] = ()) -> Axis:
     # 0 needs no unit
     kinds -= {"1"} if len(kinds) > 1 and all(n is None or n[0] != "1" or n[1] == 0 for n in found.values()) else set()
     if None in found.values() or len(kinds) != 1 or not shown:
-        return Axis(key, distinct, keys=tuple(keys) or (key,))
+        return ViewAxis(key, distinct, keys=tuple(keys) or (key,))
     numbers = {v: n[1] for v, n in found.items() if n is not None}
-    return Axis(key, distinct, kinds.pop(), numbers, tuple(keys) or (key,))
+    return ViewAxis(key, distinct, kinds.pop(), numbers, tuple(keys) or (key,))
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Line:
+class SeriesLine:
     """Points of one series: x as numbers, y in the metric's unit. ``flat`` is the value of points that the x axis does not vary.
 
     With draws also the interval of each y, ``low`` to ``high`` (nan where no draw completed), and the share of draws that ``completed``.
@@ -137,7 +136,7 @@ class View:
     """
 
     definition: Mapping[str, Any]
-    axes: tuple[Axis, ...]
+    axes: tuple[ViewAxis, ...]
     rows: tuple[Row, ...]
     metric: Metric
     curves: Mapping[int, Sequence[Row]] = field(default_factory=dict)
@@ -149,7 +148,7 @@ class View:
         """Whether the points were sampled from ranges rather than forming a grid."""
         return str(self.definition.get("sampling", "grid")) != "grid"
 
-    def axis(self, key: str) -> Axis:
+    def axis(self, key: str) -> ViewAxis:
         """An axis by its key, or by one of the keys that are zipped into it; UsageError names the valid ones."""
         for a in self.axes:
             if key == a.key or key in a.keys:
@@ -157,7 +156,7 @@ class View:
         raise UsageError(f"this study does not vary '{key}'{nearest(key, [k for a in self.axes for k in a.keys])}", code="unknown-name")
 
 
-def _joined(keys: Sequence[str], rows: Sequence[Row], given: Callable[[Row, str], str]) -> list[str]:
+def _distinguishing_keys(keys: Sequence[str], rows: Sequence[Row], given: Callable[[Row, str], str]) -> list[str]:
     """The smallest subset of zipped ``keys``, in order, that distinguishes their points."""
     whole = {tuple(given(r, k) for k in keys) for r in rows}
     kept: list[str] = []
@@ -170,23 +169,23 @@ def _joined(keys: Sequence[str], rows: Sequence[Row], given: Callable[[Row, str]
     return kept or list(keys[:1])
 
 
-def _given(row: Row, key: str) -> str:
+def _value_text(row: Row, key: str) -> str:
     return str(row.get(key, ABSENT))
 
 
-def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[Axis, Callable[[Row], str]]]:
+def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[ViewAxis, Callable[[Row], str]]]:
     """Every axis with more than one value, and the function that reads a row's value on it."""
     groups = [list(table) for table in definition.get("zip", ())]
     zipped = {k for g in groups for k in g}
     vary = [k for k in definition.get("vary", {}) if k not in zipped]
 
-    given = _given
-    out: list[tuple[Axis, Callable[[Row], str]]] = []
+    given = _value_text
+    out: list[tuple[ViewAxis, Callable[[Row], str]]] = []
     for group in [*groups, *([k] for k in vary)]:
         keys = [k for k in group if len({given(r, k) for r in rows}) > 1]
         if not keys:
             continue
-        told = _joined(keys, rows, given)
+        told = _distinguishing_keys(keys, rows, given)
         by_ranks: dict[tuple[str, ...], set[Any]] = {}
         for r in rows:
             if r.get("ranks") is not None:
@@ -209,7 +208,7 @@ def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[Axis
             text = definition.get("vary", {}).get(key)
             if definition.get("sampling", "grid") != "grid" and isinstance(text, str) and ".." in text:
                 axis = replace(axis, drawn="log" if text.endswith(":log") else "linear")
-            out.append((axis, partial(_given, key=key)))
+            out.append((axis, partial(_value_text, key=key)))
     return out
 
 
@@ -281,7 +280,7 @@ def failures(v: View) -> list[Failure]:
     return [Failure(r["position"], r["values"], r["outcome"], r["reason"]) for r in v.rows if r["outcome"] != Outcome.COMPLETED]
 
 
-def ordered(axis: Axis) -> list[str]:
+def values_in_order(axis: ViewAxis) -> list[str]:
     """The values of an axis in display order: numbers ascending, names as written, "-" last."""
     if axis.numeric:
         return [*sorted(axis.numbers, key=axis.numbers.__getitem__), *(v for v in axis.values if v == ABSENT)]
@@ -294,12 +293,12 @@ def _label(row: Row, by: Sequence[str]) -> tuple[str, ...]:
 
 def order_of(v: View, by: Sequence[str], rows: Sequence[Row]) -> list[tuple[str, ...]]:
     """The labels of ``rows`` on the axes ``by``, in the axes' order."""
-    places = [{value: i for i, value in enumerate(ordered(v.axis(k)))} for k in by]
+    places = [{value: i for i, value in enumerate(values_in_order(v.axis(k)))} for k in by]
     found = {_label(r, by) for r in rows}
     return sorted(found, key=lambda label: tuple(p[x] for p, x in zip(places, label, strict=True)))
 
 
-def grouped(by: Sequence[str], rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
+def group_rows(by: Sequence[str], rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
     """The rows of each label on the axes ``by``, in the order they came."""
     out: dict[tuple[str, ...], list[Row]] = {}
     for r in rows:
@@ -307,14 +306,14 @@ def grouped(by: Sequence[str], rows: Sequence[Row]) -> dict[tuple[str, ...], lis
     return out
 
 
-def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None) -> list[Line]:
+def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None) -> list[SeriesLine]:
     """The metric along the axis ``x``, one line for each combination of the axes ``by``; runs without a value are left out.
 
     With ``x`` = "size" the points are those of the runs' curves and y is a time or a bandwidth, as the metric is.
     """
     chosen = list(v.rows if rows is None else rows)
     out = []
-    of_line = grouped(by, chosen)
+    of_line = group_rows(by, chosen)
     for label in order_of(v, by, chosen):
         mine = of_line[label]
         if x == SIZE:
@@ -328,7 +327,7 @@ def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None)
             flat = next((r["value"] for r in mine if r["values"][axis.key] == ABSENT), None)
         found.sort(key=lambda p: p[0])
         if found or flat is not None:
-            line = Line(label, tuple(p[0] for p in found), tuple(p[1] for p in found), tuple(p[2] for p in found), flat)
+            line = SeriesLine(label, tuple(p[0] for p in found), tuple(p[1] for p in found), tuple(p[2] for p in found), flat)
             if v.draws:
                 low, high, completed = (tuple(p[3][i] for p in found) for i in range(3))
                 line = replace(line, low=low, high=high, completed=completed)
@@ -356,8 +355,8 @@ def grid(v: View, x: str, y: str, rows: Sequence[Row] | None = None) -> tuple[li
     """(values along x, values along y, cells[y][x]) of two axes; a cell with several runs holds their median, an empty one None."""
     chosen = list(v.rows if rows is None else rows)
     across, up = v.axis(x), v.axis(y)
-    xs = [t for t in ordered(across) if any(r["values"][across.key] == t for r in chosen)]
-    ys = [t for t in ordered(up) if any(r["values"][up.key] == t for r in chosen)]
+    xs = [t for t in values_in_order(across) if any(r["values"][across.key] == t for r in chosen)]
+    ys = [t for t in values_in_order(up) if any(r["values"][up.key] == t for r in chosen)]
     cells: list[list[Cell | None]] = []
     for b in ys:
         line: list[Cell | None] = []
@@ -378,7 +377,7 @@ def _cell(here: Sequence[Row]) -> Cell | None:
     return Cell(median(values), Outcome.COMPLETED, here[0]["position"], *ends)
 
 
-def speedups(line: Line) -> list[tuple[float, float, float]]:
+def speedups(line: SeriesLine) -> list[tuple[float, float, float]]:
     """(count, speed-up, efficiency) for a line of times over a count, with its smallest count p: T(p) / T(n), and that times p / n."""
     if not line.x or line.y[0] <= 0:
         return []
@@ -388,7 +387,7 @@ def speedups(line: Line) -> list[tuple[float, float, float]]:
 
 def by_panel(v: View, panel: Sequence[str]) -> list[tuple[tuple[str, ...], list[Row]]]:
     """The rows of each panel, in the axes' order; one panel () with all of them where no axis is given."""
-    of_panel = grouped(panel, v.rows)
+    of_panel = group_rows(panel, v.rows)
     return [(label, of_panel[label]) for label in order_of(v, panel, v.rows)]
 
 

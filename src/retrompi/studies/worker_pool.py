@@ -17,10 +17,10 @@ from typing import IO, Any
 
 from retrompi.base.errors import EngineError
 from retrompi.sim.processes import kill_group, last_words, processors
-from retrompi.studies.case import ERROR, Done, Job
+from retrompi.studies.case import ERROR, PointJob, PointResult
 from retrompi.studies.pool_worker import HELLO
 
-__all__ = ["TRIES", "Pool", "processors"]
+__all__ = ["TRIES", "WorkerPool", "processors"]
 
 MODULE = "retrompi.studies.pool_worker"
 """Command of a worker process."""
@@ -46,7 +46,7 @@ class _Ticket:
     """A batch of jobs in flight, those not yet answered, and the number of times it was started and lost."""
 
     number: int
-    jobs: deque[Job]
+    jobs: deque[PointJob]
     begun: int = 0
 
     def data(self) -> Any:
@@ -63,13 +63,13 @@ class _Worker:
     greeted: bool = False
 
 
-class Pool:
+class WorkerPool:
     """``jobs`` processes (default: one for each processor), started with the first job. Not thread-safe."""
 
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = jobs or processors()
         self._workers: list[_Worker] = []
-        self._results: deque[tuple[int, Done]] = deque()
+        self._results: deque[tuple[int, PointResult]] = deque()
         self._again: deque[_Ticket] = deque()
         self._number = 0
         self._open: dict[int, _Ticket] = {}
@@ -77,7 +77,7 @@ class Pool:
         self._count, self._seconds = 0.0, 0.0
         """Recent jobs and their wall time."""
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> WorkerPool:
         return self
 
     def __exit__(self, *what: object) -> None:
@@ -93,7 +93,7 @@ class Pool:
         """As of `retrompi.studies.run.Executor`."""
         return bool(self._results) or (bool(self._open) and bool(wait([w.line for w in self._workers], within)))
 
-    def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+    def evaluate(self, jobs: Iterable[PointJob], window: int = 0) -> Iterator[tuple[int, PointResult]]:
         """As of `retrompi.studies.run.Executor`. Raises EngineError when no worker can be started."""
         self._forget()
         source = iter(jobs)
@@ -125,7 +125,7 @@ class Pool:
     def _batch(self) -> int:
         return int(max(1, min(BATCH_S * self._count / self._seconds, MOST_JOBS))) if self._seconds else 1
 
-    def _queue(self, batch: deque[Job], begun: int = 0) -> _Ticket:
+    def _queue(self, batch: deque[PointJob], begun: int = 0) -> _Ticket:
         self._number += 1
         ticket = _Ticket(self._number, batch, begun)
         self._open[ticket.number] = ticket
@@ -143,7 +143,7 @@ class Pool:
         while self._again:
             ticket = self._again[0]
             if len(self._workers) < self.jobs and all(w.has for w in self._workers):
-                self._workers.append(_started())
+                self._workers.append(_start_worker())
             free = min(self._workers, key=lambda w: len(w.has))
             if len(free.has) >= DEPTH:
                 return
@@ -155,7 +155,7 @@ class Pool:
             try:
                 free.line.send_bytes(data)
             except OSError:
-                self._lost(free)
+                self._replace_worker(free)
 
     def _listen(self) -> None:
         """Waits for messages of the workers and handles them."""
@@ -165,7 +165,7 @@ class Pool:
             try:
                 said = worker.line.recv()
             except (EOFError, OSError):
-                self._lost(worker)
+                self._replace_worker(worker)
                 continue
             if said == HELLO:
                 worker.greeted, self._stillborn = True, 0
@@ -183,7 +183,7 @@ class Pool:
         fade = _RECENT / (_RECENT + count) if self._count > _RECENT else 1.0
         self._count, self._seconds = self._count * fade + count, self._seconds * fade + seconds
 
-    def _lost(self, worker: _Worker) -> None:
+    def _replace_worker(self, worker: _Worker) -> None:
         """Replaces a lost worker and repeats its jobs; the one it was running counts as an attempt.
 
         Which one of a batch that was is not known: each of them is repeated alone, in a process of its own.
@@ -205,11 +205,11 @@ class Pool:
             elif tickets[0].begun >= TRIES:
                 lost = tickets.pop(0)
                 del self._open[lost.number]
-                self._results.append((lost.jobs[0].position, Done(ERROR, f"its worker was lost {TRIES} times: {how}")))
+                self._results.append((lost.jobs[0].position, PointResult(ERROR, f"its worker was lost {TRIES} times: {how}")))
         self._again.extendleft(reversed(tickets))
 
 
-def _started() -> _Worker:
+def _start_worker() -> _Worker:
     ours, theirs = socket.socketpair()
     errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the worker
     with theirs:

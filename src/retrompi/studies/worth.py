@@ -21,7 +21,7 @@ from retrompi.base.errors import RetrompiError
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Beside, Question, pingpong
 from retrompi.studies import catalogue, metrics
-from retrompi.studies.information import FEWEST, Information, Item, information
+from retrompi.studies.information import FEWEST, Information, KnownQuantity, information
 from retrompi.studies.reading import NoNumber
 from retrompi.studies.uncertainty import Ensemble, Interval, interval
 
@@ -60,7 +60,7 @@ def measurements(scenario: Scenario, number: metrics.Metric, given: Sequence[str
         of = catalogue.scenario(name) if colon else scenario
         metric = metrics.parse(metric_text)
         metric.check(of)
-        found.append(Measurement(text, metric.shortened(of).question(), metric))
+        found.append(Measurement(text, metric.shorten(of).question(), metric))
     if given:
         return found
     curve = scenario.generator == "pingpong" and number.size_B is not None
@@ -89,7 +89,7 @@ class Worth:
     parameters: Information
     measurements: Information | None
     left: Mapping[str, float]
-    by: Mapping[str, Item | None]
+    by: Mapping[str, KnownQuantity | None]
 
     @property
     def matter(self) -> list[str]:
@@ -140,7 +140,7 @@ def worth(drawn: Ensemble, metric: metrics.Metric, measured: Mapping[str, Values
         return Worth(interval(told, drawn.spec.level), parameters, None, left, {})
     others = {name: v[both] for name, v in others.items()}
     made = Worth(interval(told, drawn.spec.level), parameters, information(number[both], others), left, {})
-    by: dict[str, Item | None] = {}
+    by: dict[str, KnownQuantity | None] = {}
     for path in made.matter:
         if path != DISCREPANCY:
             about = information(columns[path][both], others).resolved

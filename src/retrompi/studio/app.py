@@ -19,7 +19,7 @@ from retrompi.base import translate
 from retrompi.base.errors import RetrompiError, nearest
 from retrompi.base.translate import _, lazy
 from retrompi.studio import charts, first, guard, language, parts, stops
-from retrompi.studio.page import Page, declared, modules, pages
+from retrompi.studio.page import Page, checks_of, modules, pages
 from retrompi.studio.state import MOST_CHARACTERS, Control, Query
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ class _Studio(Dash):
 
     def callback(self, *args: Any, **options: Any) -> Any:
         register = super().callback(*args, **options)
-        checks = declared((a.component_id, a.component_property) for a in args if isinstance(a, (Input, State)))
+        checks = checks_of((a.component_id, a.component_property) for a in args if isinstance(a, (Input, State)))
 
-        def checked(function: Any) -> Any:
+        def wrap(function: Any) -> Any:
             @wraps(function)
             def call(*values: Any) -> Any:
                 for check, value in zip(checks, values, strict=True):
@@ -88,7 +88,7 @@ class _Studio(Dash):
             register(call)
             return function
 
-        return checked
+        return wrap
 
     def interpolate_index(self, **kwargs: Any) -> str:
         kwargs["config"] = re.sub(r'"python_version":"[^"]*"', '"python_version":""', kwargs["config"])
@@ -210,7 +210,7 @@ def _error_notice(error: Exception) -> Any:
     return no_update
 
 
-def _carried() -> dict[str, dict[str, Any]]:
+def _carried_keys() -> dict[str, dict[str, Any]]:
     """Link of the navigation -> its path, and what of the runtime at hand and its platform the page takes, for assets/studio.js.
 
     The replay's own platform has a host for every rank, so it goes along with the runtime alone.
@@ -263,5 +263,5 @@ def _frame(resources: Resources) -> Component:
             dcc.Store(id="studio-arrived"),
             dcc.Store(id="studio-letters"),
         ],
-        id="studio", **{"data-carried": json.dumps(_carried())},
+        id="studio", **{"data-carried": json.dumps(_carried_keys())},
     )  # fmt: skip

@@ -13,14 +13,14 @@ from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_time
 from retrompi.render import determined
 from retrompi.render.engine_words import process_name
-from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
+from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
 from retrompi.studio import parts
-from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side, written
+from retrompi.studio.numbers import AREAS, KINDS, HostGroup, Number, SideBySide, VariantChanges, with_micro_sign
 from retrompi.studio.parts import english
-from retrompi.studio.pieces import Part, Value, cited, facts, named, number_rows, source, table, verdict, worded
+from retrompi.studio.pieces import Part, Value, citation_parts, facts, number_rows, number_text, parameter_name, source, table, verdict
 
-__all__ = ["collectives", "filters", "fit", "hosts", "judged", "kinds", "parameters", "posterior", "side_tables", "start", "transfer",
-           "variants", "wire"]  # fmt: skip
+__all__ = ["collectives", "filters", "fit", "hosts", "kinds", "parameters", "posterior", "side_tables", "start", "transfer", "variants",
+           "verdict_parts", "wire"]  # fmt: skip
 
 _HEAD = (lazy("parameter"), lazy("value"), lazy("range"), lazy("source"))
 _AREAS = {"processor": lazy("Processor"), "scheduler": lazy("Scheduler"), "memory": lazy("Memory"),
@@ -55,7 +55,7 @@ def parameters(some: Sequence[Number], what: str = lazy("parameter")) -> Part:
     return table((what, *_HEAD[1:]), number_rows(some))
 
 
-def variants(some: Sequence[Difference], base: str) -> list[Part]:
+def variants(some: Sequence[VariantChanges], base: str) -> list[Part]:
     """The changes of each variant relative to the model of its folder."""
     out: list[Part] = []
     for d in some:
@@ -86,7 +86,7 @@ def start(told: Mapping[str, Any], where: str) -> list[Part]:
         return [*refused, html.P(_("No steps are needed.") if not refused else "", className="soft")]
     rows = [
         [_step(str(s["step"])), _("by hand") if s["manual"] else "",
-         Value(worded(s["windows"] or None)), Value(worded(s["daemons"] or None)),
+         Value(number_text(s["windows"] or None)), Value(number_text(s["daemons"] or None)),
          Value(format_time(s["seconds"]) if s["seconds"] else ""), english(str(s["note"]))]
         for s in steps
     ]  # fmt: skip
@@ -134,7 +134,8 @@ def fit(told: Mapping[str, Any] | None) -> list[Part]:
     if told["residuals"]:
         rows = [
             [[html.A(r["claim"], href=f"/scorecard?{urlencode({'q': r['claim']})}"), html.Br(), html.Small(r["says"], lang="en")],
-             Value(html.Span(f"{worded(r['observed'])} {r['unit']}", lang="en")), Value(f"{worded(r['low'])} – {worded(r['high'])}"),
+             Value(html.Span(f"{number_text(r['observed'])} {r['unit']}", lang="en")),
+             Value(f"{number_text(r['low'])} – {number_text(r['high'])}"),
              Value(_("{half_ranges:+.2f} half ranges").format(half_ranges=r['half_ranges']))]
             for r in told["residuals"]
         ]  # fmt: skip
@@ -148,7 +149,7 @@ def posterior(told: Mapping[str, Any] | None) -> list[Part]:
         return []
     rows: list[list[Part]] = []
     for r in told["parameters"]:
-        path, prior, inside, middle, left, data = map(written, determined.texts(r))
+        path, prior, inside, middle, left, data = map(with_micro_sign, determined.texts(r))
         rows.append([html.Code(path), Value(prior), [inside, html.Br(), _strip(r["places"])], Value(middle), Value(left), english(data)])
     return [
         html.H2(_("Posterior"), id="posterior"),
@@ -166,7 +167,7 @@ def _strip(places: Sequence[float]) -> html.Span:
     )  # fmt: skip
 
 
-def judged(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
+def verdict_parts(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
     """The statements whose checks concern this model, fitted and held out counted separately, with their newest verdicts."""
     if not rows:
         return [html.P(_("No published statement names it."), className="soft")]
@@ -206,7 +207,7 @@ def transfer(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
     if not rows:
         return []
     out: list[Part] = [html.H2(_("Machines it is known to have run on"), id="transfer")]
-    for head, told in ((NUMBERS, numbers(rows)), (HELD, held(rows))):
+    for head, told in ((NUMBERS, numbers(rows)), (HELD, statement_rows(rows))):
         cells: list[list[Part]] = [
             [*(Value(english(str(r[k]))) if k in ("published", "simulated", "ratio") else english(str(r[k])) for k in head[1:]),
              english(str(r["ref"] or ""))] for r in told
@@ -215,7 +216,7 @@ def transfer(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
     return out
 
 
-def hosts(groups: Sequence[Group], placements: Sequence[Mapping[str, Any]]) -> list[Part]:
+def hosts(groups: Sequence[HostGroup], placements: Sequence[Mapping[str, Any]]) -> list[Part]:
     """The hosts, identical ones once, and the named placements."""
     rows: list[list[Part]] = [
         [[g.title, html.Br(), html.Small(", ".join(g.names), className="soft")] if len(g.names) > 1 else g.title, g.os,
@@ -228,7 +229,7 @@ def hosts(groups: Sequence[Group], placements: Sequence[Mapping[str, Any]]) -> l
     return out
 
 
-def side_tables(sides: Sequence[Side], groups: Sequence[Group], keep: Sequence[Number]) -> list[Part]:
+def side_tables(sides: Sequence[SideBySide], groups: Sequence[HostGroup], keep: Sequence[Number]) -> list[Part]:
     """The hosts' numbers by area, groups of hosts side by side, restricted to ``keep``."""
     names = {n.name for n in keep}
     out: list[Part] = []
@@ -242,12 +243,12 @@ def side_tables(sides: Sequence[Side], groups: Sequence[Group], keep: Sequence[N
         rows = []
         for s in mine:
             spans = [html.Div(span) for span in dict.fromkeys(c.span for c in s.stated if c.span)]
-            rows.append([named(s.key, s.help), *(Value(c.value if c else "") for c in s.cells), Value(spans), _sources(s, groups)])
+            rows.append([parameter_name(s.key, s.help), *(Value(c.value if c else "") for c in s.cells), Value(spans), _sources(s, groups)])
         out.append(table(head, rows))
     return out
 
 
-def _sources(s: Side, groups: Sequence[Group]) -> list[Part]:
+def _sources(s: SideBySide, groups: Sequence[HostGroup]) -> list[Part]:
     """The sources of a quantity, each once; with the hosts it applies to if they differ."""
     by: dict[tuple[str, str], list[str]] = {}
     for c, g in zip(s.cells, groups, strict=True):
@@ -279,7 +280,7 @@ def stands_for(card: Mapping[str, Any]) -> list[Part]:
     """What the model represents, with the rows its text cites, and where it was calibrated."""
     out: list[Part] = []
     if card["stands_for"]:
-        out += [html.P(card["stands_for"], lang="en"), *cited(card["stands_for_rows"])]
+        out += [html.P(card["stands_for"], lang="en"), *citation_parts(card["stands_for_rows"])]
     needs, told = card["needs"], card["calibrated"]
     if needs is not None:
         out.append(html.P(_("Needs {text} ({source}); on other hardware it is refused.").format(**needs)))

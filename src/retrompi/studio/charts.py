@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from flask import Flask, Response, g
 
-from retrompi.studio.guard import Way
+from retrompi.studio.guard import AddressRule
 
 if TYPE_CHECKING:
     from retrompi.studio.resources import Resources
 
 __all__ = ["WAY", "install", "keep"]
 
-WAY = Way("/replay/chart/", foreign=True)
+WAY = AddressRule("/replay/chart/", foreign=True)
 MOST = 40
 """Charts that are kept, the newest; an older one is made again when its page is."""
 _POLICY = "; ".join(
@@ -28,14 +28,14 @@ _POLICY = "; ".join(
 )  # fmt: skip
 
 
-def _kept(resources: Resources) -> dict[str, tuple[str, str]]:
+def _kept_charts(resources: Resources) -> dict[str, tuple[str, str]]:
     kept: dict[str, tuple[str, str]] = resources.extra.setdefault("charts", {})
     return kept
 
 
 def keep(resources: Resources, session: str, document: str) -> str:
     """The address of a chart, for this session alone."""
-    kept = _kept(resources)
+    kept = _kept_charts(resources)
     name = secrets.token_urlsafe(16)
     kept[name] = session, document
     for oldest in list(kept)[:-MOST]:
@@ -48,7 +48,7 @@ def install(server: Flask, resources: Resources) -> None:
 
     @server.get(f"{WAY.prefix}<name>")
     def chart(name: str) -> Response:
-        session, document = _kept(resources).get(name, ("", ""))
+        session, document = _kept_charts(resources).get(name, ("", ""))
         if not document or session != g.session:
             return Response("this chart is gone; load its page again\n", status=404, mimetype="text/plain")
         answer = Response(document, mimetype="text/html")

@@ -98,16 +98,17 @@ def run(line: Connection, now: Any, allowed: Allowed, function: Callable[..., An
     try:
         said = json.dumps({"kind": "done", "result": function(report, *args)}, allow_nan=False).encode()
         if len(said) > allowed.result_B:
-            said = _failed(_("what came out is {size} MiB, more than the studio shows").format(size=len(said) >> 20))
+            said = _failure_row(_("what came out is {size} MiB, more than the studio shows").format(size=len(said) >> 20))
     except RetrompiError as error:
-        said = _failed(" ".join(str(error).split()))
+        said = _failure_row(" ".join(str(error).split()))
     except MemoryError:
-        said = _failed(_("needs more than {size} MiB of memory, the most a job may take here").format(size=allowed.memory_B >> 20))
+        said = _failure_row(_("needs more than {size} MiB of memory, the most a job may take here").format(size=allowed.memory_B >> 20))
     except Exception as error:
         import traceback
 
         traceback.print_exc()
-        said = _failed(_("internal error: {name}; see the terminal of 'retrompi studio' for details").format(name=type(error).__name__))
+        told = _("internal error: {name}; see the terminal of 'retrompi studio' for details")
+        said = _failure_row(told.format(name=type(error).__name__))
     line.send_bytes(said)
     os._exit(0)
 
@@ -119,5 +120,5 @@ def _say(line: Connection, what: dict[str, Any]) -> None:
         os._exit(1)  # the receiver is gone
 
 
-def _failed(error: str) -> bytes:
+def _failure_row(error: str) -> bytes:
     return json.dumps({"kind": "failed", "error": error[:2000]}).encode()

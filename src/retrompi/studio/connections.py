@@ -15,7 +15,7 @@ from typing import Any
 
 from waitress.channel import HTTPChannel
 
-__all__ = ["Channel", "tend"]
+__all__ = ["HttpConnection", "tend"]
 
 MOST = 512
 """Connections at a time; each takes a descriptor, of which a process usually has 1,024."""
@@ -25,7 +25,7 @@ BODY_S = 120.0
 """Time from the first byte of a request to its end: an upload of 8 MiB at 100 KB/s."""
 
 
-class Channel(HTTPChannel):
+class HttpConnection(HTTPChannel):
     """One connection."""
 
     def __init__(self, server: Any, *args: Any, **options: Any) -> None:
@@ -80,4 +80,4 @@ def tend(server: Any) -> None:
                 with suppress(OSError):
                     channel.socket.shutdown(socket.SHUT_RDWR)
 
-    server.channel_class, server.maintenance = Channel, maintenance
+    server.channel_class, server.maintenance = HttpConnection, maintenance

@@ -14,7 +14,7 @@ from retrompi.base.units import format_bytes
 from retrompi.render.engine_words import process_name
 from retrompi.sim.message_path import Channel, MessagePath, PacketTransit
 
-__all__ = ["Box", "Diagram", "Line", "diagram"]
+__all__ = ["Box", "Diagram", "DiagramLine", "diagram"]
 
 _MEMORY = ("pool", "ring")
 _SOCKETS = ("stream", "datagram")
@@ -44,7 +44,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiagramLine:
     """A connection of two boxes, from a point on one to a point on the other. ``kind``: memory, socket, bus, wire or direct."""
 
     name: str
@@ -63,7 +63,7 @@ class Diagram:
     height: float
     hosts: list[tuple[str, float, float, float, float]]
     boxes: dict[str, Box] = field(default_factory=dict)
-    lines: dict[str, Line] = field(default_factory=dict)
+    lines: dict[str, DiagramLine] = field(default_factory=dict)
 
     def line(self, a: str, b: str) -> str:
         """The name of the line between two boxes; KeyError where there is none."""
@@ -185,11 +185,11 @@ def _memories(out: Diagram, path: MessagePath, channels: Sequence[Channel], host
         w = min(190, width / len(found) - 12)
         if len(found) > 1:
             middle = x + (i + 0.5) * width / len(found)
-        size = format_bytes(c.total) if c.unit == "B" else _counted(c.total, c.unit)
+        size = format_bytes(c.total) if c.unit == "B" else _amount_text(c.total, c.unit)
         _add(out, Box(name, "memory", _(_MEDIA[c.medium]), size if c.total else "", host, middle - w / 2, y - 26, w, 52))
 
 
-def _counted(n: int, unit: str) -> str:
+def _amount_text(n: int, unit: str) -> str:
     """What a channel holds, in the engine's unit."""
     if unit == "slots":
         return ngettext("{n} slot", "{n} slots", n).format(n=n)
@@ -233,7 +233,7 @@ def _join(out: Diagram, kind: str, a: str, b: str, label: str = "") -> None:
         low = min(max(upper.x + upper.w / 2, lower.x + 12), lower.x + lower.w - 12)
         high = min(max(low, upper.x + 12), upper.x + upper.w - 12)
         ends = {upper.name: (high, upper.y + upper.h), lower.name: (low, lower.y)}
-    out.lines[f"{a}|{b}"] = Line(f"{a}|{b}", kind, a, b, (ends[a], ends[b]), label)
+    out.lines[f"{a}|{b}"] = DiagramLine(f"{a}|{b}", kind, a, b, (ends[a], ends[b]), label)
 
 
 def crossings(out: Diagram) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from retrompi.papers.exhibits import CurveFigure
 from retrompi.render import bands
 from retrompi.render.engine_words import outcome_name
 from retrompi.render.figures import AXES, DASHES, PALETTE, curve_figure, place
-from retrompi.render.overlay import Mark
+from retrompi.render.overlay import StatementMark
 from retrompi.render.stored_curves import add as add_measured
 from retrompi.spec.outcome import Outcome
 from retrompi.studies import metrics
@@ -23,14 +23,14 @@ from retrompi.studio import titles
 from retrompi.studio.intervals import METRICS, span
 from retrompi.studio.parameters import readable
 
-__all__ = ["curves_figure", "metric_rows", "number_rows", "plain", "settled", "what_if_figure"]
+__all__ = ["curves_figure", "metric_rows", "number_rows", "plain", "what_if_figure", "with_settings"]
 
 _CHANGED = "changed"
 """Says of a trace that it is of the changed curve: assets/whatif.js draws another in its place while a slider is moved."""
 _TITLES = {"time": lazy("One-way time"), "bandwidth": lazy("Bandwidth")}
 
 
-def settled(figure: go.Figure, revision: str = "") -> go.Figure:
+def with_settings(figure: go.Figure, revision: str = "") -> go.Figure:
     """Common settings of figures on a page: scrolling by touch does not zoom; hidden curves stay hidden while ``revision`` is unchanged."""
     figure.update_layout(
         dragmode=False, uirevision=revision or "same", hovermode="closest", paper_bgcolor="rgba(0,0,0,0)", title_text="",
@@ -68,11 +68,11 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
         name = titles.in_a_legend(_("run {run}: {plain}").format(run=one["run"], plain=one["name"].removesuffix(same)))
         figure.add_trace(_line(one["rows"], column, unit, name, colour, DASHES[1 + i % 5], "circle-open"))
     add_measured(figure, measured, series)
-    return settled(figure, f"{sorted(modes)} {sorted(platforms)}")
+    return with_settings(figure, f"{sorted(modes)} {sorted(platforms)}")
 
 
-def _marks(answer: Mapping[str, Any]) -> list[Mark]:
-    return [Mark(**{**m, "models": tuple(m["models"])}) for m in answer["marks"]]
+def _marks(answer: Mapping[str, Any]) -> list[StatementMark]:
+    return [StatementMark(**{**m, "models": tuple(m["models"])}) for m in answer["marks"]]
 
 
 def plain(text: str, most: int = 60) -> str:
@@ -131,7 +131,7 @@ def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go
                 marker={"symbol": "x", "size": 16, "color": PALETTE[1]}, hovertext=[outcome], hoverinfo="text",
             ))  # fmt: skip
     bands.below(figure)
-    return settled(figure, f"{key} {base['platform']}")
+    return with_settings(figure, f"{key} {base['platform']}")
 
 
 def number_rows(named: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], series: str) -> list[dict[str, Any]]:
@@ -152,12 +152,12 @@ def metric_rows(
     ``ends``: curve -> metric -> its interval (low, median, high), written behind the number.
     """
 
-    def shown(name: str, metric: metrics.Metric, curve: Mapping[str, Any]) -> str:
+    def value_text(name: str, metric: metrics.Metric, curve: Mapping[str, Any]) -> str:
         text = readable(metric.show(metric.of(curve, curve["rows"])))
         interval = span((ends or {}).get(name, {}).get(metric.name), metric.unit)
         return f"{text} ({interval})" if interval else text
 
-    rows = [{"what": metric.label, **{name: shown(name, metric, c) for name, c in named}} for metric in map(metrics.parse, METRICS)]
+    rows = [{"what": metric.label, **{name: value_text(name, metric, c) for name, c in named}} for metric in map(metrics.parse, METRICS)]
     best = {name: max(c["rows"], key=lambda r: float(r["bandwidth_MBps"]), default=None) for name, c in named}
     rows.insert(2, {"what": _("at the size"), **{name: format_bytes(r["size_B"]) if r else "" for name, r in best.items()}})
     last = {name: max(c["rows"], key=lambda r: int(r["size_B"]), default=None) for name, c in named}

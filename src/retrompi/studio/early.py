@@ -20,7 +20,7 @@ from retrompi.spec import registry
 if TYPE_CHECKING:
     from retrompi.studio.resources import Resources
 
-__all__ = ["FILE", "answer", "document", "made", "questions"]
+__all__ = ["FILE", "answer", "document", "questions", "simulate_answers"]
 
 FILE = Path(__file__).with_name("early.json")
 
@@ -35,7 +35,7 @@ def questions(module: ModuleType, resources: Resources) -> Iterator[tuple[str, t
             yield module.PAGE.path + search, job
 
 
-def made(resources: Resources) -> Iterator[tuple[str, dict[str, Any]]]:
+def simulate_answers(resources: Resources) -> Iterator[tuple[str, dict[str, Any]]]:
     """(address, answer by language) of every question of `questions`, simulated now; only English if no text is in the answer."""
     from retrompi.studio.page import modules
 
@@ -76,18 +76,18 @@ def _read() -> dict[str, Any]:
 
 def _rests_on(found: Any) -> dict[str, str]:
     """The runtimes and platforms of an answer's curves and messages, each with its hash."""
-    simulated = list(_simulated(found))
+    simulated = list(_questions_in(found))
     models, platforms = {c["model"] for c in simulated}, {c["platform"] for c in simulated}
     return {**{m: registry.model(m).hash() for m in sorted(models)}, **{p: registry.platform(p).hash for p in sorted(platforms)}}
 
 
-def _simulated(found: Any) -> Iterator[Mapping[str, Any]]:
+def _questions_in(found: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(found, dict):
         if "model" in found and "platform" in found:
             yield found
         else:
             for value in found.values():
-                yield from _simulated(value)
+                yield from _questions_in(value)
     elif isinstance(found, list):
         for value in found:
-            yield from _simulated(value)
+            yield from _questions_in(value)

@@ -1,6 +1,6 @@
 """Wrong entries, told beside their controls: the one way in which every page of the studio does it.
 
-`checked` (the controls of a page) and `entered` (whatever else can be wrong with one of them) raise `WrongEntries`.
+`check_controls` (the controls of a page) and `beside_control` (whatever else can be wrong with one of them) raise `WrongEntries`.
 `parts.register_job` catches it for a page's job; another callback calls `tell` itself. In the browser assets/entries.js writes each line
 under its control, and connects both for screen readers. What is wrong with a link is told above the page: the field has its default.
 """
@@ -17,7 +17,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, set_props
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studio.state import Control
 
-__all__ = ["WrongEntries", "blamed", "checked", "element", "entered", "register", "store", "tell"]
+__all__ = ["WrongEntries", "beside_control", "blame_values", "check_controls", "element", "register", "store", "tell"]
 
 Name = str | Mapping[str, Any]
 _MOST = 280
@@ -45,7 +45,7 @@ def element(control: str | Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def entered(control: str | Mapping[str, Any]) -> Iterator[None]:
+def beside_control(control: str | Mapping[str, Any]) -> Iterator[None]:
     """Whatever is refused within is told beside this control. Raises WrongEntries."""
     try:
         yield
@@ -63,14 +63,14 @@ def _line(error: RetrompiError) -> str:
     return told if len(told) <= _MOST else f"{told[: _MOST - 1].rpartition(' ')[0]} …"
 
 
-def checked(controls: Iterable[Control], values: Mapping[str, Any]) -> dict[str, Any]:
+def check_controls(controls: Iterable[Control], values: Mapping[str, Any]) -> dict[str, Any]:
     """Key -> value of every control, from what the page has (by id). Raises WrongEntries for all that are wrong together."""
     found: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for control in controls:
         value = values.get(control.id)
         try:
-            with entered(control.id):
+            with beside_control(control.id):
                 found[control.key] = control.parse("" if value is None else str(value))
         except WrongEntries as error:
             wrong |= error.lines
@@ -79,17 +79,17 @@ def checked(controls: Iterable[Control], values: Mapping[str, Any]) -> dict[str,
     return found
 
 
-def blamed(error: str, values: Mapping[str, Any]) -> dict[str, str]:
+def blame_values(error: str, values: Mapping[str, Any]) -> dict[str, str]:
     """What only a run found wrong, beside the controls (element -> value) whose value, or one of whose overrides, the line quotes; {} if
     it quotes none."""
 
-    def named(value: str) -> set[str]:
+    def quoted_texts(value: str) -> set[str]:
         items = [part.strip() for part in value.replace(";", ",").split(",")]
         keys = [item.partition("=")[0].strip() for item in items if "=" in item]
         told = {value.strip(), *items, *(item.partition("=")[2].strip() for item in items)}
         return {f"'{t}'" for t in told if t} | {k for k in keys if len(k) > 2}
 
-    return {at: error for at, value in values.items() if any(t in error for t in named(str(value or "")))}
+    return {at: error for at, value in values.items() if any(t in error for t in quoted_texts(str(value or "")))}
 
 
 def _id(name: Name) -> Any:

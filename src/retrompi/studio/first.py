@@ -135,7 +135,7 @@ def _figure(module: Any, path: str, search: str, resources: Resources) -> str:
         (title, function, arguments), show, shared = found
         known = next((early.answer(a) for a, (_t, *job) in early.questions(module, resources) if job == [function, arguments]), None)
         if known is not None:
-            data = _written(show(known))
+            data = _figure_json(show(known))
             if len(kept) < MOST_KEPT:
                 kept[key] = data
             return data
@@ -145,7 +145,7 @@ def _figure(module: Any, path: str, search: str, resources: Resources) -> str:
         if state.status != "done":
             resources.jobs.cancel(job, g.session)
             return ""
-        data = _written(show(state.result))
+        data = _figure_json(show(state.result))
         if shared and len(kept) < MOST_KEPT:
             kept[key] = data
         return data
@@ -164,10 +164,10 @@ def prepare(resources: Resources, session: str = "first") -> None:
                     kept = resources.extra.setdefault("first", {})
                     for key in [k for k in kept if k[:2] == (path, "")]:
                         del kept[key]  # drawn from what is shipped
-                    kept[path, "", translate.language()] = _written(show(state.result))
+                    kept[path, "", translate.language()] = _figure_json(show(state.result))
 
 
-def _written(figure: Any) -> str:
+def _figure_json(figure: Any) -> str:
     """A figure, or what the page's own script draws, as JSON that is safe within a script element; "" for nothing to draw."""
     if hasattr(figure, "to_json"):
         spec = json.loads(figure.to_json())

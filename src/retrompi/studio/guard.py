@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from retrompi.studio.resources import Resources
 
-__all__ = ["Guard", "Way", "cookie", "install", "keep_session", "line_response"]
+__all__ = ["AddressRule", "Guard", "cookie", "install", "keep_session", "line_response"]
 
 log = logging.getLogger("retrompi.studio")
 
@@ -51,7 +51,7 @@ _HOUR = 3600
 
 
 @dataclass(frozen=True)
-class Way:
+class AddressRule:
     """Addresses beside the pages, by their beginning; what they answer is up to whoever registered them with Flask."""
 
     prefix: str
@@ -70,7 +70,7 @@ class Guard:
     names: frozenset[str] = frozenset()
     public: bool = False
     """Whether other machines have access: then by any address of this one, not only the loopback's."""
-    ways: tuple[Way, ...] = ()
+    ways: tuple[AddressRule, ...] = ()
     """Addresses beside the pages; the first whose beginning fits counts."""
     command: str = "retrompi studio"
     """What the user runs, for messages."""
@@ -95,7 +95,7 @@ class Guard:
         """Whether a request with this cookie is authorised."""
         return self.token is None or (cookie is not None and hmac.compare_digest(cookie.encode(), self.proof().encode()))
 
-    def way(self, path: str) -> Way | None:
+    def way(self, path: str) -> AddressRule | None:
         """The rules of an address beside the pages; None if there is none."""
         return next((w for w in self.ways if path == w.prefix.rstrip("/") or path.startswith(w.prefix)), None)
 
@@ -109,9 +109,9 @@ class Guard:
 
     def admits(self, given: str, address: str) -> bool | None:
         """Whether ``given`` is the token; None when this address has guessed too often within a minute."""
-        return self.tried(address, lambda: self.token is not None and hmac.compare_digest(given.encode(), self.token.encode()))
+        return self.try_secret(address, lambda: self.token is not None and hmac.compare_digest(given.encode(), self.token.encode()))
 
-    def tried(self, address: str, right: Callable[[], bool], most: int = 10, *, random: bool = False) -> bool | None:
+    def try_secret(self, address: str, right: Callable[[], bool], most: int = 10, *, random: bool = False) -> bool | None:
         """Whether a secret is ``right``; None when this address, which a whole class may share, has guessed ``most`` times within a minute.
 
         A ``random`` secret, which nobody guesses at any rate, is looked at all the same, lest one who guesses shut the others out. Of those
@@ -157,7 +157,7 @@ def install(app: Dash, resources: Resources, guarded: Guard) -> None:
         g.new_session = _SESSION.fullmatch(found) is None
         g.session = secrets.token_urlsafe(24) if g.new_session else found
         g.client = guarded.client(g.session)
-        refused = _refused(guarded, known, app)
+        refused = _refusal(guarded, known, app)
         if refused is not None:
             g.new_session = False  # who is refused gets no session
             return refused
@@ -170,7 +170,7 @@ def install(app: Dash, resources: Resources, guarded: Guard) -> None:
     first.insert(0, first.pop())
 
     @server.after_request
-    def sealed(response: Response) -> Response:
+    def seal_response(response: Response) -> Response:
         way = guarded.way(request.path)
         for name, value in _headers(app).items():
             if way is None or not way.foreign:
@@ -233,7 +233,7 @@ class Pressed:
             whole = response.get_data()
             if len(whole) < _SMALL:
                 return response
-            data = _pressed(whole, how, thoroughly=is_file)
+            data = _compress(whole, how, thoroughly=is_file)
             if is_file and len(self._files) < 128:
                 self._files[how, request.full_path] = data
         response.direct_passthrough = False
@@ -246,7 +246,7 @@ class Pressed:
 _SMALL = 1000
 
 
-def _pressed(data: bytes, how: str, *, thoroughly: bool) -> bytes:
+def _compress(data: bytes, how: str, *, thoroughly: bool) -> bytes:
     if how == "gzip":
         return gzip.compress(data, 9 if thoroughly else 4)
     return zstandard.ZstdCompressor(level=12 if thoroughly else 3).compress(data)
@@ -263,7 +263,7 @@ def line_response(status: int, line: str) -> Response:
     return Response(line + "\n", status=status, mimetype="text/plain")
 
 
-def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response | None:
+def _refusal(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response | None:
     """The response to a refused request; None if it is permitted."""
     if not guarded.host(request.headers.get("Host", "")):
         return line_response(403, f"this studio is not known by that name; use the address that '{guarded.command}' printed")
@@ -359,7 +359,7 @@ def _bad_callback(app: Dash) -> Response | None:
         given = body.get(key, [])
         if not isinstance(given, list) or len(given) != len(declared[key]):
             return line_response(400, f"this callback has other {key}")
-        if not all(_wanted(*pair) for pair in zip(given, declared[key], strict=True)):
+        if not all(_is_declared(*pair) for pair in zip(given, declared[key], strict=True)):
             return line_response(400, f"this callback has other {key}")
     changed = body.get("changedPropIds", [])
     if not isinstance(changed, list) or not all(isinstance(c, str) and _is_input(c, declared["inputs"]) for c in changed):
@@ -398,7 +398,7 @@ def _named_outputs(output: str, given: Any) -> bool:
     return all(isinstance(o, dict) and isinstance(o.get("id"), (str, dict)) and isinstance(o.get("property"), str) for o in found)
 
 
-def _wanted(given: Any, declared: Mapping[str, Any]) -> bool:
+def _is_declared(given: Any, declared: Mapping[str, Any]) -> bool:
     """Whether an input is the declared one: a list for a pattern of many (ALL), one component for any other (MATCH)."""
     many = str(declared["id"]).startswith("{") and ["ALL"] in json.loads(declared["id"]).values()
     if isinstance(given, list):

@@ -14,7 +14,7 @@ from retrompi.studio.parameters import check_names
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-__all__ = ["apart", "chosen", "register"]
+__all__ = ["apart", "platform_after", "register"]
 
 
 def apart(prefix: str, model: str, platform: str) -> Component:
@@ -33,7 +33,7 @@ def apart(prefix: str, model: str, platform: str) -> Component:
                     id=f"{prefix}-apart", className="field wide", role="status")  # fmt: skip
 
 
-def chosen(prefix: str, model: str, platform: str, clicks: int | None, before: str) -> str:
+def platform_after(prefix: str, model: str, platform: str, clicks: int | None, before: str) -> str:
     """The platform after what has just happened on the page: another runtime than the one ``before``, the button, or another platform."""
     if parts.changed_by(f"{prefix}-own") and clicks:
         return next(iter(menus.own_platforms(model)), platform)
@@ -51,5 +51,5 @@ def register(app: Dash, prefix: str) -> None:
     def other(model: Any, platform: Any, clicks: int | None, before: Any) -> Any:
         model, platform = parts.text(model), parts.text(platform)
         check_names(model, platform)
-        found = chosen(prefix, model, platform, clicks, parts.text(before))
+        found = platform_after(prefix, model, platform, clicks, parts.text(before))
         return menus.platforms(found), found, apart(prefix, model, found).children

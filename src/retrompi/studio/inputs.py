@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from retrompi.base.errors import UsageError
-from retrompi.studio.state import MOST_CHARACTERS, Choice, Control
+from retrompi.studio.state import MOST_CHARACTERS, Control, OneOf
 
-__all__ = ["EVERYWHERE", "Check", "count", "for_each", "mapping", "named", "number", "of_control", "text", "texts"]
+__all__ = ["EVERYWHERE", "Check", "count", "for_each", "mapping", "number", "of_control", "text", "texts", "texts_by_name"]
 
 Check = Callable[[Any], None]
 """Raises UsageError, in one line, for a value that no page of the studio sends."""
@@ -64,7 +64,7 @@ def count(value: Any) -> None:
         raise _refuse("a whole number")
 
 
-def named(value: Any) -> None:
+def texts_by_name(value: Any) -> None:
     """Texts by name, or None."""
     if value is not None and (not isinstance(value, dict) or len(value) > MOST_TEXTS):
         raise _refuse(f"at most {MOST_TEXTS} texts by name")
@@ -90,13 +90,13 @@ def mapping(**fields: Check) -> Check:
 def for_each(check: Check) -> Check:
     """For a pattern of components: a list of values."""
 
-    def checked(value: Any) -> None:
+    def check_each(value: Any) -> None:
         if not isinstance(value, list) or len(value) > 10_000:
             raise _refuse("a list of values")
         for v in value:
             check(v)
 
-    return checked
+    return check_each
 
 
 EVERYWHERE: Mapping[str, Check] = {
@@ -116,8 +116,8 @@ def of_control(control: Control) -> Check:
     """The check of a control's property, by its default and its parser. A menu's value is one of its choices; what a user types may be
     wrong, which the callback tells."""
     if control.named:
-        return named
-    menu = control.parse if isinstance(control.parse, Choice) else None
+        return texts_by_name
+    menu = control.parse if isinstance(control.parse, OneOf) else None
 
     def one(value: Any) -> None:
         text(MOST_CHARACTERS)(value)

@@ -40,7 +40,7 @@ def what_if(
     """
     from retrompi.spec.question import Question, pingpong
     from retrompi.studies.uncertainty import Spec, ensemble
-    from retrompi.studio.runs import opened
+    from retrompi.studio.runs import open_stores
     from retrompi.traces.generate import DEFAULT_SIZES
 
     spec, at = Spec(level=LEVEL, draws=draws), list(DEFAULT_SIZES if sizes is None else sizes)
@@ -49,7 +49,7 @@ def what_if(
     def report_draw(done: int, total: int, what: str) -> None:
         report(done, total, "draws")
 
-    with opened(places) as (_, ours):
+    with open_stores(places) as (_, ours):
         found = ensemble(ours, wanted, spec, report_draw, workers=1)
     base, changed = found[0], found[1] if sets else None
     return {
@@ -75,7 +75,7 @@ def _intervals(of: Ensemble, sizes: Sequence[int]) -> dict[str, Any]:
             row |= {f"{name}_low": low, f"{name}_high": high, "completed": ends.completed}
         points.append(row)
     shown = {name: _ends(of.interval(metrics.parse(name))) for name in METRICS}
-    return {"points": points, "metrics": shown, "ended": of.ended()}
+    return {"points": points, "metrics": shown, "ended": of.failure_counts()}
 
 
 def _ratio(base: Ensemble, changed: Ensemble, sizes: Sequence[int]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 from retrompi.base import translate
-from retrompi.studio.turns import Share
+from retrompi.studio.turns import JobShare
 
-__all__ = ["ENDED", "Account", "Job", "JobState", "Report", "Then"]
+__all__ = ["ENDED", "Allowance", "JobState", "Report", "StudioJob", "Then"]
 
 Report = Callable[..., None]
 """``report(done, total, what="")``: reports progress."""
@@ -19,7 +19,7 @@ ENDED = ("done", "failed", "cancelled")
 """The last statuses of a job."""
 
 
-class Account(Protocol):
+class Allowance(Protocol):
     """What sessions may use and have used, where that is limited."""
 
     def ask(self, session: str) -> None:
@@ -64,7 +64,7 @@ Then = Callable[[JobState], None]
 
 
 @dataclass
-class Job:
+class StudioJob:
     """A job with its process."""
 
     id: str
@@ -74,7 +74,7 @@ class Job:
     work: tuple[Any, ...]
     seconds: float
     memory_B: int
-    share: Share
+    share: JobShare
     question: str = ""
     language: str = field(default_factory=translate.language)
     status: str = "queued"

@@ -36,9 +36,9 @@ from retrompi.base.translate import _
 from retrompi.base.units import format_bytes
 from retrompi.sim.processes import how_ended, kill_group
 from retrompi.studio import child, control
-from retrompi.studio.job import ENDED, Account, Job, JobState, Then
+from retrompi.studio.job import ENDED, Allowance, JobState, StudioJob, Then
 from retrompi.studio.limits import Limits
-from retrompi.studio.turns import FIRST_S, Share, Turns
+from retrompi.studio.turns import FIRST_S, JobShare, Turns
 
 __all__ = ["Jobs"]
 
@@ -64,14 +64,14 @@ class Jobs:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self.account: Account | None = None
+        self.account: Allowance | None = None
         """Set where sessions have quotas."""
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([_PRELOAD, *_started_by()])
         self._changed = threading.Condition()
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, StudioJob] = {}
         self._turns = Turns(self.limits.running, self.limits.long, self.limits.begun, self.limits.running_a_session)
-        self._open: dict[str, Job] = {}
+        self._open: dict[str, StudioJob] = {}
         """Those that are not finished."""
         self._order: dict[int, int] | None = None
         """The positions of waiting jobs by number of arrival; None: to be determined."""
@@ -112,15 +112,15 @@ class Jobs:
         ``then`` is called once with the job's last state, whatever became of it, unless the studio is closed under it. Until ``then`` has
         returned the job has not ended for whoever asks; what it raises is the job's failure.
         """
-        job = Job(
+        job = StudioJob(
             secrets.token_urlsafe(12), session, title, slot, (function, args), min(seconds or self.limits.job_s, self.limits.job_s),
-            min(memory_B or self.limits.job_B, self.limits.job_B), Share(session, client, 0), question, payer=payer or session, then=then,
-            stays=stays,
+            min(memory_B or self.limits.job_B, self.limits.job_B), JobShare(session, client, 0), question,
+            payer=payer or session, then=then, stays=stays,
         )  # fmt: skip
         self._take(job)
         return job.id
 
-    def _take(self, job: Job) -> None:
+    def _take(self, job: StudioJob) -> None:
         """Puts a new job into the queue. Raises UsageError if it is refused."""
         limits, session, slot = self.limits, job.session, job.slot
         if self.account is not None:
@@ -217,7 +217,7 @@ class Jobs:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _mine(self, job_id: str, session: str) -> Job:
+    def _mine(self, job_id: str, session: str) -> StudioJob:
         job = self._jobs.get(job_id)
         if job is None or not secrets.compare_digest(job.session.encode(), session.encode()):
             raise UsageError("no such job: it ended long ago, or belongs to another session", code="gone")
@@ -225,9 +225,9 @@ class Jobs:
             self._kept.move_to_end(session)
         return job
 
-    def _state(self, job: Job) -> JobState:
+    def _state(self, job: StudioJob) -> JobState:
         share = job.share
-        took = share.used(time.monotonic()) if job.id in self._open else job.took
+        took = share.running_time(time.monotonic()) if job.id in self._open else job.took
         begun = sum(j.share.alive for j in self._open.values())
         own = job.status == "queued" and self._alive(job.session) >= self.limits.running_a_session
         return JobState(job.id, job.title, job.status, *job.told, result=job.result, error=job.error, ahead=self._ahead(job),
@@ -236,7 +236,7 @@ class Jobs:
     def _alive(self, session: str) -> int:
         return sum(j.share.alive and j.session == session for j in self._open.values())
 
-    def _ahead(self, job: Job) -> int:
+    def _ahead(self, job: StudioJob) -> int:
         """The number of waiting jobs that begin before a waiting one."""
         if job.status != "queued":
             return 0
@@ -245,7 +245,7 @@ class Jobs:
             self._order = {s.number: i for i, s in enumerate(self._turns.queue(shares))}
         return self._order.get(job.share.number, 0)
 
-    def _displace_for(self, job: Job) -> bool:
+    def _displace_for(self, job: StudioJob) -> bool:
         """Whether a waiting job of a client or a session with more jobs was given up for a new one, when there are too many in all."""
         for what in ("client", "session"):
             many = Counter(str(getattr(j.share, what)) for j in self._open.values())
@@ -260,7 +260,7 @@ class Jobs:
         with suppress(OSError):
             self._bell.send_bytes(b"!")
 
-    def _decide(self) -> list[Job]:
+    def _decide(self) -> list[StudioJob]:
         """Pauses, resumes and displaces jobs; returns those to begin."""
         if self._closed:
             return []
@@ -273,7 +273,7 @@ class Jobs:
         for share in plan.pause:
             job = of[id(share)]
             if control.pause(job.process.pid, lambda job=job: bool(job.now.value)):  # type: ignore[misc]
-                share.before_s, share.since, share.paused = share.used(now), now, True
+                share.before_s, share.since, share.paused = share.running_time(now), now, True
         for share in plan.resume:
             control.resume(of[id(share)].process.pid)
             share.since, share.paused = now, False
@@ -308,7 +308,7 @@ class Jobs:
         self._end(jobs[pid], "failed", f"ended because it held {format_bytes(held[pid])}, and all jobs of this studio together more than "
                   f"the {format_bytes(most)} that they may")  # fmt: skip
 
-    def _displace(self, job: Job) -> None:
+    def _displace(self, job: StudioJob) -> None:
         """Ends a job's process; the job waits for a place to start again."""
         self._kill(job)
         job.status, job.told, job.low = "queued", (0, 0, ""), False
@@ -316,7 +316,7 @@ class Jobs:
         share.alive = share.paused = False
         share.again, share.before_s = True, 0.0
 
-    def _begin(self, job: Job) -> None:
+    def _begin(self, job: StudioJob) -> None:
         """Starts a job's process. Called without the lock: the first job has to wait for the server process."""
         function, args = job.work
         error = ""
@@ -341,7 +341,7 @@ class Jobs:
             elif error:
                 self._end(job, "failed", error)
 
-    def _kill(self, job: Job) -> None:
+    def _kill(self, job: StudioJob) -> None:
         """Ends a job's process, if it has one."""
         if job.process is not None:
             job.cpu_s += control.cpu_s(job.process.pid)  # also of one that has ended and was not waited for
@@ -355,10 +355,10 @@ class Jobs:
             job.line.close()
             job.line = None
 
-    def _end(self, job: Job, status: str, error: str = "") -> None:
+    def _end(self, job: StudioJob, status: str, error: str = "") -> None:
         """Ends an unfinished job and its process."""
         self._kill(job)
-        job.took = job.share.used(time.monotonic())
+        job.took = job.share.running_time(time.monotonic())
         job.share.alive = False
         if self._open.pop(job.id, None) is not None:
             self._order = None
@@ -366,12 +366,12 @@ class Jobs:
                 self.account.pay(job.payer, job.cpu_s)
         then, job.then = job.then, None
         if then is None or self._closed:
-            self._ended(job, status, error)
+            self._finish(job, status, error)
         else:
             job.status = "keeping"
             self._keepers.submit(self._keep, job, then, status, error)
 
-    def _keep(self, job: Job, then: Then, status: str, error: str) -> None:
+    def _keep(self, job: StudioJob, then: Then, status: str, error: str) -> None:
         """Does with an ended job what has to be done with it, and only then ends it for whoever asks. Runs without the lock."""
         with self._changed:
             state = replace(self._state(job), status=status, error=error)
@@ -385,15 +385,15 @@ class Jobs:
                 line = _("internal error: {name}; see the terminal of 'retrompi studio' for details")
                 status, error = "failed", line.format(name=type(problem).__name__)
         with self._changed:
-            self._ended(job, status, error)
+            self._finish(job, status, error)
 
-    def _ended(self, job: Job, status: str, error: str) -> None:
+    def _finish(self, job: StudioJob, status: str, error: str) -> None:
         """The job's last state is there for whoever asks."""
         job.status, job.error = status, error
         self._forget(job)
         self._changed.notify_all()
 
-    def _forget(self, ended: Job) -> None:
+    def _forget(self, ended: StudioJob) -> None:
         """Keeps the newest finished jobs of a session, and the recently active sessions."""
         kept = self._kept.setdefault(ended.session, deque())
         self._kept.move_to_end(ended.session)
@@ -441,7 +441,7 @@ class Jobs:
                         self._hear(speaker)
                 now = time.monotonic()
                 for running in list(self._open.values()):
-                    if running.share.alive and running.share.used(now) > running.seconds:
+                    if running.share.alive and running.share.running_time(now) > running.seconds:
                         self._end(running, "failed", f"ended after {running.seconds:g} s, the longest a job may take here")
 
     def _patience(self) -> float:
@@ -450,11 +450,11 @@ class Jobs:
         alive = [j for j in self._open.values() if j.share.alive]
         if len(alive) < len(self._open) or sum(j.share.long(now) for j in alive) > self.limits.long:
             return _TICK_S
-        left = [j.seconds - j.share.used(now) for j in alive]
-        left += [FIRST_S - j.share.used(now) for j in alive if not j.share.long(now)]
+        left = [j.seconds - j.share.running_time(now) for j in alive]
+        left += [FIRST_S - j.share.running_time(now) for j in alive if not j.share.long(now)]
         return max(min([*left, _MEMORY_S if alive else 60.0]), 0.0)
 
-    def _hear(self, job: Job) -> None:
+    def _hear(self, job: StudioJob) -> None:
         assert job.line is not None
         try:
             data = job.line.recv_bytes(self.limits.result_B + 4096)

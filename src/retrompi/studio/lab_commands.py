@@ -20,13 +20,13 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import PS, format_bytes, format_quantity, format_time
-from retrompi.sim.cautions import Caution, split, stored
+from retrompi.sim.cautions import Caution, split, stored_cautions
 from retrompi.spec import composition, registry
 from retrompi.spec.needs import asking
 from retrompi.spec.outcome import Outcome
 from retrompi.studio.parameters import check_names
 
-__all__ = ["EDITED", "LONGEST", "Field", "Form", "form_of", "run", "view_of"]
+__all__ = ["EDITED", "LONGEST", "FormField", "LabForm", "form_of", "run", "view_of"]
 
 LONGEST = 20_000
 """Characters of a file that is edited in the page."""
@@ -52,7 +52,7 @@ _LABELS = {
 
 
 @dataclass(frozen=True)
-class Field:
+class FormField:
     """An entry of a form: ``kind`` is text or number; ``slides``: has a slider."""
 
     name: str
@@ -63,7 +63,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Form:
+class LabForm:
     """A command of the text: ``kind`` says which, ``given`` what of it is fixed, ``fields`` what a student can change.
 
     ``file``: the file that it reads, if that is a text which the student may edit.
@@ -72,11 +72,11 @@ class Form:
     kind: str
     line: str
     given: Mapping[str, str]
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
     file: str = ""
 
 
-def form_of(line: str, varied: Mapping[str, str] | None = None) -> Form | None:
+def form_of(line: str, varied: Mapping[str, str] | None = None) -> LabForm | None:
     """The form of a command line; None for a command that has none here. ``varied``: study -> what an earlier sweep of the text varies."""
     try:
         words = shlex.split(line, comments=True)
@@ -118,7 +118,7 @@ def form_of(line: str, varied: Mapping[str, str] | None = None) -> Form | None:
     if kind == "study" and plain and plain[0] in (varied or {}):
         given["vary"] = (varied or {})[plain[0]]
     told = {k: v for k, v in given.items() if k not in ("out", "timeline")}
-    return Form(kind, line, told, tuple(_fields(kind, given, sets)), _file(kind, given.get("file", "")))
+    return LabForm(kind, line, told, tuple(_fields(kind, given, sets)), _file(kind, given.get("file", "")))
 
 
 def _file(kind: str, name: str) -> str:
@@ -126,7 +126,7 @@ def _file(kind: str, name: str) -> str:
     return file if file.endswith(EDITED) and _FILE.fullmatch(file) else ""
 
 
-def view_of(form: Form) -> str:
+def view_of(form: LabForm) -> str:
     """The address of the same in the studio's What if or Anatomy; empty for what these do not show."""
     model = form.given.get("model", "")
     if form.kind not in ("pingpong", "explain") or model not in registry.model_names():
@@ -149,17 +149,17 @@ def _platform(asked: Mapping[str, str]) -> str:
     return asked.get("platform") or registry.own_platform(asked["model"])
 
 
-def _fields(kind: str, given: Mapping[str, str], sets: Sequence[str]) -> Iterator[Field]:
+def _fields(kind: str, given: Mapping[str, str], sets: Sequence[str]) -> Iterator[FormField]:
     shown = {"pingpong": ("sizes", "reps", "seed"), "explain": ("size",), "replay": ("mode", "share"), "fit": ("segments",),
              "study": ("metric",), "sweep": ("vary",), "why": ("mode", "sensitivity")}.get(kind, ())  # fmt: skip
     for key in shown:
         if key in given or (kind, key) in (("study", "metric"), ("pingpong", "sizes")):
-            yield Field(key, _(_LABELS[key]), given.get(key, ""), "number" if key in ("reps", "seed", "segments") else "text")
+            yield FormField(key, _(_LABELS[key]), given.get(key, ""), "number" if key in ("reps", "seed", "segments") else "text")
     if kind in ("pingpong", "explain", "replay", "why"):
         for one in sets:
             key, _equals, value = one.partition("=")
-            yield Field(f"set {key}", key, value, slides=re.match(r"\d", value) is not None)
-        yield Field("set", _(_LABELS["set"]), "")
+            yield FormField(f"set {key}", key, value, slides=re.match(r"\d", value) is not None)
+        yield FormField("set", _(_LABELS["set"]), "")
 
 
 # -- in a job ------------------------------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
     from retrompi.api.runs import run_of
     from retrompi.render import timeline_page
     from retrompi.sim.observe import Observe
-    from retrompi.sim.timeline import Request
+    from retrompi.sim.timeline import TimelineRequest
     from retrompi.spec.question import Replay
     from retrompi.spec.timed_section import Program
 
@@ -338,7 +338,8 @@ def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
         raise UsageError(f"'{asked['share'][:40]}' is no share, as 0.3 or 30 %", code="bad-number") from None
     workload = Replay(trace, asked["file"], Program(asked.get("section"), None, share))
     resolved, where = asked_of(model, platform, workload, _options(asked, sets, store))  # type: ignore[arg-type]
-    done = run_of(resolved, where, Observe(timeline=Request(limit=4000)) if trace.ranks <= 16 and trace.actions <= 2000 else Observe())
+    small = trace.ranks <= 16 and trace.actions <= 2000
+    done = run_of(resolved, where, Observe(timeline=TimelineRequest(limit=4000)) if small else Observe())
     row = done.row
     took = "" if row["time_s"] is None else " " + _("after {time}").format(time=format_time(row["time_s"]))
     counts = _("{ranks} ranks, {messages} messages, {bytes}").format(
@@ -442,7 +443,7 @@ def _scenario(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
     scenario = catalogue.scenario(str(_checked_toml(place, asked.get("file", ""))))
     question = scenario.question()
     found = run_of(Resolved.of(question), Where(open_store(store), False))
-    row, warnings = found.row, of_scenario(scenario, stored(found.row["facts"]))
+    row, warnings = found.row, of_scenario(scenario, stored_cautions(found.row["facts"]))
     took = "" if row["time_s"] is None else " " + _("after {time}").format(time=format_time(row["time_s"]))
     lines = [f"{row['outcome']}{took}", *(found.diagnosis() if row["outcome"] != Outcome.COMPLETED else [])]
     rows = found.found.rows
@@ -465,7 +466,7 @@ def _study(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store
     from retrompi.store import open_store
     from retrompi.studies import design
     from retrompi.studies.run import run_study
-    from retrompi.studies.worker_pool import Pool
+    from retrompi.studies.worker_pool import WorkerPool
 
     file = _checked_toml(place, asked.get("file", ""))
     if "vary" in asked or "[trace]" in file.read_text(encoding="utf-8", errors="replace").replace("[base.trace]", ""):
@@ -478,16 +479,16 @@ def _study(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store
     else:
         made = design.study(str(file))
     at = open_store(store)
-    result = StudyResult(at, run_study(at, made, executor=Pool(1)))
+    result = StudyResult(at, run_study(at, made, executor=WorkerPool(1)))
     metric = asked.get("metric") or None
     view = result.view(metric)
     axes = list(view.rows[0]["values"]) if view.rows else []
-    rows = [[*(str(r["values"].get(k, "")) for k in axes), _valued(r["value"], view.metric.unit)] for r in view.rows]
+    rows = [[*(str(r["values"].get(k, "")) for k in axes), _value_text(r["value"], view.metric.unit)] for r in view.rows]
     figures = {"study": result.plot(metric)} if len(view.rows) > 2 else {}
     return _answer([result.title], [_table("", [*axes, str(view.metric.name)], rows)], figures, result.warnings)
 
 
-def _valued(value: Any, unit: str) -> str:
+def _value_text(value: Any, unit: str) -> str:
     if not isinstance(value, (int, float)):
         return "" if value is None else str(value)
     return f"{value:.6g} {unit}" if unit not in ("s", "") else _time(value * 1e6) if unit == "s" else f"{value:.6g}"
@@ -558,9 +559,9 @@ def _program(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, sto
 
 
 def _record(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
-    from retrompi.studio.lab_programs import recorded
+    from retrompi.studio.lab_programs import record_program
 
-    return recorded(asked, place)
+    return record_program(asked, place)
 
 
 _RUNS: dict[str, Callable[[Mapping[str, str], Mapping[str, str], Path, str | None], Told]] = {

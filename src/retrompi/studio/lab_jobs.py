@@ -11,12 +11,12 @@ from retrompi.base.translate import _
 from retrompi.labs import grade, sandbox, student, work
 from retrompi.labs.bench import Bench
 from retrompi.labs.lab import Lab
-from retrompi.labs.work import Asked, Shelf, Work
+from retrompi.labs.work import CheckRequest, Shelf, Work
 
 if TYPE_CHECKING:
     from retrompi.studio.job import JobState
 
-__all__ = ["Known", "bench_of", "check", "checked", "expected", "key_of", "report_page"]
+__all__ = ["Known", "bench_of", "check", "check_work", "expected_values", "key_of", "report_page"]
 
 MOST = 4000
 """Students' numbers whose right values are remembered."""
@@ -70,31 +70,31 @@ def bench_of(lab: Lab, who: str, store: str | None, known: Mapping[str, Any] | N
     return bench
 
 
-def expected(report: Any, name: str, who: str, store: str | None) -> dict[str, Any]:
+def expected_values(report: Any, name: str, who: str, store: str | None) -> dict[str, Any]:
     """The right values of a student's numbers and those that mistakes lead to, as JSON keeps them."""
     from retrompi.labs import lab as _lab
 
     lab = _lab.lab(name)
     report(0, 1, lab.title)
     p, bench = student.draw(lab, who), bench_of(lab, who, store, None)
-    return {"expected": grade.computed(lab, p, bench), "mistakes": grade.usual(lab, p, bench)}
+    return {"expected": grade.right_values(lab, p, bench), "mistakes": grade.usual(lab, p, bench)}
 
 
-def checked(report: Any, done: Work, store: str | None, known: Mapping[str, Any] | None) -> dict[str, Any]:
+def check_work(report: Any, done: Work, store: str | None, known: Mapping[str, Any] | None) -> dict[str, Any]:
     """The grading of a sealed work, as a row; and the values that were computed for it."""
     from retrompi.labs import lab as _lab
 
     lab, who = _lab.lab(done.state.lab), done.state.student
     report(0, 1, lab.title)
     bench = bench_of(lab, who, store, known)
-    grading = work.graded(done, lab, bench)
+    grading = work.grade_work(done, lab, bench)
     p = student.draw(lab, who)
-    values = known or {"expected": grade.computed(lab, p, bench), "mistakes": grade.usual(lab, p, bench)}
+    values = known or {"expected": grade.right_values(lab, p, bench), "mistakes": grade.usual(lab, p, bench)}
     return {"grading": grading.row(), "known": values}
 
 
 def check(
-    asked: Asked, shelf: Shelf, done: Work, store: str | None, known: Known
+    asked: CheckRequest, shelf: Shelf, done: Work, store: str | None, known: Known
 ) -> tuple[str, Callable[..., Any], tuple[Any, ...], Callable[[JobState], None]]:
     """The job that answers a check: its title, function and arguments; and what keeps the result on the shelf of who asked, whoever is
     still there when it ends."""
@@ -106,11 +106,11 @@ def check(
     def then(state: JobState) -> None:
         if state.status == "done":
             known.put(key, state.result["known"])
-            shelf.checked(asked, grade.Grading.from_row(state.result["grading"]))
+            shelf.keep_check(asked, grade.Grading.from_row(state.result["grading"]))
         else:
-            shelf.failed(asked, state.error if state.status == "failed" else "")
+            shelf.keep_failure(asked, state.error if state.status == "failed" else "")
 
-    return _("checking lab {key}").format(key=lab.key), checked, (done, store, known.get(key)), then
+    return _("checking lab {key}").format(key=lab.key), check_work, (done, store, known.get(key)), then
 
 
 def report_page(report: Any, done: Work, store: str | None, known: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -121,4 +121,4 @@ def report_page(report: Any, done: Work, store: str | None, known: Mapping[str, 
     lab, who = _lab.lab(done.state.lab), done.state.student
     bench = bench_of(lab, who, store, known)
     bench.may_run = False
-    return {"page": _report.page(lab, done.state, work.graded(done, lab, bench), student.draw(lab, who), bench)}
+    return {"page": _report.page(lab, done.state, work.grade_work(done, lab, bench), student.draw(lab, who), bench)}

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from retrompi.labs.lab import Lab, Task
     from retrompi.labs.work import Ran, Work
-    from retrompi.studio.lab_commands import Field, Form
-    from retrompi.studio.lab_text import Step
+    from retrompi.studio.lab_commands import FormField, LabForm
+    from retrompi.studio.lab_text import LabStep
 
-__all__ = ["FILE_WRONG", "WRONG", "Mine", "Saved", "at", "changed", "compared", "hint_parts", "register", "result_parts", "saved", "shown",
-           "step_view"]  # fmt: skip
+__all__ = ["FILE_WRONG", "WRONG", "Mine", "Saved", "at", "changed_fields", "comparison_text", "form_result", "hint_parts", "register",
+           "result_parts", "saved_message", "step_view"]  # fmt: skip
 
 WRONG, FILE_WRONG = "labs-wrong", "labs-file-wrong"
 """Types of the stores of what is wrong with an entry (`retrompi.studio.entries`): of a task's answer, of a file."""
@@ -52,22 +52,22 @@ class Mine:
 
     graded: Mapping[str, Any] | None = None
     ran: Mapping[str, Ran] = field(default_factory=dict)
-    show: Callable[[Mapping[str, Any]], list[Component]] = lambda told: shown(told)
+    show: Callable[[Mapping[str, Any]], list[Component]] = lambda told: form_result(told)
 
     @property
     def results(self) -> dict[str, Mapping[str, Any]]:
         """Task -> what the last check said of it."""
         return {r["task"]: r for r in (self.graded or {}).get("tasks", [])}
 
-    def of(self, form: Form, key: str) -> Ran | None:
+    def of(self, form: LabForm, key: str) -> Ran | None:
         """The form's last result; None after a change of the text that put another form in its place."""
         found = self.ran.get(key)
         return found if found is not None and found.line == form.line else None
 
 
-def saved(lab: Lab, work: Work, name: str) -> Saved:
+def saved_message(lab: Lab, work: Work, name: str) -> Saved:
     """What is said of a task's answer as it is kept: its form, whether a unit is missing, the count of words."""
-    task, given = lab.task(name), work.given(lab)[name]
+    task, given = lab.task(name), work.given_answers(lab)[name]
     if given.empty:
         return Saved(_("saved: empty"))
     if task.kind == "text":
@@ -75,7 +75,7 @@ def saved(lab: Lab, work: Work, name: str) -> Saved:
         return Saved(_("saved: {count} of at least {words} words").format(count=count, words=task.words))
     try:
         _answers.value(task, given)
-    except _answers.Problem as error:
+    except _answers.UnreadableAnswer as error:
         return Saved(_("saved"), str(error))
     return Saved(_("saved"))
 
@@ -106,7 +106,7 @@ def _points(value: float) -> str:
     return ngettext("{n} point", "{n} points", int(value) if value == 1 else 2).format(n=f"{value:g}")
 
 
-def step_view(lab: Lab, work: Work, all_: Sequence[Step], number: int, mine: Mine) -> list[Component]:
+def step_view(lab: Lab, work: Work, all_: Sequence[LabStep], number: int, mine: Mine) -> list[Component]:
     """One step with the way to the others, and what the student has found and written on all of them."""
     step, results = all_[number], mine.results
     known = _words.names(lab, draw(lab, work.state.student), work.state.student)
@@ -122,20 +122,20 @@ def step_view(lab: Lab, work: Work, all_: Sequence[Step], number: int, mine: Min
         elif piece.form is not None:
             out.append(_form(piece.form, piece.key, lab, work, edited, mine))
         elif piece.own == "report":
-            out += [_left(all_, work, results), _report()]
+            out += [_open_tasks(all_, work, results), _report()]
         elif piece.text:
             out.append(_markdown(piece.text))
     if step.seals:
         out.append(_seal(step))
     elif any(t.kind != "prediction" for t in step.tasks):
         out.append(_check("*", _("Check")))
-    out += [*_found(all_, number, mine), *_files(work, edited)]
+    out += [*_other_results(all_, number, mine), *_files(work, edited)]
     if step.terms:
         out.append(_terms(step))
     return [*out, _onward(all_, number)]
 
 
-def _found(all_: Sequence[Step], number: int, mine: Mine) -> list[Component]:
+def _other_results(all_: Sequence[LabStep], number: int, mine: Mine) -> list[Component]:
     """The results of the other steps' forms, each drawn when it is opened."""
     there = [(i, p.form, ran) for i, step in enumerate(all_) if i != number for p in step.pieces
              if p.form is not None and (ran := mine.of(p.form, p.key)) is not None]  # fmt: skip
@@ -143,7 +143,7 @@ def _found(all_: Sequence[Step], number: int, mine: Mine) -> list[Component]:
         return []
     items = []
     for i, form, ran in there:
-        other = changed(form, ran)
+        other = changed_fields(form, ran)
         items.append(html.Li([
             html.Button([html.Span(f"{i + 1}. {all_[i].title or _('Begin')}"), html.Code(form.line, className="lab-line"),
                          html.Small(", ".join(f"{k} {v}" for k, v in other.items()), className="soft") if other else None],
@@ -154,7 +154,7 @@ def _found(all_: Sequence[Step], number: int, mine: Mine) -> list[Component]:
     return [html.Details([summary, html.Ul(items, className="lab-found")], className="lab-mine")]
 
 
-def changed(form: Form, ran: Ran) -> dict[str, str]:
+def changed_fields(form: LabForm, ran: Ran) -> dict[str, str]:
     """What of a form was changed for a run: label -> value."""
     return {f.label: v for f in form.fields if (v := ran.values.get(f.name, f.value)) != f.value}
 
@@ -169,7 +169,7 @@ def _files(work: Work, edited: set[str]) -> list[Component]:
     return [html.Details([summary, *boxes], className="lab-mine")]
 
 
-def _left(all_: Sequence[Step], work: Work, results: Mapping[str, Mapping[str, Any]]) -> Component:
+def _open_tasks(all_: Sequence[LabStep], work: Work, results: Mapping[str, Mapping[str, Any]]) -> Component:
     """What is not done yet, with the way there."""
     items = []
     for i, step in enumerate(all_):
@@ -185,7 +185,7 @@ def _left(all_: Sequence[Step], work: Work, results: Mapping[str, Mapping[str, A
     return html.Div([html.P(_("Not done yet, as far as it was checked:")), html.Ul(items, className="lab-left")])
 
 
-def _terms(step: Step) -> Component:
+def _terms(step: LabStep) -> Component:
     """What the links in the step's text lead to: plain links, which a keyboard and a finger follow alike."""
     rows: list[Component] = []
     for term in sorted(step.terms, key=lambda t: t.term.casefold()):
@@ -195,7 +195,7 @@ def _terms(step: Step) -> Component:
     return html.Section([html.H3(_("Terms"), id="labs-terms"), html.Dl(rows)], className="lab-terms", **{"aria-labelledby": "labs-terms"})
 
 
-def _way(all_: Sequence[Step], number: int, work: Work, results: Mapping[str, Any]) -> Component:
+def _way(all_: Sequence[LabStep], number: int, work: Work, results: Mapping[str, Any]) -> Component:
     items = []
     for i, step in enumerate(all_):
         done = [t for t in step.tasks if results.get(t.id, {}).get("status") in GOOD or t.id in work.state.sealed]
@@ -211,7 +211,7 @@ def _way(all_: Sequence[Step], number: int, work: Work, results: Mapping[str, An
     return html.Details([summary, html.Ol(items, className="lab-steps")], className="lab-way", open=number == len(all_) - 1)
 
 
-def _onward(all_: Sequence[Step], number: int) -> Component:
+def _onward(all_: Sequence[LabStep], number: int) -> Component:
     buttons = []
     if number:
         buttons.append(html.Button(_("Back"), id={"type": "labs-turn", "to": str(number - 1)}, type="button", className="quiet"))
@@ -220,7 +220,7 @@ def _onward(all_: Sequence[Step], number: int) -> Component:
     return html.Div(buttons, className="lab-onward")
 
 
-def _seal(step: Step) -> Component:
+def _seal(step: LabStep) -> Component:
     return html.Div(
         [
             html.P(_("Seal your predictions to go on: they cannot be changed afterwards, and what follows is shown then.")),
@@ -262,7 +262,7 @@ def _task(
     elif task.kind == "file":
         body.append(_file(task, work, edited))
     else:
-        wrong = saved(lab, work, task.id).wrong if task.id in work.answers else ""
+        wrong = saved_message(lab, work, task.id).wrong if task.id in work.answers else ""
         small = html.Small(_hint_of(task), className="soft", id=f"labs-form-{task.id}")
         value = work.answers.get(task.id)
         body += [html.Div(_field(task, value), className="lab-entry"), small,
@@ -280,7 +280,7 @@ def _task(
             hints = {"id": {"type": "labs-hints", "task": task.id}, "role": "status", "aria-live": "polite"}
             body.append(html.Div(hint_parts(lab, work, task), **hints))
     stale = sealed is not None and result is not None and result["status"] == "missing"  # sealed since it was checked
-    shown_ = result_parts(result, compared(lab, task, results)) if result is not None and not stale else []
+    shown_ = result_parts(result, comparison_text(lab, task, results)) if result is not None and not stale else []
     body.append(html.Div(shown_, id={"type": "labs-result", "task": task.id}, role="status", **{"aria-live": "polite"}))
     return html.Section(body, className="lab-task", id=f"labs-task-{task.id}", **{"aria-label": task.title})
 
@@ -292,10 +292,10 @@ def _hint_of(task: Task) -> str:
 def _field(task: Task, value: Any) -> Component:
     name = {"type": "labs-answer", "task": task.id}
     label = {"aria-label": _("Answer to {task}").format(task=task.title)}
-    text = _answers.shown(value if value is not None else "")
+    text = _answers.as_text(value if value is not None else "")
     if task.kind == "order":
         given = value if isinstance(value, list) else []
-        options = [{"label": task.shown(c), "value": c} for c in task.choices]
+        options = [{"label": task.choice_text(c), "value": c} for c in task.choices]
         return html.Ol([
             html.Li(dcc.Dropdown(options, given[i] if i < len(given) else None,
                                  id={"type": "labs-place", "task": task.id, "place": f"{i:02d}"},
@@ -305,7 +305,7 @@ def _field(task: Task, value: Any) -> Component:
         ], className="lab-order", **{"aria-label": _("Order for {task}").format(task=task.title)})  # fmt: skip
     if task.choices:
         chosen = next((c for c in task.choices if _answers.normal(c) == _answers.normal(text)), None)
-        radio = dcc.RadioItems([{"label": task.shown(c), "value": c} for c in task.choices], chosen, id=name, className="lab-choices")
+        radio = dcc.RadioItems([{"label": task.choice_text(c), "value": c} for c in task.choices], chosen, id=name, className="lab-choices")
         return html.Fieldset([html.Legend(label["aria-label"], className="hidden-label"), radio])
     if task.kind == "text":
         area = dcc.Textarea(id=name, value=text, rows=6, maxLength=LONGEST, className="lab-area", spellCheck=True)
@@ -363,7 +363,7 @@ def hint_parts(lab: Lab, work: Work, task: Task, ask: bool = False) -> list[Comp
     return out
 
 
-def compared(lab: Lab, task: Task, results: Mapping[str, Mapping[str, Any]]) -> str:
+def comparison_text(lab: Lab, task: Task, results: Mapping[str, Mapping[str, Any]]) -> str:
     """What was predicted for a task that is solved, and what was found; "" while it is not."""
     mine = (results.get(p.id, {}).get("compared") for p in lab.predictions if p.of == task.id)
     return next((str(line) for line in mine if line), "")
@@ -388,7 +388,7 @@ def register(app: Dash) -> None:
 # -- a form --------------------------------------------------------------------------------------------------------------
 
 
-def _form(form: Form, key: str, lab: Lab, work: Work, edited: set[str], mine: Mine) -> Component:
+def _form(form: LabForm, key: str, lab: Lab, work: Work, edited: set[str], mine: Mine) -> Component:
     ran = mine.of(form, key)
     fields = [_entry(form, key, f, ran.values.get(f.name, f.value) if ran is not None else f.value) for f in form.fields]
     own = form.file in work.files or any(form.file == t.file for t in lab.tasks if t.kind == "file")
@@ -412,7 +412,7 @@ def _form(form: Form, key: str, lab: Lab, work: Work, edited: set[str], mine: Mi
     )  # fmt: skip
 
 
-def _entry(form: Form, key: str, field: Field, value: str) -> Component:
+def _entry(form: LabForm, key: str, field: FormField, value: str) -> Component:
     """A field with ``value``: that of the last run, else the text's, which its slider starts from."""
     name = {"type": "labs-field", "form": key, "name": field.name}
     placeholder = "platform.host.cores=2, …" if field.name == "set" else ""
@@ -428,7 +428,7 @@ def _entry(form: Form, key: str, field: Field, value: str) -> Component:
     return html.Div(parts, className="field wide" if wide else "field")
 
 
-def shown(told: Mapping[str, Any], chart: str = "") -> list[Component]:
+def form_result(told: Mapping[str, Any], chart: str = "") -> list[Component]:
     """The result of a form: lines, cautions, figures and tables in place; ``chart`` is the address of its timeline's document."""
     import plotly.graph_objects as go
 

@@ -12,7 +12,7 @@ from typing import Any
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.translate import _
 
-__all__ = ["execute", "recorded"]
+__all__ = ["execute", "record_program"]
 
 MOST_RANKS = 32
 MOST_SHOWN = 4000
@@ -34,7 +34,7 @@ def _source(asked: Mapping[str, str], place: Path) -> tuple[Path, int]:
     return file, int(found)
 
 
-def _compiled(file: Path, compiler: str, work: Path) -> Path:
+def _compile(file: Path, compiler: str, work: Path) -> Path:
     """The program; InputError with the compiler's messages if it cannot be compiled."""
     from retrompi.labs import sandbox
 
@@ -51,7 +51,7 @@ def _compiled(file: Path, compiler: str, work: Path) -> Path:
     return program
 
 
-def _ended(done: Any) -> str:
+def _end_text(done: Any) -> str:
     from retrompi.labs import sandbox
 
     if done.timed_out:
@@ -66,17 +66,17 @@ def execute(asked: Mapping[str, str], place: Path) -> dict[str, Any]:
     """Compiles and runs the program, natively or under SMPI (``backend``)."""
     file, ranks = _source(asked, place)
     with tempfile.TemporaryDirectory(prefix="retrompi-lab-") as name:
-        return _executed(asked, file, ranks, Path(name))
+        return _execute(asked, file, ranks, Path(name))
 
 
-def _executed(asked: Mapping[str, str], file: Path, ranks: int, work: Path) -> dict[str, Any]:
+def _execute(asked: Mapping[str, str], file: Path, ranks: int, work: Path) -> dict[str, Any]:
     from retrompi.labs import sandbox
     from retrompi.measure.launch.mpiexec import command_line, find_mpiexec
     from retrompi.measure.record.library import find_compiler
 
     work = work.resolve()
     if asked.get("backend") == "smpi":
-        program = _compiled(file, "smpicc", work)
+        program = _compile(file, "smpicc", work)
         (work / "hosts").write_text("\n".join(f"h{i}" for i in range(ranks)) + "\n", encoding="utf-8")
         hosts = "".join(f'<host id="h{i}" speed="1Gf"/><link id="l{i}" bandwidth="12.5MBps" latency="100us"/>' for i in range(ranks))
         routes = "".join(
@@ -88,7 +88,7 @@ def _executed(asked: Mapping[str, str], file: Path, ranks: int, work: Path) -> d
         words = ["smpirun", "-np", str(ranks), "-platform", str(work / "room.xml"), "-hostfile", str(work / "hosts"),
                  "--cfg=smpi/host-speed:1e9", "--log=root.thresh:error", str(program)]  # fmt: skip
     else:
-        program = _compiled(file, "mpicc", work)
+        program = _compile(file, "mpicc", work)
         # Of the MPI that it was compiled for: another one's starts as many jobs of one rank.
         launcher = find_mpiexec(find_compiler(None, given="mpicc").family)
         words = command_line(launcher, ranks, [str(program)], cores=0)
@@ -99,10 +99,10 @@ def _executed(asked: Mapping[str, str], file: Path, ranks: int, work: Path) -> d
     shown = [line for line in said[:MOST_SHOWN].splitlines() if line.strip()][:60]
     if len(said) > MOST_SHOWN:
         shown.append(_("… {count} characters more").format(count=len(said) - MOST_SHOWN))
-    return {"lines": [_ended(done), *note, *shown], "cautions": [], "tables": [], "figures": {}}
+    return {"lines": [_end_text(done), *note, *shown], "cautions": [], "tables": [], "figures": {}}
 
 
-def recorded(asked: Mapping[str, str], place: Path) -> dict[str, Any]:
+def record_program(asked: Mapping[str, str], place: Path) -> dict[str, Any]:
     """Records the program's trace under SMPI, or natively where only an MPI is; the trace becomes one of the student's files."""
     from retrompi.labs import lab
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dash.development.base_component import Component
 
     from retrompi.studio.job import JobState
-    from retrompi.studio.resources import Member, Resources
+    from retrompi.studio.resources import Resources, SessionMember
 
 __all__ = ["Desk", "Progress", "owner_of"]
 
@@ -37,7 +37,7 @@ class Progress:
     line: str
 
 
-def owner_of(member: Member) -> str:
+def owner_of(member: SessionMember) -> str:
     """Whose the jobs of a member's checks are, as sessions are told apart. No cookie has a blank."""
     return f"member {member.id}"
 
@@ -96,7 +96,7 @@ class Desk:
         """The student's work, begun if there is none."""
         return self.shelf(student).open(lab)
 
-    def steps(self, lab: Lab, work: Work) -> list[lab_text.Step]:
+    def steps(self, lab: Lab, work: Work) -> list[lab_text.LabStep]:
         """The steps as far as the student may see them."""
         return lab_text.steps(lab, work)
 
@@ -109,7 +109,7 @@ class Desk:
             work = _work.change(self.shelf(student), lab, lambda w: _work.answer(w, lab, {task: value}))
         except RetrompiError as error:
             return Saved(wrong=str(error))
-        return lab_page.saved(lab, work, task)
+        return lab_page.saved_message(lab, work, task)
 
     def put(self, name: Any, student: Any, file: str, content: bytes) -> Saved:
         """Keeps a file of the student's: one that the lab has or asks for."""
@@ -133,7 +133,7 @@ class Desk:
 
         lab = self.lab(name)
         work = self.work(lab, student)
-        given, wrong = work.given(lab), {}
+        given, wrong = work.given_answers(lab), {}
         all_ = self.steps(lab, work)
         for task in all_[min(step, len(all_)) - 1].seals:
             if given[task.id].empty:
@@ -141,7 +141,7 @@ class Desk:
                 continue
             try:
                 answers.value(task, given[task.id])
-            except answers.Problem as error:
+            except answers.UnreadableAnswer as error:
                 wrong[task.id] = str(error)
         if not wrong:
             _work.change(self.shelf(student), lab, lambda w: _work.seal(w, lab))
@@ -181,13 +181,13 @@ class Desk:
     def ran(self, told: Mapping[str, Any]) -> list[Component]:
         """The components of a form's result."""
         chart = charts.keep(self.resources, parts.session(), told["chart"]) if "chart" in told else ""
-        return lab_page.shown(told, chart)
+        return lab_page.form_result(told, chart)
 
     def mine(self, lab: Lab, student: Any, last: Last) -> lab_page.Mine:
         """What the student has found so far; ``last``: what the last check said."""
         return lab_page.Mine(last.row, self.shelf(student).ran(lab), self.ran)
 
-    def opened(self, name: Any, student: Any, key: str) -> list[Component]:
+    def open_result(self, name: Any, student: Any, key: str) -> list[Component]:
         """The kept result of a form; UsageError if there is none."""
         found = self.shelf(student).ran(self.lab(name)).get(key)
         if found is None:
@@ -204,7 +204,8 @@ class Desk:
         session = f"in advance {hashlib.sha256(key.encode()).hexdigest()}"  # its own: it takes no turn of the student's
         with suppress(UsageError):  # too many wait: the first check computes them
             self.resources.jobs.submit(
-                session, lab.name, lab_jobs.expected, lab.name, self.who(student), self.resources.places[1], client="labs in advance",
+                session, lab.name, lab_jobs.expected_values, lab.name, self.who(student), self.resources.places[1],
+                client="labs in advance",
                 then=lambda state: self.known.put(key, state.result) if state.status == "done" else None,
             )  # fmt: skip
 
@@ -230,12 +231,12 @@ class Desk:
             told.append(_("a later check could not be graded: {error}").format(error=last.error))
         return "; ".join(told)
 
-    def offered(self) -> list[Lab]:
+    def offered_labs(self) -> list[Lab]:
         """The labs to choose from: all, or those of the course."""
         from retrompi.labs.lab import labs
 
         shelf = self.resources.shelf_of(parts.session())
-        return [lab for lab in labs() if shelf is None or shelf.offered(lab.name)]
+        return [lab for lab in labs() if shelf is None or shelf.offers(lab.name)]
 
     def progress(self, student: Any) -> dict[str, Progress]:
         """Lab -> how far the student is, for those that were begun."""

@@ -14,7 +14,7 @@ from retrompi.base.units import format_bytes
 if TYPE_CHECKING:
     from retrompi.measure.curves import Measured
 
-__all__ = ["LARGEST_B", "MOST_CURVES", "MOST_POINTS", "laid"]
+__all__ = ["LARGEST_B", "MOST_CURVES", "MOST_POINTS", "read_overlays"]
 
 MOST_CURVES = 12
 """Curves in one figure."""
@@ -26,7 +26,7 @@ _NAME = 40
 """The most characters of a curve's name: as many as a legend shows."""
 
 
-def laid(path: str, label: str, most: int, taken: Collection[str] = ()) -> tuple[list[dict[str, Any]], list[str], list[str]]:
+def read_overlays(path: str, label: str, most: int, taken: Collection[str] = ()) -> tuple[list[dict[str, Any]], list[str], list[str]]:
     """(overlays, a description of each, problems) of the file ``label``; ``taken``: names already used by other curves.
 
     Overlays have the form of `retrompi.studio.runs.curves`, with ``run`` 0 since they are not stored. A PingPong comes first; curves beyond
@@ -86,7 +86,7 @@ def _sound(m: Measured, label: str) -> Measured:
             raise InputError(f"{label}: a message of {p.size_B:.3g} B; sizes up to {format_bytes(LARGEST_B)} can be drawn")
         if not (math.isfinite(p.time_us) and math.isfinite(p.bandwidth_MBps)):
             raise InputError(f"{label}: at {format_bytes(p.size_B)} the time or the bandwidth is beyond any number")
-    return m.named(points=points)
+    return m.with_fields(points=points)
 
 
 def _printable(text: str, most: int = 24) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from retrompi.studio.resources import Resources
 
-__all__ = ["KEY", "install", "switch", "wanted"]
+__all__ = ["KEY", "install", "requested_language", "switch"]
 
 KEY = "lang"
 """The key of an address that sets the language; no page has a control of that name."""
@@ -28,7 +28,7 @@ def _cookie() -> str:
     return f"retrompi-language-{urlsplit(f'//{request.host}').port or 80}"
 
 
-def wanted(resources: Resources) -> str:
+def requested_language(resources: Resources) -> str:
     """The language of the current request."""
     asked = translate.among(request.args.get(KEY, "")[:40]) if request.args.get(KEY) else None
     if asked is not None:
@@ -52,7 +52,7 @@ def install(server: Flask, resources: Resources) -> None:
 
     @server.before_request
     def speak() -> None:
-        translate.use(wanted(resources))
+        translate.use(requested_language(resources))
 
     @server.teardown_request
     def forget(_error: BaseException | None) -> None:

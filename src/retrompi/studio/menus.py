@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from retrompi.base.translate import _
 from retrompi.spec import machines, registry
-from retrompi.studio.state import Choice, Control, Query
+from retrompi.studio.state import Control, OneOf, Query
 
-__all__ = ["PLATFORM", "Options", "followed", "following", "is_platform", "models", "modes", "own_platforms", "platforms"]
+__all__ = ["PLATFORM", "Options", "following", "is_platform", "models", "modes", "own_platforms", "platforms", "with_platforms"]
 
 Options = list[dict[str, str]]
 MOST_HOSTS = 64
@@ -18,10 +18,10 @@ _PAIR = "{}*2@switch-100"
 
 def is_platform(name: object) -> bool:
     """Whether a browser may name this platform: one with a name, or hosts and a network of the library; never a path."""
-    return isinstance(name, str) and registry.known(name, MOST_HOSTS)
+    return isinstance(name, str) and registry.is_platform_name(name, MOST_HOSTS)
 
 
-PLATFORM = Choice(registry.platform_names, "platform", is_platform)
+PLATFORM = OneOf(registry.platform_names, "platform", is_platform)
 
 
 def own_platforms(model: str) -> list[str]:
@@ -38,7 +38,7 @@ def following(model: str, platform: str, before: str = "") -> str:
     return platform if stays else own[0]
 
 
-def followed(query: Query, controls: Sequence[Control], *prefixes: str) -> Query:
+def with_platforms(query: Query, controls: Sequence[Control], *prefixes: str) -> Query:
     """A link that names one runtime and no platform means what choosing it on the page does: see `following`.
 
     ``controls``: of the page, for its defaults. ``prefixes``: of the keys, of further runtimes.

@@ -22,10 +22,10 @@ from retrompi.spec.sources import SOURCE_KINDS
 __all__ = [
     "AREAS",
     "KINDS",
-    "Difference",
-    "Group",
+    "HostGroup",
     "Number",
-    "Side",
+    "SideBySide",
+    "VariantChanges",
     "area_of",
     "by_kind",
     "differences",
@@ -36,7 +36,7 @@ __all__ = [
     "range_text",
     "sides",
     "starts",
-    "written",
+    "with_micro_sign",
 ]
 
 KINDS = {
@@ -84,7 +84,7 @@ def _kind(source: str) -> tuple[str, str]:
     return (kind, rest.strip()) if f"{kind}:" in SOURCE_KINDS else ("assumed", source)
 
 
-def written(text: str) -> str:
+def with_micro_sign(text: str) -> str:
     """A quantity as the field writes it: µs, not us."""
     return _MICRO.sub("µ", text)
 
@@ -94,9 +94,9 @@ def _number(row: Mapping[str, Any], name: str, area: str = "") -> Number:
     value = str(row["text"]) if isinstance(row["value"], str) else format_quantity(row["value"], row["unit"])
     return Number(
         name,
-        written(value),
+        with_micro_sign(value),
         "" if row["unit"] in ("choice", "str") else str(row["unit"]),
-        written(range_text(row)),
+        with_micro_sign(range_text(row)),
         kind,
         rest,
         str(row["help"]),
@@ -145,7 +145,7 @@ def fitting(some: Sequence[Number], kind: str = "", text: str = "", area: str = 
 
 
 @dataclass(frozen=True)
-class Group:
+class HostGroup:
     """Hosts that are identical except for their name."""
 
     names: tuple[str, ...]
@@ -159,7 +159,7 @@ class Group:
         return self.names[0] if not more else _("{names} and {more} more like it").format(names=self.names[0], more=more)
 
 
-def groups(platform: Platform, some: Sequence[Number]) -> list[Group]:
+def groups(platform: Platform, some: Sequence[Number]) -> list[HostGroup]:
     """The hosts of a platform, identical ones grouped; ``some`` are the platform's numbers."""
     found = {n.name: n for n in some}
     alike: dict[tuple[object, ...], list[str]] = {}
@@ -167,11 +167,11 @@ def groups(platform: Platform, some: Sequence[Number]) -> list[Group]:
         own = (found.get(f"{h.name}.{key}") for key in quantities(Host))
         key = (h.os, h.byte_order, *((n.value, n.kind, n.source) if n else None for n in own))
         alike.setdefault(key, []).append(h.name)
-    return [Group(tuple(names), str(key[0]), str(key[1])) for key, names in alike.items()]
+    return [HostGroup(tuple(names), str(key[0]), str(key[1])) for key, names in alike.items()]
 
 
 @dataclass(frozen=True)
-class Side:
+class SideBySide:
     """A quantity of every group of hosts side by side: ``cells`` in the order of `groups`, None of one that does not state it."""
 
     key: str
@@ -190,7 +190,7 @@ class Side:
         return len({c and (c.value, c.kind, c.source) for c in self.cells}) == 1
 
 
-def sides(platform: Platform, some: Sequence[Number]) -> list[Side]:
+def sides(platform: Platform, some: Sequence[Number]) -> list[SideBySide]:
     """The quantities of the hosts, each key once with its value on every group of hosts; ``some`` are the platform's numbers."""
     found = {n.name: n for n in some}
     firsts = [g.names[0] for g in groups(platform, some)]
@@ -198,12 +198,12 @@ def sides(platform: Platform, some: Sequence[Number]) -> list[Side]:
     for key, declared in quantities(Host).items():
         cells = tuple(found.get(f"{name}.{key}") for name in firsts)
         if any(cells):
-            out.append(Side(key, declared.help, area_of(f"host.{key}"), cells))
+            out.append(SideBySide(key, declared.help, area_of(f"host.{key}"), cells))
     return sorted(out, key=lambda s: AREAS.index(s.area))
 
 
 @dataclass(frozen=True)
-class Difference:
+class VariantChanges:
     """The changes of a variant: (parameter, base value, variant's value, its source). ``code``: mechanisms that differ as well."""
 
     name: str
@@ -230,7 +230,7 @@ def _code(variant: type[RuntimeModel], base: type[RuntimeModel]) -> tuple[str, .
     return tuple(dict.fromkeys(_(_ELSEWHERE.get(n, _PATH)) for n in changed))
 
 
-def differences(cls: type[RuntimeModel]) -> list[Difference]:
+def differences(cls: type[RuntimeModel]) -> list[VariantChanges]:
     """The variants of a model's folder against the model of that folder, by name; for a variant, only itself."""
     base = registry.model(cls.name.partition(":")[0]) if registry.origin(cls.folder()) in ("retrompi", "user") else cls
     family = {n: c for n, c in registry.models().items() if c.variant_of == base.name and (cls is base or c is cls)}
@@ -245,7 +245,7 @@ def differences(cls: type[RuntimeModel]) -> list[Difference]:
             if old is None or (old.value, old.source) != (setting.value, setting.source):
                 changed.append((key, there, setting.text, setting.source))
         gone = [(k, s.text, "", "") for k, s in before.settings.items() if k not in values.settings]
-        out.append(Difference(name, variant.title, variant.variant_note, (*changed, *gone), _code(variant, base)))
+        out.append(VariantChanges(name, variant.title, variant.variant_note, (*changed, *gone), _code(variant, base)))
     return out
 
 

@@ -15,7 +15,7 @@ from dash import ALL
 from retrompi.studio.inputs import EVERYWHERE, Check, for_each, of_control
 from retrompi.studio.state import Control
 
-__all__ = ["Page", "declared", "modules", "pages"]
+__all__ = ["Page", "checks_of", "modules", "pages"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _of_pages() -> dict[str, Check]:
     return found
 
 
-def declared(inputs: Iterable[tuple[Any, str]]) -> list[Check]:
+def checks_of(inputs: Iterable[tuple[Any, str]]) -> list[Check]:
     """The checks of (id, property) in order; a pattern is declared by its ``type``. Raises LookupError for one that is not: our defect."""
     out = []
     for component, prop in inputs:

@@ -98,7 +98,7 @@ def readable(text: str) -> str:
     return _MICRO.sub("µs", text)
 
 
-def _spelled(value: float, unit: str, like: str) -> str:
+def _exact_text(value: float, unit: str, like: str) -> str:
     """A value as a text that represents it exactly; rates stay in bits per second if the base is."""
     spelling = re.sub(r"[\d\s._+-]", "", like)
     if units.canonical(unit) == "B":
@@ -126,7 +126,7 @@ def _positions(low: float, high: float, unit: str, base: str, whole: bool) -> tu
         values = [_round(v, 2) for v in _evenly(low, high, wide)]
     if whole:
         values = [float(round(v)) for v in values]
-    texts = {units.parse(t, unit): t for t in (_spelled(v, unit, base) for v in [low, *(v for v in values if low < v < high), high])}
+    texts = {units.parse(t, unit): t for t in (_exact_text(v, unit, base) for v in [low, *(v for v in values if low < v < high), high])}
     texts[units.parse(base, unit)] = base
     return tuple(texts[v] for v in sorted(texts)), "log" if wide else "linear"
 
@@ -166,7 +166,9 @@ def _slot(name: str, label: str, group: str, row: Mapping[str, Any], kind: str) 
         told = _("{what}; the slider goes from an eighth to eight times").format(what=what) if ends[0] == value / _WITHOUT else what
     else:
         ends = (low, high)
-        told = _("sourced range {spelled} to {spelled2}").format(spelled=_spelled(low, unit, base), spelled2=_spelled(high, unit, base))
+        told = _("sourced range {spelled} to {spelled2}").format(
+            spelled=_exact_text(low, unit, base), spelled2=_exact_text(high, unit, base)
+        )
     texts, scale = _positions(*ends, unit, base, whole)
     return Slot(**common, texts=texts, range=told, scale=scale)
 

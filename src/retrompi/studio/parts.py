@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from retrompi.studio.resources import Resources
 
-__all__ = ["bench", "cautions", "client", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "graph", "group",
-           "job_bar", "job_line", "menu", "notices", "outputs", "overrides_field", "register_graph", "register_job", "session",
-           "table", "text", "texts", "upload_row", "uploaded_line"]  # fmt: skip
+__all__ = ["bench", "cautions", "client", "controls", "copyable", "csv_text", "enlarge_letters", "entry", "field", "graph", "group",
+           "job_bar", "job_line", "menu", "notices", "outputs", "overrides_field", "register_graph", "register_job", "session", "table",
+           "text", "texts", "upload_row", "uploaded_line"]  # fmt: skip
 
 _MENU_PX = 480
 """The height of an open menu: a dozen entries."""
@@ -370,7 +370,7 @@ def register_job(
             # One tick after each response: if ticks overtook slow responses, Dash would drop all of them.
             return *same, job, job_line(state), part, False, False, (ticks if isinstance(ticks, int) else 0) + 1
         if state.status == "done":
-            same = [enlarged(v, values[-1]) for v in _values(show(state.result, *seen), len(outputs))]
+            same = [enlarge_letters(v, values[-1]) for v in _values(show(state.result, *seen), len(outputs))]
         else:
             if blame is not None and state.error:
                 entries.tell(page, blame(state.error, *values[:asked]))
@@ -388,7 +388,7 @@ def changed_by(component: str) -> bool:
     return any((c.get("type") if isinstance(c, dict) else c) == component for c in ctx.triggered_prop_ids.values())
 
 
-def enlarged(value: Any, letters_px: Any) -> Any:
+def enlarge_letters(value: Any, letters_px: Any) -> Any:
     """A figure with its letters scaled for a page whose letters have ``letters_px`` pixels instead of 16: larger ones on a projector.
 
     Any other value is returned unchanged.

@@ -13,7 +13,7 @@ from retrompi.sim.computation import scale_of
 from retrompi.sim.diagnosis import lines
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
-from retrompi.sim.timeline import Request
+from retrompi.sim.timeline import TimelineRequest
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Question, Replay
 from retrompi.spec.result import Counters, Ending, outputs
@@ -43,7 +43,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     resolved = Resolved.of(question)
     scale = scale_of(resolved)
     beyond = calibration(asked["model"], asked["platform"], sizes=[trace.info()["largest_B"]], ranks=trace.ranks, sets=sets)
-    result = simulate.run(resolved, Observe(timeline=Request(limit=DRAWN)))
+    result = simulate.run(resolved, Observe(timeline=TimelineRequest(limit=DRAWN)))
     report(2, 3, _("drawing"))
     cycle = result.diagnosis.get("cycle", ())
     out: dict[str, Any] = {

@@ -11,7 +11,8 @@ from dash import html
 from retrompi.base.translate import _, count, lazy
 from retrompi.studio.numbers import KINDS, Number
 
-__all__ = ["Part", "Value", "cell", "cited", "counted", "facts", "named", "number_rows", "source", "span_css", "table", "verdict", "worded"]
+__all__ = ["Part", "Value", "cell", "citation_parts", "count_boxes", "facts", "number_rows", "number_text", "parameter_name", "source",
+           "span_css", "table", "verdict"]  # fmt: skip
 
 Part = Any
 """A Dash component, a text, a number, or a list of them."""
@@ -19,7 +20,7 @@ Part = Any
 SIGN = {"pass": lazy("✓ pass"), "fail": lazy("✗ fail"), "unjudged": lazy("· not judged")}
 
 
-def worded(value: float | str | None) -> str:
+def number_text(value: float | str | None) -> str:
     """A number formatted for readers; text unchanged, "" for None."""
     if value is None:
         return ""
@@ -67,14 +68,14 @@ def facts(pairs: Iterable[tuple[str, Part]]) -> html.Dl:
     return html.Dl([p for term, told in pairs if told not in (None, "", []) for p in (html.Dt(term), html.Dd(told))], className="facts")
 
 
-def counted(boxes: Iterable[tuple[str, str, str]]) -> html.Div:
+def count_boxes(boxes: Iterable[tuple[str, str, str]]) -> html.Div:
     """Boxes of (what, count, a few words)."""
     return html.Div(
         [html.Div([html.Span(a), html.B(b), html.Small(c, className="soft")], className="count") for a, b, c in boxes], className="counts"
     )
 
 
-def cited(rows: Sequence[Mapping[str, str]]) -> list[Part]:
+def citation_parts(rows: Sequence[Mapping[str, str]]) -> list[Part]:
     """The text of the reference rows that a number cites, collapsed."""
     if not rows:
         return []
@@ -88,10 +89,11 @@ def cited(rows: Sequence[Mapping[str, str]]) -> list[Part]:
 
 def source(n: Number) -> list[Part]:
     """A number's source: its kind as a chip, the rest as text, and the text of the rows it cites."""
-    return [html.Span(n.kind, className=f"kind kind-{n.kind}", title=_(KINDS[n.kind])), " ", html.Span(n.source, lang="en"), *cited(n.rows)]
+    kind = html.Span(n.kind, className=f"kind kind-{n.kind}", title=_(KINDS[n.kind]))
+    return [kind, " ", html.Span(n.source, lang="en"), *citation_parts(n.rows)]
 
 
-def named(name: str, help: str) -> list[Part]:
+def parameter_name(name: str, help: str) -> list[Part]:
     """A parameter's name with its description below."""
     return [html.Code(name), html.Small(help, className="help", lang="en")]
 
@@ -104,4 +106,7 @@ def span_css(span: str) -> str:
 def number_rows(some: Sequence[Number]) -> list[list[Part]]:
     """Rows of name and meaning, value, range, source."""
     spans = [html.Span(n.span, lang="en") if "|" in n.span else n.span for n in some]
-    return [[named(n.name, n.help), Value(n.value), Value(span, span_css(n.span)), source(n)] for n, span in zip(some, spans, strict=True)]
+    return [
+        [parameter_name(n.name, n.help), Value(n.value), Value(span, span_css(n.span)), source(n)]
+        for n, span in zip(some, spans, strict=True)
+    ]

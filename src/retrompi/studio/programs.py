@@ -16,25 +16,25 @@ from retrompi.base.translate import _, lazy
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["MADE", "Made", "chosen", "load", "shipped"]
+__all__ = ["MADE", "GeneratedProgram", "check_choice", "load", "shipped_traces"]
 
 _UPLOAD = re.compile(r"upload:[A-Za-z0-9_-]{12,24}")
 _REFERENCE = re.compile(r"(npb3\.3\.1-[a-z]+-[A-Z]-\d+|imb-mpi1-pingpong-2|osu5\.3-latency-2|netpipe3\.7\.2-2)")
 
 
 @dataclass(frozen=True)
-class Made:
+class GeneratedProgram:
     """A generated program of any number of ranks that send messages of one size."""
 
     label: str
     trace: Callable[[int, int], Trace]
 
 
-def _generated(name: str) -> Callable[[int, int], Trace]:
+def _generator_of(name: str) -> Callable[[int, int], Trace]:
     def make(ranks: int, size: int) -> Trace:
         from retrompi.traces import generate
 
-        return generate.made(name, {"ranks": ranks, "size": size, **({"reps": 3} if name in ("halo", "ring") else {})})
+        return generate.make_trace(name, {"ranks": ranks, "size": size, **({"reps": 3} if name in ("halo", "ring") else {})})
 
     return make
 
@@ -51,19 +51,19 @@ def _send_first(ranks: int, size: int) -> Trace:
 
 
 MADE = {
-    "made:broadcast": Made(lazy("broadcast (MPI_Bcast)"), _generated("broadcast")),
-    "made:allreduce": Made(lazy("reduction to all (MPI_Allreduce)"), _generated("allreduce")),
-    "made:alltoall": Made(lazy("everybody to everybody (MPI_Alltoall)"), _generated("alltoall")),
-    "made:halo": Made(lazy("halo exchange, 3 steps"), _generated("halo")),
-    "made:ring": Made(lazy("a token round a ring, 3 times"), _generated("ring")),
-    "made:half_to_half": Made(lazy("half to half: lower half sends to upper half"), _generated("half_to_half")),
-    "made:all_at_once": Made(lazy("everybody sends to everybody before anybody receives"), _generated("all_at_once")),
-    "made:send_first": Made(lazy("everybody sends to the next one first, then receives"), _send_first),
+    "made:broadcast": GeneratedProgram(lazy("broadcast (MPI_Bcast)"), _generator_of("broadcast")),
+    "made:allreduce": GeneratedProgram(lazy("reduction to all (MPI_Allreduce)"), _generator_of("allreduce")),
+    "made:alltoall": GeneratedProgram(lazy("everybody to everybody (MPI_Alltoall)"), _generator_of("alltoall")),
+    "made:halo": GeneratedProgram(lazy("halo exchange, 3 steps"), _generator_of("halo")),
+    "made:ring": GeneratedProgram(lazy("a token round a ring, 3 times"), _generator_of("ring")),
+    "made:half_to_half": GeneratedProgram(lazy("half to half: lower half sends to upper half"), _generator_of("half_to_half")),
+    "made:all_at_once": GeneratedProgram(lazy("everybody sends to everybody before anybody receives"), _generator_of("all_at_once")),
+    "made:send_first": GeneratedProgram(lazy("everybody sends to the next one first, then receives"), _send_first),
 }
 
 
 @cache
-def shipped() -> dict[str, Path]:
+def shipped_traces() -> dict[str, Path]:
     """Name -> file of the traces in this installation: of the examples, and of the benchmarks used to judge claims."""
     found: dict[str, Path] = {}
     root = source_root()
@@ -80,11 +80,11 @@ def shipped() -> dict[str, Path]:
     return found
 
 
-def chosen(value: str) -> str:
+def check_choice(value: str) -> str:
     """``value`` if it names an existing trace, or has the form of an upload's name. Raises UsageError."""
-    if value in MADE or value in shipped() or _UPLOAD.fullmatch(value):
+    if value in MADE or value in shipped_traces() or _UPLOAD.fullmatch(value):
         return value
-    raise UsageError(f"no trace '{value[:60]}'{nearest(value[:60], [*MADE, *shipped()])}", code="unknown-trace")
+    raise UsageError(f"no trace '{value[:60]}'{nearest(value[:60], [*MADE, *shipped_traces()])}", code="unknown-trace")
 
 
 def load(name: str, ranks: int, size: int, path: str = "", label: str = "") -> tuple[Trace, str]:
@@ -96,4 +96,4 @@ def load(name: str, ranks: int, size: int, path: str = "", label: str = "") -> t
         return MADE[name].trace(ranks, size), _("{removeprefix}, {ranks} ranks").format(removeprefix=_(MADE[name].label), ranks=ranks)
     if path:
         return uploads.trace(path, label), label
-    return files.read(shipped()[chosen(name)]), name
+    return files.read(shipped_traces()[check_choice(name)]), name

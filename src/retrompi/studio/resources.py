@@ -15,11 +15,11 @@ from retrompi.studio.limits import Limits
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["Member", "Resources"]
+__all__ = ["Resources", "SessionMember"]
 
 
 @dataclass(frozen=True)
-class Member:
+class SessionMember:
     """Whose browser asks, where the studio is served to a class: ``student`` is the id that draws a student's numbers."""
 
     id: int
@@ -54,7 +54,7 @@ class Resources:
     """Set by `retrompi.studio.uploads`."""
     extra: dict[str, Any] = field(default_factory=dict)
     """State that a page keeps between its callbacks, by the page's name."""
-    member: Callable[[str], Member | None] = _nobody
+    member: Callable[[str], SessionMember | None] = _nobody
     """Session -> whose it is; None in a studio of one's own, where everything is allowed."""
     shelf_of: Callable[[str], Any] = _nobody
     """Session -> where the works on labs are kept; None: in the folders that `retrompi lab start` makes."""

@@ -13,14 +13,14 @@ from retrompi.base.errors import RetrompiError, StoreError
 from retrompi.base.translate import _, lazy
 from retrompi.spec.outcome import Outcome
 from retrompi.studio import titles
-from retrompi.studio.laid import MOST_CURVES, laid
+from retrompi.studio.laid import MOST_CURVES, read_overlays
 from retrompi.studio.parameters import check_names
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studio.job import Report
 
-__all__ = ["DRAWN", "UPLOAD", "Places", "Stores", "curve", "curve_of", "curves", "keep", "opened", "overlay_choices", "overlay_name",
+__all__ = ["DRAWN", "UPLOAD", "Places", "Stores", "curve", "curve_of", "curves", "keep", "open_stores", "overlay_choices", "overlay_name",
            "run_name", "users", "what_if"]  # fmt: skip
 
 Places = tuple[str | None, str]
@@ -53,12 +53,12 @@ def users(location: str | None) -> Store | None:
 
 
 @contextmanager
-def opened(places: Places) -> Iterator[Stores]:
+def open_stores(places: Places) -> Iterator[Stores]:
     """Both stores, opened once for a whole job."""
     from retrompi.store import open_store
 
     theirs, ours = users(places[0]), open_store(places[1])
-    with ours.held(), theirs.held() if theirs is not None else nullcontext():
+    with ours.hold_connection(), theirs.hold_connection() if theirs is not None else nullcontext():
         yield theirs, ours
 
 
@@ -66,7 +66,7 @@ def curve(
     places: Places, model: str, platform: str, mode: str, sizes: Sequence[int] | None = None, sets: Sequence[str] = ()
 ) -> dict[str, Any]:
     """`curve_of` with stores opened for this one curve."""
-    with opened(places) as stores:
+    with open_stores(places) as stores:
         return curve_of(stores, model, platform, mode, sizes, sets)
 
 
@@ -77,7 +77,7 @@ def curve_of(
     outcome, detail, cautions, outside. A run that did not complete is a result, with the rows it reached; an invalid name or value raises
     UsageError.
     """
-    from retrompi.sim.cautions import IN_THE_PAPERS, calibration, first_call, of_run, split, stored
+    from retrompi.sim.cautions import IN_THE_PAPERS, calibration, first_call, of_run, split, stored_cautions
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.simulate import SimulationEnded
     from retrompi.spec.question import Question, pingpong
@@ -106,7 +106,7 @@ def curve_of(
     first = first_call(rows, IN_THE_PAPERS)
     return {
         "model": model, "platform": platform, "mode": mode, "sets": list(sets), "rows": rows, "run": known, "found": found,
-        "outcome": kept["outcome"], "detail": detail, **split([*of_run(asked, stored(kept["facts"])), *beyond, *first]),
+        "outcome": kept["outcome"], "detail": detail, **split([*of_run(asked, stored_cautions(kept["facts"])), *beyond, *first]),
     }  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def curves(
     over: list[dict[str, Any]] = []
     read: list[str] = []
     problems, total = list(gone), len(wanted) + len(overlays)
-    with opened(places) as stores:
+    with open_stores(places) as stores:
         for i, (model, platform, mode) in enumerate(wanted):
             told = titles.of_run(model, "", mode, platform)
             report(i, total, told)
@@ -140,7 +140,7 @@ def curves(
             try:
                 if path:
                     left = MOST_CURVES - len(over) - len(wanted) - (total - i - 1)
-                    some, about, wrong = laid(path, label, left, [o["name"] for o in over if not o["run"]])
+                    some, about, wrong = read_overlays(path, label, left, [o["name"] for o in over if not o["run"]])
                     over += some
                     read += about
                     problems += wrong
@@ -148,11 +148,11 @@ def curves(
                     over.append(_overlay(stores[0], name))
             except RetrompiError as error:
                 problems.append(str(error))
-    marks, verdicts = _published(made)
+    marks, verdicts = _published_marks(made)
     return {"curves": made, "marks": marks, "verdicts": verdicts, "overlays": over, "read": read, "problems": problems}
 
 
-def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _published_marks(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The marks of published statements, and the verdicts on these curves."""
     from dataclasses import asdict
 
@@ -186,7 +186,7 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
     """A run of the user's store by number, or a measured curve by label."""
     from retrompi.base.errors import UsageError
     from retrompi.measure.stored_curves import from_store
-    from retrompi.sim.cautions import stored
+    from retrompi.sim.cautions import stored_cautions
 
     if store is None:
         raise UsageError(f"no run {name}: there is no store that can be read", code="unknown-run")
@@ -197,7 +197,7 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
             if not rows:
                 raise UsageError(f"run {name} has no points: {run['outcome']}", code="unknown-run")
             return {"run": run["id"], "name": run_name(run), "about": "", "rows": rows, "kind": "simulated", "bands": {},
-                    "platform": run["platform"], "cautions": [c.text for c in stored(run["facts"])]}  # fmt: skip
+                    "platform": run["platform"], "cautions": [c.text for c in stored_cautions(run["facts"])]}  # fmt: skip
     found = from_store(store, name)
     return {"run": found.run_id, "name": found.name, "about": found.about, "rows": [dict(p) for p in found.points], "kind": found.kind,
             "bands": {str(size): list(band) for size, band in found.bands.items()}}  # fmt: skip
@@ -242,12 +242,12 @@ def what_if(
     """
     report(0, 1 + bool(sets), _("as it was"))
     changed = None
-    with opened(places) as stores:
+    with open_stores(places) as stores:
         base = curve_of(stores, model, platform, mode, sizes)
         if sets:
             report(1, 2, _("as changed"))
             changed = curve_of(stores, model, platform, mode, sizes, sets)
-    return {"base": base, "changed": changed, "outside": (changed or base)["outside"], "marks": _published([base])[0]}
+    return {"base": base, "changed": changed, "outside": (changed or base)["outside"], "marks": _published_marks([base])[0]}
 
 
 def keep(

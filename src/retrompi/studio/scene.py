@@ -16,14 +16,14 @@ from typing import Any
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.render.engine_words import process_name, stage_name
-from retrompi.sim.message_path import Direction, Link, MessagePath, NetworkPacket, PacketTransit, Stretch, Work
+from retrompi.sim.message_path import Direction, HostWork, MessagePath, NetworkPacket, PacketTransit, PathLink, Stretch
 from retrompi.studio.diagram import Diagram, card_of, diagram, kernel_of, memory_of
 from retrompi.studio.words import STAGE_WORDS, Speaker
 
 Piece = tuple[Any, ...]
 """(begin, end, stage, further attributes …): an interval of a lane or of the chain's strip."""
 
-__all__ = ["STAGES", "Step", "Token", "bars", "scene", "tokens"]
+__all__ = ["STAGES", "Token", "TokenStep", "bars", "scene", "tokens"]
 
 MOST_TOKENS = 500
 """The most tokens of an animation; of more, every k-th of each kind is shown, and the page says so."""
@@ -54,7 +54,7 @@ STAGES: dict[str, tuple[str, bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TokenStep:
     """From ``begin`` to ``end`` a token is at the box ``at``, or crosses the line ``at`` from the box ``start`` to the box ``stop``."""
 
     begin: int
@@ -72,7 +72,7 @@ class Token:
     label: str
     bytes: int
     back: bool
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TokenStep] = field(default_factory=list)
 
 
 _LABELS = {
@@ -99,7 +99,7 @@ def tokens(path: MessagePath, direction: int, picture: Diagram) -> list[Token]:
     transits = path.of(direction)
     waits = _until_passed_on(transits)
     found = [t for i, p in enumerate(transits) for t in _of_transit(path, it, picture, p, waits.get(i))]
-    work: dict[int, list[Work]] = defaultdict(list)
+    work: dict[int, list[HostWork]] = defaultdict(list)
     for w in path.work:
         if w.packet >= 0 and w.end > it.begin and w.asked < it.end:
             work[w.packet].append(w)
@@ -129,10 +129,10 @@ def _until_passed_on(transits: Sequence[PacketTransit]) -> dict[int, int]:
     return out
 
 
-def _clip(it: Direction, steps: Iterable[Step]) -> list[Step]:
+def _clip(it: Direction, steps: Iterable[TokenStep]) -> list[TokenStep]:
     """Steps clipped to the direction, from its start on, without those of zero length."""
     return [
-        Step(max(s.begin, it.begin) - it.begin, min(s.end, it.end) - it.begin, s.at, s.start, s.stop)
+        TokenStep(max(s.begin, it.begin) - it.begin, min(s.end, it.end) - it.begin, s.at, s.start, s.stop)
         for s in steps
         if min(s.end, it.end) > max(s.begin, it.begin)
     ]
@@ -144,13 +144,13 @@ def _of_transit(path: MessagePath, it: Direction, picture: Diagram, p: PacketTra
     inside, out, taken = (t if t >= 0 else it.end for t in (p.copy_in_end, p.copy_out_begin, p.copy_out_end))
     label = f"{_(_LABELS[p.kind])}, {format_bytes(p.bytes)}"
     back = p.kind in ("ready", "matched", "done")
-    stay = [Step(taken, passed_on, b)] if passed_on is not None and passed_on > taken else []
+    stay = [TokenStep(taken, passed_on, b)] if passed_on is not None and passed_on > taken else []
 
-    def token(*steps: Step) -> Token:
+    def token(*steps: TokenStep) -> Token:
         return Token(p.kind, label, p.bytes, back, _clip(it, steps))
 
-    def cross(begin: int, end: int, start: str, stop: str) -> Step:
-        return Step(begin, end, picture.line(start, stop), start, stop)
+    def cross(begin: int, end: int, start: str, stop: str) -> TokenStep:
+        return TokenStep(begin, end, picture.line(start, stop), start, stop)
 
     if p.channel < 0:
         return [token(cross(p.copy_in_begin, taken, a, b))]
@@ -158,17 +158,17 @@ def _of_transit(path: MessagePath, it: Direction, picture: Diagram, p: PacketTra
     hosts = [path.processes[i].host for i in (p.source, p.target)]
     if channel.medium in ("pool", "ring"):
         memory = memory_of(channel)
-        in_memory = [cross(p.copy_in_begin, inside, a, memory), Step(inside, out, memory), cross(out, taken, memory, b)]
-        return [token(Step(p.queued, p.copy_in_begin, a), *in_memory, *stay)]
+        in_memory = [cross(p.copy_in_begin, inside, a, memory), TokenStep(inside, out, memory), cross(out, taken, memory, b)]
+        return [token(TokenStep(p.queued, p.copy_in_begin, a), *in_memory, *stay)]
     if channel.medium == "dma":
         start = min((w.asked for w in path.work if w.packet >= 0 and _carries(path, w, p)), default=inside)
-        return [token(Step(p.queued, start, a)), token(Step(out, taken, b), *stay)]
+        return [token(TokenStep(p.queued, start, a)), token(TokenStep(out, taken, b), *stay)]
     ends = [kernel_of(h) for h in hosts]
-    sent = token(Step(p.queued, p.copy_in_begin, a), cross(p.copy_in_begin, inside, a, ends[0]))
+    sent = token(TokenStep(p.queued, p.copy_in_begin, a), cross(p.copy_in_begin, inside, a, ends[0]))
     return [sent, token(cross(out, taken, ends[1], b), *stay)]
 
 
-def _carries(path: MessagePath, w: Work, p: PacketTransit) -> bool:
+def _carries(path: MessagePath, w: HostWork, p: PacketTransit) -> bool:
     t = path.packets[w.packet]
     if t.kind != "transfer" or t.channel != p.channel or w.stage != "nic":
         return False
@@ -176,7 +176,7 @@ def _carries(path: MessagePath, w: Work, p: PacketTransit) -> bool:
 
 
 def _of_network_packet(
-    path: MessagePath, it: Direction, picture: Diagram, packet: NetworkPacket, rows: Sequence[Work], onward: set[int]
+    path: MessagePath, it: Direction, picture: Diagram, packet: NetworkPacket, rows: Sequence[HostWork], onward: set[int]
 ) -> Token | None:
     """A frame or a transfer through the sender's system, its bus, the wire, the receiver's bus and system, as far as it gets."""
     channel = path.channels.get(packet.channel)
@@ -187,24 +187,23 @@ def _of_network_packet(
     direct = channel.medium == "dma"
     ends = [channel.source, channel.target] if path.processes[channel.source].host == a else [channel.target, channel.source]
     homes = [f"process {p}" for p in ends] if direct else [kernel_of(a), kernel_of(b)]
-    steps: list[Step] = []
+    steps: list[TokenStep] = []
     kind = packet.kind
     for w in rows:
         if w.stage == "ack":
             kind = "timer"
-            steps.append(Step(w.asked, w.end, kernel_of(a)))
+            steps.append(TokenStep(w.asked, w.end, kernel_of(a)))
         elif packet.kind == "read":
-            steps.append(
-                Step(w.start, w.end, picture.line(kernel_of(b), f"process {channel.target}"), kernel_of(b), f"process {channel.target}")
-            )
+            process = f"process {channel.target}"
+            steps.append(TokenStep(w.start, w.end, picture.line(kernel_of(b), process), kernel_of(b), process))
         elif w.stage == "wire":
-            steps.append(Step(w.asked, w.end, picture.line(card_of(a), card_of(b)), card_of(a), card_of(b)))
+            steps.append(TokenStep(w.asked, w.end, picture.line(card_of(a), card_of(b)), card_of(a), card_of(b)))
         elif w.stage == "nic":
             start, stop = (homes[0], card_of(a)) if w.where == a else (card_of(b), homes[1])
-            steps.append(Step(w.asked, w.start, start))
-            steps.append(Step(w.start, w.end, picture.line(start, stop), start, stop))
+            steps.append(TokenStep(w.asked, w.start, start))
+            steps.append(TokenStep(w.start, w.end, picture.line(start, stop), start, stop))
         else:
-            steps.append(Step(w.asked, w.end, kernel_of(w.where)))
+            steps.append(TokenStep(w.asked, w.end, kernel_of(w.where)))
     known = all(_is_shown(picture, s) for s in steps)
     if not known:
         return None
@@ -212,11 +211,11 @@ def _of_network_packet(
     return Token(kind, _(_LABELS.get(kind, kind)) + size, packet.bytes, against, _clip(it, steps))
 
 
-def _is_shown(picture: Diagram, step: Step) -> bool:
+def _is_shown(picture: Diagram, step: TokenStep) -> bool:
     return step.at in (picture.lines if step.start else picture.boxes)
 
 
-def _sampled(found: Sequence[Token], most: int) -> tuple[list[Token], str]:
+def _sample_tokens(found: Sequence[Token], most: int) -> tuple[list[Token], str]:
     """At most about ``most`` tokens, every k-th of each kind, in the given order; and a sentence if some were left out."""
     if len(found) <= most:
         return list(found), ""
@@ -231,7 +230,7 @@ def _sampled(found: Sequence[Token], most: int) -> tuple[list[Token], str]:
     return kept, _("{n} packets, frames and acknowledgements are on their way; of each kind every {k}. is drawn.").format(n=len(found), k=k)
 
 
-def _thinned(pieces: Sequence[Piece], most: int) -> list[Piece]:
+def _thin(pieces: Sequence[Piece], most: int) -> list[Piece]:
     """Equal neighbours merged; if there are still more than ``most``, each of ``most`` intervals is represented by its longest piece."""
     joined: list[Piece] = []
     for p in pieces:
@@ -256,7 +255,7 @@ def _thinned(pieces: Sequence[Piece], most: int) -> list[Piece]:
             i += 1
         if shares:
             out.append((at, until, *max(shares, key=lambda k: shares[k])))
-    return _thinned(out, most) if len(out) > most else out
+    return _thin(out, most) if len(out) > most else out
 
 
 def _lane(it: Direction, stretches: Iterable[Stretch]) -> list[Piece]:
@@ -265,10 +264,10 @@ def _lane(it: Direction, stretches: Iterable[Stretch]) -> list[Piece]:
         for s in stretches
         if s.end > it.begin and s.begin < it.end
     ]
-    return _thinned(inside, MOST_PIECES) if inside else []
+    return _thin(inside, MOST_PIECES) if inside else []
 
 
-def where(path: MessagePath, picture: Diagram, link: Link) -> str:
+def where(path: MessagePath, picture: Diagram, link: PathLink) -> str:
     """The box or line of the diagram at which a link of the chain takes place; empty for the clock."""
     if link.process >= 0:
         name = f"process {link.process}"
@@ -283,7 +282,7 @@ def where(path: MessagePath, picture: Diagram, link: Link) -> str:
     return name if name in picture.boxes else ""
 
 
-def bars(links: Iterable[Link]) -> list[tuple[str, int]]:
+def bars(links: Iterable[PathLink]) -> list[tuple[str, int]]:
     """(stage, picoseconds) of the links, summed, in the order of `STAGES`; the total equals the direction exactly."""
     sums: dict[str, int] = defaultdict(int)
     for k in links:
@@ -296,9 +295,9 @@ def scene(path: MessagePath, direction: int = 0, *, title: str = "", wire: str =
     """The animation of a direction as plain JSON values: boxes, lines, hosts, tokens, lanes of processes, the strip of the chain."""
     it = path.directions[direction]
     picture = diagram(path, path.of(direction), wire)
-    moving, note = _sampled(tokens(path, direction, picture), MOST_TOKENS)
+    moving, note = _sample_tokens(tokens(path, direction, picture), MOST_TOKENS)
     speaker = Speaker(path)
-    strip = _thinned(
+    strip = _thin(
         [(k.begin - it.begin, k.end - it.begin, k.stage, where(path, picture, k), speaker.of(k)) for k in it.chain], MOST_PIECES
     )
     texts = list(dict.fromkeys(p[4] for p in strip))
@@ -339,6 +338,6 @@ def scene(path: MessagePath, direction: int = 0, *, title: str = "", wire: str =
     }
 
 
-def gaps(found: Iterable[Token]) -> list[tuple[Step, Step]]:
+def gaps(found: Iterable[Token]) -> list[tuple[TokenStep, TokenStep]]:
     """Pairs of consecutive steps of a token of which the second begins before the first ends; empty in a consistent scene."""
     return [(a, b) for t in found for a, b in pairwise(t.steps) if b.begin < a.end]

@@ -48,7 +48,7 @@ def reachable(host: str) -> str:
     return socket.getfqdn() or "127.0.0.1"
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises UsageError with one line when it cannot be bound."""
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -111,7 +111,7 @@ class Studio:
             raise UsageError(f"--host {host} lets others in: give a --token, or --public, which makes one", code="bad-address")
         if token is not None and (len(token) < LEAST_TOKEN or not token.isprintable() or " " in token):
             raise UsageError(f"a token has {LEAST_TOKEN} characters at least and no spaces; --public makes one", code="bad-address")
-        self._socket = _bound(host, port)
+        self._socket = _listen(host, port)
         self.host, self.port, self.token = host, int(self._socket.getsockname()[1]), token
         self._server: Any = None
         try:

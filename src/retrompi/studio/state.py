@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.translate import _
 
-__all__ = ["Choice", "Control", "Parse", "Query", "choice", "encode", "flag", "link", "number", "read", "text"]
+__all__ = ["Control", "OneOf", "Parse", "Query", "choice", "encode", "flag", "link", "number", "read", "text"]
 
 MOST_CHARACTERS = 8192
 _MOST_VALUES = 200
@@ -61,8 +61,8 @@ class Control:
     `RetrompiError` for an invalid one. A control whose default is a list keeps a list (the key is repeated); one whose default is a dict
     keeps texts by name (a dcc.Store's data), written ``key=NAME=VALUE``, and ``parse`` receives ``NAME=VALUE``.
 
-    ``follows`` is the key of a control that moves this one in a link that names only that (`retrompi.studio.menus.followed`): then the
-    default is written, too, unless both are at theirs.
+    ``follows`` is the key of a control that moves this one in a link that names only that (`retrompi.studio.menus.with_platforms`): then
+    the default is written, too, unless both are at theirs.
     """
 
     id: str
@@ -97,7 +97,7 @@ def text(most: int = 200) -> Parse:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OneOf:
     """A parser for one of the ``valid`` values, given as a list or by a function that is called on each use, and for what ``also`` is."""
 
     valid: Callable[[], Iterable[str]] | Sequence[str]
@@ -108,11 +108,11 @@ class Choice:
         """The value. Raises UsageError for any other."""
         known = list(self.valid() if callable(self.valid) else self.valid)
         if value not in known and not (self.also is not None and self.also(value)):
-            raise UsageError(f"no {self.what} '{_shown(value)}'{nearest(value[:60], known)}", code="unknown-name")
+            raise UsageError(f"no {self.what} '{_printable(value)}'{nearest(value[:60], known)}", code="unknown-name")
         return value
 
 
-choice = Choice
+choice = OneOf
 
 
 def number(low: float, high: float, *, whole: bool = False) -> Parse:
@@ -178,48 +178,49 @@ def read(controls: Sequence[Control], query: Query) -> tuple[dict[str, Any], lis
     for control in controls:
         given = query.all(control.key)
         if control.named:
-            values[control.key] = _named(control, given, notices) if given else dict(control.default)
+            values[control.key] = _overrides_of(control, given, notices) if given else dict(control.default)
         elif control.listed:
             values[control.key] = list(control.default) if not given else _list(control, given, notices)
         else:
             values[control.key] = control.default
             if given:
-                values[control.key] = _parsed(control, given[-1], control.default, notices)
+                values[control.key] = _parse(control, given[-1], control.default, notices)
     known = [c.key for c in controls]
     for key in query:
         if key not in known and key != "lang":  # the language, see `retrompi.studio.language`
-            notices.append(_("'{key}' in this link means nothing here{nearest}").format(key=_shown(key), nearest=nearest(key[:60], known)))
+            other = nearest(key[:60], known)
+            notices.append(_("'{key}' in this link means nothing here{nearest}").format(key=_printable(key), nearest=other))
     return values, notices
 
 
-def _shown(value: str) -> str:
+def _printable(value: str) -> str:
     short = value if len(value) <= 60 else value[:59] + "…"
     return "".join(c if c.isprintable() else "?" for c in short)
 
 
-def _parsed(control: Control, value: str, otherwise: Any, notices: list[str]) -> Any:
+def _parse(control: Control, value: str, otherwise: Any, notices: list[str]) -> Any:
     try:
         return control.parse(value)
     except RetrompiError as error:
-        notices.append(_("{key}={value} in this link: {error}").format(key=control.key, value=_shown(value), error=error))
+        notices.append(_("{key}={value} in this link: {error}").format(key=control.key, value=_printable(value), error=error))
         return otherwise
 
 
 def _list(control: Control, given: list[str], notices: list[str]) -> list[Any]:
     nothing = object()
-    found = [_parsed(control, value, nothing, notices) for value in given if value != ""]
+    found = [_parse(control, value, nothing, notices) for value in given if value != ""]
     good = [v for v in dict.fromkeys(found) if v is not nothing]
     return good or (list(control.default) if any(given) else [])
 
 
-def _named(control: Control, given: list[str], notices: list[str]) -> dict[str, str]:
+def _overrides_of(control: Control, given: list[str], notices: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for item in given:
         name, equals, value = item.partition("=")
         if not equals or not name or not value:
-            notices.append(_("{key}={item} in this link is not NAME=VALUE").format(key=control.key, item=_shown(item)))
+            notices.append(_("{key}={item} in this link is not NAME=VALUE").format(key=control.key, item=_printable(item)))
             continue
-        got = _parsed(control, item, None, notices)
+        got = _parse(control, item, None, notices)
         if got is not None:
             found[name] = value
     return found

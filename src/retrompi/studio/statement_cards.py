@@ -12,8 +12,8 @@ from retrompi.base.units import format_bytes
 from retrompi.papers.verdicts import Summary, Verdict
 from retrompi.render.dossier import how_of
 from retrompi.render.figures import name_of
-from retrompi.studio.pieces import Part, facts, verdict, worded
-from retrompi.studio.statements import GROUPS, KINDS, VERDICTS, Place, Statement
+from retrompi.studio.pieces import Part, facts, number_text, verdict
+from retrompi.studio.statements import GROUPS, KINDS, VERDICTS, Statement, StatementCurves
 
 __all__ = ["card", "links", "matrix", "read_as", "tallies"]
 
@@ -45,10 +45,10 @@ def read_as(s: Statement) -> str:
 def _amount(value: float | str, unit: str) -> str:
     if unit == "B" and isinstance(value, float | int):
         return format_bytes(value)
-    return worded(value) + (f" {unit}" if unit and not isinstance(value, str) else "")
+    return number_text(value) + (f" {unit}" if unit and not isinstance(value, str) else "")
 
 
-def _observed(v: Verdict) -> str:
+def _observed_text(v: Verdict) -> str:
     return "" if v.observed is None else _amount(v.observed, v.unit)
 
 
@@ -63,7 +63,7 @@ def _distance(v: Verdict) -> str:
     )
 
 
-def curve_query(place: Place) -> str:
+def curve_query(place: StatementCurves) -> str:
     """The address of the curve page for a place."""
     pairs = [(_("model"), m) for m in place.models]
     return "/curves?" + urlencode([*pairs, ("platform", place.platform), ("mode", place.mode)], safe=",:")
@@ -96,7 +96,7 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
         html.Span(c.id, className="id"),
         html.Span(_(GROUPS[c.use]), className=f"group {c.use}"),
         html.Span([html.Span(f"{c.system}, {c.observable}: ", className="soft"), html.B(v.published)], className="said", lang="en"),
-        html.Span(_observed(v) if isinstance(v.observed, float | int) else "", className="seen", lang="en"),
+        html.Span(_observed_text(v) if isinstance(v.observed, float | int) else "", className="seen", lang="en"),
     ]
     mechanisms = [html.P([html.B(title), f" — {text}"], lang="en") for title, text in s.mechanisms]
     made = _("in advance ({when}, with code {code})") if s.in_advance else _("{when} UTC, code {code}")
@@ -112,7 +112,7 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
         (_("printed in"), c.source + (_(", also in {also_in}").format(also_in=c.also_in) if c.also_in else "")),
         (_("kind"), f"{_(KINDS[c.kind])}, {_(GROUPS[c.use])}: {_(_MEANING[c.use])}"),
         (_("read as"), html.Span(read_as(s), lang="en") if read_as(s) else ""),
-        (_("simulated"), html.Span(_observed(v), lang="en") if _observed(v) else ""),
+        (_("simulated"), html.Span(_observed_text(v), lang="en") if _observed_text(v) else ""),
         (_("distance"), _distance(v)),
         (_("how judged"), html.Span(how_of(s.how), lang="en")),
         (_("reading"), html.Span(v.reading, lang="en") if v.reading else ""),
@@ -142,7 +142,7 @@ def tallies(found: Sequence[Summary]) -> list[tuple[str, str, str]]:
 def matrix(cells: Mapping[str, Mapping[str, Mapping[str, int]]]) -> html.Div:
     """The verdict matrix: one row per system, fitted and held out separated, each count a link to its statements."""
 
-    def linked(system: str, use: str, word: str, n: int) -> Part:
+    def link(system: str, use: str, word: str, n: int) -> Part:
         sign = {"pass": "✓", "fail": "✗", "unjudged": "·"}[word]
         asked = urlencode({"system": system, "group": use, "verdict": word})
         label = _("{system}, {group}: {n} {verdict}").format(system=system, group=_(GROUPS[use]), n=n, verdict=_(VERDICTS[word]))
@@ -152,7 +152,7 @@ def matrix(cells: Mapping[str, Mapping[str, Mapping[str, int]]]) -> html.Div:
     for system, uses in cells.items():
         row: list[Part] = [html.Th(system, scope="row")]
         for use in ("calibrate", "validate"):
-            row.append(html.Td([linked(system, use, w, n) for w, n in uses[use].items() if n]))
+            row.append(html.Td([link(system, use, w, n) for w, n in uses[use].items() if n]))
         rows.append(html.Tr(row))
     head = html.Tr([html.Th(t, scope="col") for t in (_("system"), _(GROUPS["calibrate"]), _(GROUPS["validate"]))])
     return html.Div(html.Table([html.Thead(head), html.Tbody(rows)], className="matrix"), className="scroll", tabIndex=0, role="region",

@@ -17,7 +17,8 @@ from retrompi.papers.paper import Paper, all_papers
 from retrompi.papers.systems import system_of, systems
 from retrompi.papers.verdicts import Summary, Verdict, judge, summary
 
-__all__ = ["GROUPS", "KINDS", "VERDICTS", "Choice", "Place", "Statement", "chosen", "counts", "matrix", "read", "statements"]
+__all__ = ["GROUPS", "KINDS", "VERDICTS", "Statement", "StatementCurves", "StatementFilter", "counts", "matrix", "read",
+           "select_statements", "statements"]  # fmt: skip
 
 VERDICTS = {"pass": lazy("pass"), "fail": lazy("fail"), "unjudged": lazy("not judged")}
 GROUPS = {"calibrate": lazy("fitted"), "validate": lazy("held out"), "exclude": lazy("excluded"), "context": lazy("context")}
@@ -31,7 +32,7 @@ _SMALL, _LARGE = (0, 1 << 10), (1 << 20, 1 << 22)
 
 
 @dataclass(frozen=True)
-class Place:
+class StatementCurves:
     """The curves a statement is about: ``models`` in ``mode`` on ``platform``; ``low``..``high`` B if it is about sizes."""
 
     models: tuple[str, ...]
@@ -59,7 +60,7 @@ class Statement:
     changed: tuple[str, ...] = ()
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> StatementCurves | None:
         """The place of its curves; None for a statement that is not about a curve."""
         return _place(self.claim, self.how, all_papers().get(self.paper))
 
@@ -107,7 +108,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Choice:
+class StatementFilter:
     """A filter of statements; an empty text matches everything. ``text`` is an identifier, or words to search for."""
 
     paper: str = ""
@@ -117,7 +118,7 @@ class Choice:
     text: str = ""
 
 
-def _place(claim: Claim, how: Sequence[Mapping[str, Any]], plan: Paper | None) -> Place | None:
+def _place(claim: Claim, how: Sequence[Mapping[str, Any]], plan: Paper | None) -> StatementCurves | None:
     curved = [c for c in how if c.get("mode") and (c.get("models") or c.get("better"))]
     curved += [c for c in how if "better" in c and "mode" not in c]
     if not curved or plan is None or not plan.modes:
@@ -129,7 +130,7 @@ def _place(claim: Claim, how: Sequence[Mapping[str, Any]], plan: Paper | None) -
     if mode not in plan.modes:
         return None
     low, high = _sizes(claim, first)
-    return Place(models, mode, plan.platform, low, high)
+    return StatementCurves(models, mode, plan.platform, low, high)
 
 
 def _sizes(claim: Claim, check: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -150,7 +151,7 @@ def _blank() -> Mapping[str, Verdict]:
     return {v.id: v for v in judge(load(), [], {})}
 
 
-def _judged(claim: Claim, row: Mapping[str, Any]) -> Verdict:
+def _verdict_of(claim: Claim, row: Mapping[str, Any]) -> Verdict:
     note = str(row["note"] or "")
     if claim.note:  # a stored note ends with the reference's note, which is shown separately here
         note = note.removesuffix(f"{_REFERENCE}{claim.note}").removesuffix("; ")
@@ -170,7 +171,7 @@ def _day(created: Any) -> str:
 def statements(
     rows: Iterable[Mapping[str, Any]],
     batches: Mapping[int, Mapping[str, Any]] | None = None,
-    ahead: Mapping[str, judged.Ahead] | None = None,
+    ahead: Mapping[str, judged.AdvanceVerdict] | None = None,
 ) -> list[Statement]:
     """Every row of the reference in its order, with its verdict from ``rows`` (the store's newest), else the one judged ``ahead``.
 
@@ -186,11 +187,11 @@ def statements(
         if row is not None:
             batch = made.get(int(row["batch_id"])) if row.get("batch_id") is not None else None
             when, code = (_day(batch["created"]), str(batch["code_version"])) if batch else ("", "")
-            out.append(replace(blank, verdict=_judged(claim, row), when=when, code=code))
+            out.append(replace(blank, verdict=_verdict_of(claim, row), when=when, code=code))
         elif early is not None:
-            by = judged.shipped()
+            by = judged.shipped_verdicts()
             out.append(
-                replace(blank, verdict=_judged(claim, early.row), when=by.judged, code=by.code, in_advance=True, changed=early.changed)
+                replace(blank, verdict=_verdict_of(claim, early.row), when=by.judged, code=by.code, in_advance=True, changed=early.changed)
             )
         else:
             note = NOT_YET if how and claim.use != "exclude" else blank.verdict.note
@@ -205,7 +206,7 @@ def read(store: Any = None) -> list[Statement]:
     return statements(store.verdicts(), store.verdict_batches(), judged.in_advance())
 
 
-def chosen(all_of_them: Sequence[Statement], want: Choice) -> list[Statement]:
+def select_statements(all_of_them: Sequence[Statement], want: StatementFilter) -> list[Statement]:
     """The statements that match every filter. Raises UsageError for a filter with an unknown value."""
     from retrompi.base.errors import nearest
 

@@ -13,7 +13,7 @@ from flask import Flask, Response, g, request
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.spec.outcome import Outcome
 from retrompi.studio import entries, inputs, runs
-from retrompi.studio.guard import Way, line_response
+from retrompi.studio.guard import AddressRule, line_response
 
 if TYPE_CHECKING:
     from retrompi.studio.job import Report
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["WAY", "install", "simulate"]
 
-WAY = Way("/whatif/stops")
+WAY = AddressRule("/whatif/stops")
 MOMENT_S = 0.3
 """How long stops are simulated before those that are done are handed over."""
 _PATIENCE_S = 10.0
 _SLOT = "whatif-stops"
 _MOST_B = 1 << 16
-_wanted = inputs.mapping(model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.named, name=inputs.text(),
+_wanted = inputs.mapping(model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.texts_by_name, name=inputs.text(),
                          texts=inputs.texts())  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def simulate(report: Report, places: runs.Places, model: str, platform: str, mod
 
     found: dict[str, Any] = {}
     until = time.monotonic() + MOMENT_S
-    with runs.opened(places) as stores:
+    with runs.open_stores(places) as stores:
         for i, (text, sets) in enumerate(wanted.items()):
             if found and time.monotonic() > until:
                 break

@@ -14,7 +14,7 @@ from retrompi.studio import runs
 if TYPE_CHECKING:
     from retrompi.studio.job import Report
 
-__all__ = ["MODE", "MODEL", "PACKET", "PACKETS", "PLATFORM", "QUANTA", "QUANTUM", "SIZES", "sets", "told"]
+__all__ = ["MODE", "MODEL", "PACKET", "PACKETS", "PLATFORM", "QUANTA", "QUANTUM", "SIZES", "sets", "simulate_story"]
 
 MODEL, PLATFORM, MODE = "wmpi", "nt-pair", "shared"
 PACKET, QUANTUM = "wmpi.packet", "platform.host.quantum"
@@ -30,12 +30,12 @@ def sets(packet: str, quantum: str) -> list[str]:
     return [f"{PACKET}={packet.replace(' ', '')}", f"{QUANTUM}={quantum.replace(' ', '')}"]
 
 
-def told(report: Report, places: runs.Places) -> dict[str, Any]:
+def simulate_story(report: Report, places: runs.Places) -> dict[str, Any]:
     """model, platform, mode; sizes in bytes; packets and quanta as texts; rates: packet -> quantum -> MB/s of each size,
     None from where the job was aborted on (its pool of shared memory was full); stars: what the
     paper says of the curve as it was (size_B, MB/s, id, verdict)."""
     rates: list[list[list[float | None]]] = []
-    with runs.opened(places) as stores:
+    with runs.open_stores(places) as stores:
         for i, packet in enumerate(PACKETS):
             report(i, len(PACKETS), _("packets of {size}").format(size=packet))
             row = []

@@ -12,12 +12,12 @@ from retrompi.base.translate import _, count, lazy, ngettext
 from retrompi.render.engine_words import outcome_name
 from retrompi.render.figures import name_of
 from retrompi.render.html import config, ranges
-from retrompi.studies.table import Table
+from retrompi.studies.table import StudyTable
 from retrompi.studio.parts import english
-from retrompi.studio.pieces import Part, Value, counted, facts, table
-from retrompi.studio.studying import Listed, Shown
+from retrompi.studio.pieces import Part, Value, count_boxes, facts, table
+from retrompi.studio.studying import Listed, ShownStudy
 
-__all__ = ["listing", "shown", "unrun"]
+__all__ = ["listing", "result_parts", "unrun"]
 
 _MOST_ROWS = 240
 _HEAD = (lazy("study"), lazy("points"), lazy("axes"), lazy("made"))
@@ -42,7 +42,7 @@ def unrun(s: Listed) -> list[Part]:
     return [html.H2(s.title or s.name, lang="en"), *([html.P(s.question, className="lead", lang="en")] if s.question else []), html.P(line)]
 
 
-def _table(t: Table) -> list[Part]:
+def _table(t: StudyTable) -> list[Part]:
     head = (*t.heads, *t.columns)
     rows = [[*(name_of(x) if h == "model" else x for h, x in zip(t.heads, left, strict=True)), *(Value(x, "n") for x in right)]
             for left, right in t.rows[:_MOST_ROWS]]  # fmt: skip
@@ -51,7 +51,7 @@ def _table(t: Table) -> list[Part]:
     return [table(head, rows, "grid", told), *more]
 
 
-def _failures(found: Shown) -> list[Part]:
+def _failures(found: ShownStudy) -> list[Part]:
     if not found.failures:
         return []
     head = (lazy("point"), *found.axes, lazy("outcome"), lazy("reason"))
@@ -75,7 +75,7 @@ def _definition(definition: Mapping[str, Any]) -> list[Part]:
     return [facts(pairs), html.Details([html.Summary(_("Complete definition")), html.Pre(text, className="scroll", tabIndex=0)])]
 
 
-def _provenance(found: Shown) -> list[Part]:
+def _provenance(found: ShownStudy) -> list[Part]:
     a = found.about
     pairs = [(_("code"), ", ".join(a.code_versions)), (_("network"), ", ".join(a.networks)), (_("fidelity"), ", ".join(a.fidelities))]
     pairs += [(_("model {m}").format(m=m), ", ".join(h[:12] for h in hashes[:3])) for m, hashes in a.models.items()]
@@ -88,7 +88,7 @@ def _provenance(found: Shown) -> list[Part]:
     return out
 
 
-def shown(found: Shown) -> list[Part]:
+def result_parts(found: ShownStudy) -> list[Part]:
     """A stored study: counts, warnings, figures, tables, failures, definition, provenance."""
     d = found.study["definition"]
     missing = _(", {points} not").format(points=found.points - found.completed) if found.completed < found.points else ""
@@ -101,7 +101,7 @@ def shown(found: Shown) -> list[Part]:
         html.Figure(
             [
                 html.Figcaption(f.layout.title.text or ""),
-                dcc.Graph(figure=_untitled(f), id={"type": "studies-figure", "name": name}, config=config(), className="plot"),
+                dcc.Graph(figure=_without_title(f), id={"type": "studies-figure", "name": name}, config=config(), className="plot"),
             ]
         )
         for name, f in found.figures.items()
@@ -111,7 +111,7 @@ def shown(found: Shown) -> list[Part]:
     return [
         html.H2(str(d.get("title") or found.study["name"]), lang="en"),
         *(html.P(str(d[k]), className="lead" if k == "question" else None, lang="en") for k in ("question", "summary") if d.get(k)),
-        counted(boxes),
+        count_boxes(boxes),
         *([html.Div([html.P(_("Outside the calibrated range:")), html.Ul(warned)], className="caution")] if warned else []),
         *(
             [html.P(_("Without effect on {metric}: {idle}.").format(metric=found.metric, idle=", ".join(found.idle)), className="caution")]
@@ -138,7 +138,7 @@ def _runs(number: int) -> str:
     return ngettext("{n} run", "{n} runs", number).format(n=number)
 
 
-def _untitled(figure: Any) -> Any:
+def _without_title(figure: Any) -> Any:
     """The figure without its title, which is placed above it, where it wraps on a phone."""
     figure.update_layout(title=None, margin_t=30)
     return figure

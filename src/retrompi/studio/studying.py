@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.about import About
     from retrompi.studies.design import Study
-    from retrompi.studies.table import Table
+    from retrompi.studies.table import StudyTable
     from retrompi.studies.view import Failure
 
-__all__ = ["MOST_POINTS", "Listed", "Shown", "asked", "found", "listed", "run", "shown"]
+__all__ = ["MOST_POINTS", "Listed", "ShownStudy", "find_study", "list_studies", "run", "show_study", "study_of_form"]
 
 MOST_POINTS = 240
 """The most points of a study run by the studio; larger ones are run on the command line and shown here when they are done."""
@@ -63,7 +63,7 @@ class Listed:
         return _("{done}{every} points{bad}").format(done=self.done, every=every, bad=bad)
 
 
-def listed(store: Store | None) -> list[Listed]:
+def list_studies(store: Store | None) -> list[Listed]:
     """The stored studies, newest first, then the predefined ones that were not run; without a store only those."""
     from retrompi.studies import design
     from retrompi.studies.design import count, from_definition
@@ -103,7 +103,7 @@ def listed(store: Store | None) -> list[Listed]:
     return out
 
 
-def found(store: Store, which: str) -> Study:
+def find_study(store: Store, which: str) -> Study:
     """A predefined study by name or a stored one by number, rebuilt from its definition. Raises UsageError when there is none."""
     from retrompi.studies import design
     from retrompi.studies.design import from_definition
@@ -113,7 +113,7 @@ def found(store: Store, which: str) -> Study:
     return from_definition(store.study(which)["definition"])
 
 
-def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> Study:
+def study_of_form(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> Study:
     """The study described by a form: a predefined scenario and (key, values) to vary, checked before anything runs.
 
     Raises UsageError in one line for an invalid study, one with more than `MOST_POINTS` points, or one that would open a file.
@@ -170,14 +170,14 @@ def run(report: Report, store: str | None, definition: Mapping[str, Any], fresh:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownStudy:
     """A stored study for display: what `retrompi study show` prints and draws."""
 
     study: Mapping[str, Any]
     metric: str
     label: str
     axes: tuple[str, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[StudyTable, ...]
     figures: Mapping[str, go.Figure]
     more_figures: int
     failures: tuple[Failure, ...]
@@ -192,11 +192,11 @@ class Shown:
     """Figure -> its kind of `retrompi.render.sweep_figures.KINDS`."""
 
 
-def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> Shown:
+def show_study(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> ShownStudy:
     """A stored study by number or name, by the code of ``retrompi study show``. Raises UsageError in one line when it cannot be shown."""
     from retrompi.render.study_page import figures
     from retrompi.render.sweep_figures import choose
-    from retrompi.sim.cautions import stored
+    from retrompi.sim.cautions import stored_cautions
     from retrompi.studies import stored_study
     from retrompi.studies.about import about
     from retrompi.studies.table import tables
@@ -209,7 +209,7 @@ def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[
     drawn = figures(v, choose(v, x or None, by, panel))
     every = [(kind, name, f) for kind, some in drawn.items() for name, f in some.items()]
     values = [r["value"] for r in v.rows if r["value"] is not None]
-    return Shown(
+    return ShownStudy(
         study=kept.study,
         metric=v.metric.name,
         label=v.metric.label,
@@ -223,6 +223,6 @@ def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[
         points=len(v.rows),
         completed=sum(r["outcome"] == Outcome.COMPLETED for r in v.rows),
         span=f"{v.metric.show(min(values))} – {v.metric.show(max(values))}" if values else "",
-        cautions=Counter(c.text for run in kept.runs.values() for c in stored(run["facts"])),
+        cautions=Counter(c.text for run in kept.runs.values() for c in stored_cautions(run["facts"])),
         kinds={name: kind for kind, name, _ in every},
     )

@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["EVEN_S", "FIRST_S", "GRACE_S", "TURN_S", "Plan", "Share", "Turns"]
+__all__ = ["EVEN_S", "FIRST_S", "GRACE_S", "TURN_S", "JobShare", "TurnPlan", "Turns"]
 
 FIRST_S = 0.5
 """Running time of a new job before it is a long one, in seconds."""
@@ -26,7 +26,7 @@ EVEN_S = 30.0
 
 
 @dataclass
-class Share:
+class JobShare:
     """A job as this module sees it; times in seconds, of a monotonic clock."""
 
     session: str
@@ -43,23 +43,23 @@ class Share:
     since: float = 0.0
     """When it was begun, continued or paused last."""
 
-    def used(self, now: float) -> float:
+    def running_time(self, now: float) -> float:
         """Running time of its process, without pauses."""
         return self.before_s + (now - self.since if self.alive and not self.paused else 0.0)
 
     def long(self, now: float) -> bool:
         """Whether its first seconds are over."""
-        return self.alive and (self.again or self.used(now) >= FIRST_S)
+        return self.alive and (self.again or self.running_time(now) >= FIRST_S)
 
 
 @dataclass
-class Plan:
+class TurnPlan:
     """What is to be done now."""
 
-    begin: list[Share] = field(default_factory=list)
-    pause: list[Share] = field(default_factory=list)
-    resume: list[Share] = field(default_factory=list)
-    displace: list[Share] = field(default_factory=list)
+    begin: list[JobShare] = field(default_factory=list)
+    pause: list[JobShare] = field(default_factory=list)
+    resume: list[JobShare] = field(default_factory=list)
+    displace: list[JobShare] = field(default_factory=list)
     """Their processes are ended; they start again when there is a place for another long job."""
 
 
@@ -75,7 +75,7 @@ class Turns:
     _served: dict[str, int] = field(default_factory=dict)
     _number: int = 0
 
-    def began(self, share: Share) -> None:
+    def began(self, share: JobShare) -> None:
         """Notes that a job was begun: other clients and sessions are next."""
         self._number += 1
         for name in (f"client {share.client}", f"session {share.session}"):
@@ -84,12 +84,12 @@ class Turns:
         while len(self._served) > 10_000:
             del self._served[next(iter(self._served))]
 
-    def queue(self, shares: Iterable[Share]) -> Iterator[Share]:
+    def queue(self, shares: Iterable[JobShare]) -> Iterator[JobShare]:
         """The waiting jobs in the order in which they would begin, as far as known now."""
         served = dict(self._served)
         step = self._number
 
-        def rank(s: Share) -> tuple[bool, int, int, int]:
+        def rank(s: JobShare) -> tuple[bool, int, int, int]:
             return s.again, served.get(f"client {s.client}", 0), served.get(f"session {s.session}", 0), s.number
 
         heap = [(rank(s), s.number, s) for s in shares if not s.alive]
@@ -103,12 +103,12 @@ class Turns:
             step += 1
             served[f"client {first.client}"] = served[f"session {first.session}"] = step
 
-    def plan(self, shares: Sequence[Share], now: float, held: Iterable[Share] = ()) -> Plan:
+    def plan(self, shares: Sequence[JobShare], now: float, held: Iterable[JobShare] = ()) -> TurnPlan:
         """What to do now; ``held`` are jobs that cannot be paused at the moment. Jobs to begin are in their order."""
         alive = [s for s in shares if s.alive]
         long = [s for s in alive if s.long(now)]
         new = [s for s in alive if not s.long(now)]
-        plan = Plan()
+        plan = TurnPlan()
         mine: dict[str, int] = {}
         for s in alive:
             mine[s.session] = mine.get(s.session, 0) + 1
@@ -131,7 +131,7 @@ class Turns:
         self._share(plan, [s for s in long if s not in plan.displace], set(map(id, held)), now)
         return plan
 
-    def _victim(self, long: Sequence[Share], now: float) -> Share | None:
+    def _victim(self, long: Sequence[JobShare], now: float) -> JobShare | None:
         """The long job whose process is ended: the one that loses least; that of a client with most of the places loses most."""
         if len(long) <= self.begun - self.new:
             return None
@@ -139,26 +139,26 @@ class Turns:
         for client in clients if len(clients) > 1 else ():
             theirs = [s for s in long if s.client == client]
             if 2 * len(theirs) > len(long):
-                return max(theirs, key=lambda s: s.used(now))
-        grown = [s for s in long if s.used(now) >= GRACE_S]
-        return min(grown, key=lambda s: s.used(now)) if grown else max(long, key=lambda s: s.used(now))
+                return max(theirs, key=lambda s: s.running_time(now))
+        grown = [s for s in long if s.running_time(now) >= GRACE_S]
+        return min(grown, key=lambda s: s.running_time(now)) if grown else max(long, key=lambda s: s.running_time(now))
 
-    def _share(self, plan: Plan, long: Sequence[Share], held: set[int], now: float) -> None:
+    def _share(self, plan: TurnPlan, long: Sequence[JobShare], held: set[int], now: float) -> None:
         """The long jobs that run: by the least time, then within their turn; the last place goes to those that have paused longest, so that
         a stream of shorter ones holds nobody up for ever."""
 
-        def waited(s: Share) -> tuple[bool, float, int]:
+        def sort_key(s: JobShare) -> tuple[bool, float, int]:
             within = not s.paused and now - s.since < TURN_S
             return not within, s.since if s.paused else now, s.number
 
-        def rank(s: Share) -> tuple[float, tuple[bool, float, int]]:
-            return min(s.used(now), EVEN_S) // TURN_S, waited(s)
+        def rank(s: JobShare) -> tuple[float, tuple[bool, float, int]]:
+            return min(s.running_time(now), EVEN_S) // TURN_S, sort_key(s)
 
         # However many cannot be paused now, one of the others runs: in a class they come without end.
         places = max(self.long - sum(not s.paused and id(s) in held for s in long), 1)
         chosen = sorted((s for s in long if s.paused or id(s) not in held), key=rank)
         by_time = chosen[: max(places - 1, min(places, 1))]
-        rest = sorted(chosen[len(by_time) :], key=waited)
+        rest = sorted(chosen[len(by_time) :], key=sort_key)
         chosen = [*by_time, *rest[: places - len(by_time)]]
         plan.resume += [s for s in chosen if s.paused]
         plan.pause += [s for s in long if not s.paused and id(s) not in held and s not in chosen]

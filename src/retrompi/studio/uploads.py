@@ -1,7 +1,7 @@
 """Uploads of studio users: traces and measured curves.
 
 An upload is untrusted data. It is refused before decoding when it is too large, stored under a generated name in a folder of one
-session, and read only by a job's process with limits on memory, processor and files (`confined`). It is never executed, imported or
+session, and read only by a job's process with limits on memory, processor and files (`confine_process`). It is never executed, imported or
 unpickled; its file name is a label and never a path; it cannot refer to other files. It is removed with its session.
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from retrompi.measure.curves import Measured
     from retrompi.studio.resources import Resources
 
-__all__ = ["MOST_UNPACKED", "Upload", "Uploads", "confined", "curves", "label_of", "trace", "uploads_of"]
+__all__ = ["MOST_UNPACKED", "Upload", "Uploads", "confine_process", "curves", "label_of", "trace", "uploads_of"]
 
 MOST_UNPACKED = 128 << 20
 """Bytes of an uploaded trace, unpacked: read in a few seconds."""
@@ -175,7 +175,7 @@ class Uploads:
 
 
 @contextmanager
-def confined(cpu_s: int = CPU_S, memory_B: int = MEMORY_B) -> Iterator[None]:
+def confine_process(cpu_s: int = CPU_S, memory_B: int = MEMORY_B) -> Iterator[None]:
     """Limits processor time, memory and file size of this process, a job's, while it reads untrusted data.
 
     Exceeding the processor time ends the process (SIGXCPU); exceeding another limit raises an error.
@@ -183,9 +183,9 @@ def confined(cpu_s: int = CPU_S, memory_B: int = MEMORY_B) -> Iterator[None]:
     used = resource.getrusage(resource.RUSAGE_SELF)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     before = [
-        (resource.RLIMIT_AS, _lowered(resource.RLIMIT_AS, taken_B() + memory_B)),
-        (resource.RLIMIT_FSIZE, _lowered(resource.RLIMIT_FSIZE, 2 * MOST_UNPACKED)),
-        (resource.RLIMIT_CPU, _lowered(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + cpu_s)),
+        (resource.RLIMIT_AS, _lower_limit(resource.RLIMIT_AS, taken_B() + memory_B)),
+        (resource.RLIMIT_FSIZE, _lower_limit(resource.RLIMIT_FSIZE, 2 * MOST_UNPACKED)),
+        (resource.RLIMIT_CPU, _lower_limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + cpu_s)),
     ]
     try:
         yield
@@ -194,7 +194,7 @@ def confined(cpu_s: int = CPU_S, memory_B: int = MEMORY_B) -> Iterator[None]:
             resource.setrlimit(kind, limits)
 
 
-def _lowered(kind: int, most: int) -> tuple[int, int]:
+def _lower_limit(kind: int, most: int) -> tuple[int, int]:
     """Lowers a soft limit of this process, never raises it; returns the limits as they were."""
     soft, hard = resource.getrlimit(kind)
     known = [v for v in (soft, hard) if v != resource.RLIM_INFINITY]
@@ -207,7 +207,7 @@ def trace(path: str, label: str) -> Trace:
     from retrompi.traces import files
 
     try:
-        with confined():
+        with confine_process():
             found = files.read_alone(Path(path), label, most=MOST_UNPACKED)
     except MemoryError:
         raise InputError(f"{label}: needs more memory than an uploaded trace may ({format_bytes(MEMORY_B)})", code="damaged-file") from None
@@ -228,7 +228,7 @@ def curves(path: str, label: str) -> list[Measured]:
 
     # Messages name the file by its label; the reader never sees its path on our disk.
     try:
-        with confined():
+        with confine_process():
             return curves.read_all(path)
     except RetrompiError as error:
         # The reader's last advice is a command-line option, which a page lacks; advice about the file itself precedes it.

@@ -24,7 +24,7 @@ def _once() -> None:
     registry.models()
     registry.platforms()
     code_version()
-    generate.made("pingpong", {"sizes": generate.DEFAULT_SIZES, "reps": None})
+    generate.make_trace("pingpong", {"sizes": generate.DEFAULT_SIZES, "reps": None})
     with temporary("warm") as folder:
         store = Path(folder) / "warm.db"
         open_store(store)

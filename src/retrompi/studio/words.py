@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import PS, format_bytes, format_time
 from retrompi.render.engine_words import process_name
-from retrompi.sim.message_path import Link, MessagePath, PacketTransit
+from retrompi.sim.message_path import MessagePath, PacketTransit, PathLink
 from retrompi.spec.outcome import Outcome
 
 __all__ = ["OUTCOME_WORDS", "STAGE_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
@@ -97,7 +97,7 @@ class Speaker:
             rows.sort(key=lambda r: r[0])
         self.begins = {k: [r[0] for r in rows] for k, rows in self.doing.items()}
 
-    def at(self, link: Link) -> tuple[PacketTransit, bool] | None:
+    def at(self, link: PathLink) -> tuple[PacketTransit, bool] | None:
         """The packet that the link's process is copying, and whether it copies it in."""
         rows = self.doing.get(link.process, [])
         i = bisect_right(self.begins.get(link.process, []), link.begin)
@@ -106,7 +106,7 @@ class Speaker:
                 return p, into
         return None
 
-    def of(self, link: Link) -> str:
+    def of(self, link: PathLink) -> str:
         """A description of a link's activity."""
         if link.process < 0:
             return self._elsewhere(link)
@@ -163,7 +163,7 @@ class Speaker:
                 return _("{name} takes or releases the library's lock").format(name=name)
         return f"{name}: {_(STAGE_WORDS[link.stage])}"
 
-    def _elsewhere(self, link: Link) -> str:
+    def _elsewhere(self, link: PathLink) -> str:
         packet = self.path.packets[link.packet] if link.packet >= 0 else None
         what = _(_NETWORK_PACKET.get(packet.kind, lazy("a frame"))) if packet else _("a frame")
         match link.stage:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from retrompi._engine import Trace
 
 from . import generate, hpl, lap2d, rates, sweep3d
-from .computation import Rate, at_rate, rate_of, stated
+from .computation import Rate, at_rate, rate_of, with_rate
 from .errors import TraceError
 from .files import folders, parse, read, read_folders, read_once, write
 from .outcomes import Outcomes, read_outcomes
@@ -40,14 +40,14 @@ __all__ = [
     "read_once",
     "read_outcomes",
     "smpi_losses",
-    "stated",
     "sweep3d",
-    "unsupported",
+    "unsupported_lines",
+    "with_rate",
     "write",
 ]
 
 
-def unsupported(trace: Trace) -> list[tuple[str, int, str, str]]:
+def unsupported_lines(trace: Trace) -> list[tuple[str, int, str, str]]:
     """Lines that are well formed but cannot be simulated: ``(file, line, action, reason)``, at most the first 1000.
 
     A trace with such lines must not be run. ``trace.warnings`` lists questionable lines in the same form.

@@ -21,7 +21,7 @@ from retrompi.base.units import format_quantity, parse
 
 from .errors import TraceError
 
-__all__ = ["NOMINAL", "Rate", "at_rate", "kept", "merged", "mixed", "rate_of", "stated"]
+__all__ = ["NOMINAL", "Rate", "at_rate", "keep_marks", "mark_mixed", "mixed_rates", "rate_of", "with_rate"]
 
 NOMINAL = 1e9
 """The rate (flop/s) that counts a second where none is known: an amount is then a nanosecond."""
@@ -53,7 +53,7 @@ class Rate:
 def rate_of(trace: Trace) -> Rate | None:
     """The rate that a trace states; None for one that states none, or several. Raises TraceError for one that is no rate."""
     stated = [x for x in trace.labels if x.startswith(_RATE)]
-    if not stated or mixed(trace):
+    if not stated or mixed_rates(trace):
         return None
     text = stated[0].removeprefix(_RATE)
     try:
@@ -66,14 +66,14 @@ def rate_of(trace: Trace) -> Rate | None:
     return Rate(flops, " and ".join(sources) or "stated by the trace")
 
 
-def mixed(trace: Trace) -> str:
+def mixed_rates(trace: Trace) -> str:
     """The rates of a trace that was merged from recordings at different ones; empty for any other."""
     told = [x.removeprefix(_MIXED) for x in trace.labels if x.startswith(_MIXED)]
     rates = [x.removeprefix(_RATE) for x in trace.labels if x.startswith(_RATE)]
     return told[0] if told else " and ".join(rates) if len(rates) > 1 else ""
 
 
-def stated(trace: Trace, rate: Rate) -> Trace:
+def with_rate(trace: Trace, rate: Rate) -> Trace:
     """``trace``, which states no rate, with that one; its amounts are unchanged."""
     return trace.with_marks([(0, 0, label) for label in rate.labels()])
 
@@ -84,22 +84,22 @@ def at_rate(trace: Trace, rate: Rate) -> Trace:
     The seconds of a trace without a rate count as `NOMINAL`, as in recordings of SMPI with a host speed of 1 Gflop/s. The marks stay those
     of the recording. Raises TraceError for a trace merged from recordings at different rates.
     """
-    if mixed(trace):
-        raise TraceError(f"its computation has no single rate ({mixed(trace)})", trace.files[0], code="conflicting-options")
+    if mixed_rates(trace):
+        raise TraceError(f"its computation has no single rate ({mixed_rates(trace)})", trace.files[0], code="conflicting-options")
     own = rate_of(trace)
     factor = rate.flops / (own.flops if own else NOMINAL)
     return trace if factor == 1 else trace.scaled(factor)
 
 
-def kept(trace: Trace, piece: Trace) -> Trace:
+def keep_marks(trace: Trace, piece: Trace) -> Trace:
     """``piece``, a part of ``trace``, with the marks about the whole trace that it lost."""
     lost = [label for label in trace.labels if label.startswith(_ABOUT) and label not in piece.labels]
     return piece.with_marks([(0, 0, label) for label in lost]) if lost else piece
 
 
-def merged(traces: Sequence[Trace], whole: Trace) -> Trace:
+def mark_mixed(traces: Sequence[Trace], whole: Trace) -> Trace:
     """``whole``, merged from ``traces``, with a mark that names their rates if these differ."""
-    rates = [mixed(t) or (str(r) if (r := rate_of(t)) else "no stated rate") for t in traces]
+    rates = [mixed_rates(t) or (str(r) if (r := rate_of(t)) else "no stated rate") for t in traces]
     if len(set(rates)) < 2:
         return whole
     return whole.with_marks([(0, 0, _MIXED + " and ".join(dict.fromkeys(rates)))])

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from retrompi._engine import Trace
 
-from .computation import kept
+from .computation import keep_marks
 from .cut_points import Finder, over
 from .errors import TraceError
 from .files import parse
 from .lines import COMM_MAKERS, FAMILIES, join, rank_lines, split, whole
 from .loops import find_loop
-from .matching import Job
+from .matching import MatchedJob
 from .tracker import End, Request, Tracker
 
 __all__ = ["Piece", "cut"]
@@ -58,7 +58,7 @@ def cut(
     """
     whole(trace)
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
-    job = Job([texts for texts, _ in rows], progress=progress)
+    job = MatchedJob([texts for texts, _ in rows], progress=progress)
     numbers = [n for _, n in rows]
     if turns is not None:
         begin, end = _turns(trace, job.lines[0], turns)
@@ -113,7 +113,7 @@ def _place(trace: Trace, lines: Sequence[str], numbers: Sequence[int], what: str
 
 
 class _Cutter:
-    def __init__(self, trace: Trace, job: Job, numbers: list[list[int]], starts: list[int], ends: list[int]) -> None:
+    def __init__(self, trace: Trace, job: MatchedJob, numbers: list[list[int]], starts: list[int], ends: list[int]) -> None:
         self.trace = trace
         self.job = job
         self.numbers = numbers
@@ -159,7 +159,7 @@ class _Cutter:
         for rank in range(self.trace.ranks):
             lines = self.rank_piece(rank, keep, dropped, out)
             texts.append("".join(line + "\n" for line in lines))
-        out.trace = kept(self.trace, parse(texts, name="piece"))
+        out.trace = keep_marks(self.trace, parse(texts, name="piece"))
         return out
 
     # -- refusals
@@ -240,7 +240,7 @@ class _Cutter:
                 ends.setdefault(end.post, []).append(end)
         left_out = {post for post, some in ends.items() if any(id(e) in dropped for e in some)}
 
-        def gone(request: Request) -> bool:
+        def is_gone(request: Request) -> bool:
             return (request.post < begin and request.post not in moved) or request.post in left_out
 
         for at in range(begin, stop):
@@ -251,19 +251,19 @@ class _Cutter:
             if action in ("init", "finalize"):
                 continue
             if at in self.job.probes[rank]:
-                found = self.job.probed(self.job.probes[rank][at])
+                found = self.job.probe_match(self.job.probes[rank][at])
                 kept = line if found is not None and self.inside(found.rank, found.post) and id(found) not in dropped else None
             elif action in ("wait", "test"):
                 target = tracker.target(line)
-                kept = None if target is not None and gone(target) else line
+                kept = None if target is not None and is_gone(target) else line
             elif action in FAMILIES and action != "startall":
-                kept = _family(rank, line, tracker, gone)
+                kept = _family(rank, line, tracker, is_gone)
             elif at in left_out:
                 kept = self._without(line, at, ends[at], dropped)
             tracker.line(at, line)
             if kept is not None:
                 made.append(kept)
-        tail = [r for r in tracker.open if not gone(r)]
+        tail = [r for r in tracker.open if not is_gone(r)]
         if tail:
             out.waited += len(tail)
             reqs = [r.req for r in tail]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from .matching import Job
+from .matching import MatchedJob
 from .tracker import End
 
 __all__ = ["Finder"]
@@ -24,7 +24,7 @@ Ends = tuple[tuple[int, int, int], ...]
 class Finder:
     """Finds cuts in a job in time linear in its lines."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: MatchedJob) -> None:
         self.job = job
         collectives: list[Ends] = [tuple((rank, line, line) for rank, line in c.items()) for c in job.collectives.values()]
         # A receive is assigned to its completion, or to its posting if that gives fewer crossings.

@@ -12,11 +12,11 @@ from typing import Protocol
 from .lines import split
 from .tracker import End, Request, Tracker
 
-__all__ = ["Calls", "Execution"]
+__all__ = ["ExecutableJob", "JobExecution"]
 
 
-class Calls(Protocol):
-    """What an execution needs of a job (`retrompi.traces.matching.Job`)."""
+class ExecutableJob(Protocol):
+    """What an execution needs of a job (`retrompi.traces.matching.MatchedJob`)."""
 
     lines: list[list[str]]
     trackers: list[Tracker]
@@ -25,14 +25,14 @@ class Calls(Protocol):
     probes: list[dict[int, End]]
 
 
-class Execution:
+class JobExecution:
     """Runs a job, in which the sends that are ``synchronous`` end when a receive has taken them.
 
     ``taken``: by ``id`` of a receive, the send that it takes; ``stuck``: the first rank and line at which all ranks waited for each
     other, None if the job runs through.
     """
 
-    def __init__(self, job: Calls, synchronous: Callable[[End], bool] = lambda end: False) -> None:
+    def __init__(self, job: ExecutableJob, synchronous: Callable[[End], bool] = lambda end: False) -> None:
         self.job = job
         ranks = range(len(job.lines))
         self.taken: dict[int, End] = {}

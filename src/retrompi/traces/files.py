@@ -352,7 +352,7 @@ def _from_file(file: _File, place: Place, np: int | None) -> list[Source]:
     name = b" ".join(words).decode("utf-8", "replace")
     if place.load(name) is not None:
         return _from_index(file, place, np)
-    what = _shown(name)
+    what = _quote(name)
     if isinstance(place, _Nowhere):
         wanted = "expected an action ('RANK ACTION …') of a trace of all ranks, or an archive of files of ranks"
         raise TraceError(f"{wanted}; found {what}", file.name, number)
@@ -366,7 +366,7 @@ def _from_index(index: _File, place: Place, np: int | None) -> list[Source]:
         file = place.load(name)
         if file is None:
             why = "is not in this unpacked study" if isinstance(place, _Disk) and place.root is not None else "does not exist"
-            raise TraceError(f"names {_shown(name)}, which {why}", index.name, number, code="not-found")
+            raise TraceError(f"names {_quote(name)}, which {why}", index.name, number, code="not-found")
         files.append(file)
     if len(files) == 1:
         return [(files[0], files[0].name, -1)]
@@ -391,7 +391,7 @@ def _from_folder(place: Place, np: int | None) -> list[Source]:
         raise TraceError(f"rank-{missing}.txt is missing among {len(ranks)} files of ranks", place.label(), code="not-found")
     if np is not None and np != len(ranks):
         raise TraceError(f"holds {len(ranks)} files, one a rank, but {np} ranks are asked for", place.label(), code="wrong-ranks")
-    files = [_required(place.load(ranks[r]), place) for r in range(len(ranks))]
+    files = [_require(place.load(ranks[r]), place) for r in range(len(ranks))]
     return [(f, f.name, rank) for rank, f in enumerate(files)]
 
 
@@ -402,7 +402,7 @@ def _from_index_or_fail(index: _File, place: Place, np: int | None) -> list[Sour
     return sources
 
 
-def _required(file: _File | None, place: Place) -> _File:
+def _require(file: _File | None, place: Place) -> _File:
     if file is None:  # it was listed before
         raise TraceError("a file vanished while the trace was read", place.label(), code="unreadable-file")
     return file
@@ -419,7 +419,7 @@ def _from_archive(archive: _Archive, folder: str | None, np: int | None) -> list
         if not matches:
             from retrompi.base.errors import nearest
 
-            raise TraceError(f"no folder {_shown(folder)} in the archive{nearest(folder, inside)}", archive.name, code="unknown-name")
+            raise TraceError(f"no folder {_quote(folder)} in the archive{nearest(folder, inside)}", archive.name, code="unknown-name")
         inside = matches
     if len(inside) > 1:
         raise TraceError(
@@ -500,9 +500,9 @@ class _Archive:
                 if not member.isfile():
                     continue
                 if member.issparse():
-                    raise TraceError(f"{_shown(member.name)} is a sparse file; a trace has none", file.name, code="damaged-file")
+                    raise TraceError(f"{_quote(member.name)} is a sparse file; a trace has none", file.name, code="damaged-file")
                 if member.offset_data + member.size > size:
-                    raise TraceError(f"the archive ends inside {_shown(member.name)}: it is truncated", file.name, code="damaged-file")
+                    raise TraceError(f"the archive ends inside {_quote(member.name)}: it is truncated", file.name, code="damaged-file")
                 self.names[str(PurePosixPath(member.name))] = member
         except (tarfile.TarError, ValueError, OverflowError, OSError, EOFError) as e:
             raise TraceError(f"corrupt or truncated tar archive: {e}", file.name, code="damaged-file") from None
@@ -534,7 +534,7 @@ def _is(path: Path, test: Callable[[Path], bool]) -> bool:
         return False
 
 
-def _shown(text: str, limit: int = 60) -> str:
+def _quote(text: str, limit: int = 60) -> str:
     shown = text if len(text) <= limit else text[:limit] + "…"
     return repr(shown)
 

@@ -19,7 +19,7 @@ from typing import Any
 from retrompi._engine import Trace
 from retrompi.base.errors import UsageError, nearest
 from retrompi.traces import osu
-from retrompi.traces.making import Again, Lines, trace_of_lines, watched
+from retrompi.traces.making import Again, Lines, trace_of_lines, watch_over
 
 __all__ = ["DEFAULT_SIZES", "GENERATORS", "REPEATING", "WARM_UP", "Generator", "all_at_once", "allreduce", "alltoall", "broadcast",
            "default_reps", "generator", "half_to_half", "halo", "halo2d", "late_receive", "pingping", "pingpong", "rinf1",
@@ -94,7 +94,7 @@ def ring(ranks: int, size: int, reps: int = 1, warm_up: int = 0) -> Trace:
     for me in range(ranks):
         send = f"{me} send {(me + 1) % ranks} 0 {size} 6\n"
         receive = f"{me} recv {(me - 1) % ranks} 0 {size} 6\n"
-        lines.append(_timed(me, size, reps, send + receive if me == 0 else receive + send, warm_up))
+        lines.append(_timed_lines(me, size, reps, send + receive if me == 0 else receive + send, warm_up))
     return trace_of_lines("ring", lines)
 
 
@@ -128,7 +128,7 @@ def halo2d(
                 sends += f"{me} isend {to} {tag} {size} 6\n"
         requests = receives.count("\n") + sends.count("\n")
         step = receives + sends + (f"{me} waitall {requests}\n" if requests else "") + (f"{me} compute {flops!r}\n" if flops else "")
-        return _timed(me, size, reps, step, warm_up)
+        return _timed_lines(me, size, reps, step, warm_up)
 
     return _on_grid("halo2d", [columns, rows], rank)
 
@@ -161,7 +161,7 @@ def halo(ranks: int, reps: int, size: int, dims: Sequence[int] = (), warm_up: in
                     sends += f"{me} isend {to} {tag} {size} 6\n"
             stride *= length
         requests = receives.count("\n") + sends.count("\n")
-        return _timed(me, size, reps, receives + sends + f"{me} waitall {requests}\n", warm_up)
+        return _timed_lines(me, size, reps, receives + sends + f"{me} waitall {requests}\n", warm_up)
 
     return _on_grid("halo", shape, rank)
 
@@ -180,7 +180,7 @@ def _collective(name: str, ranks: int, reps: int, size: int, arguments: str, war
     _check_ranks(ranks, 1)
     _check_size(size)
     _check_reps(reps)
-    return trace_of_lines(name, (_timed(me, size, reps, f"{me} {name} {arguments}\n", warm_up) for me in range(ranks)))
+    return trace_of_lines(name, (_timed_lines(me, size, reps, f"{me} {name} {arguments}\n", warm_up) for me in range(ranks)))
 
 
 def broadcast(ranks: int, size: int, reps: int = 1, *, root: int = 0, warm_up: int = 0) -> Trace:
@@ -190,7 +190,7 @@ def broadcast(ranks: int, size: int, reps: int = 1, *, root: int = 0, warm_up: i
     _check_reps(reps)
     if not 0 <= root < ranks:
         raise UsageError(f"root {root} is out of range 0..{ranks - 1}", code="unknown-rank")
-    return trace_of_lines("broadcast", [_timed(me, size, reps, f"{me} bcast {size} {root} 6\n", warm_up) for me in range(ranks)])
+    return trace_of_lines("broadcast", [_timed_lines(me, size, reps, f"{me} bcast {size} {root} 6\n", warm_up) for me in range(ranks)])
 
 
 def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False, warm_up: int = 0) -> Trace:
@@ -212,7 +212,7 @@ def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False, wa
             step = f"{me} sendRecv {size} {other} {size} {other} 6 6\n"
         else:
             step = f"{me} {'send' if me < half else 'recv'} {other} 0 {size} 6\n"
-        lines.append(_timed(me, size, reps, step, warm_up))
+        lines.append(_timed_lines(me, size, reps, step, warm_up))
     return trace_of_lines("half-to-half", lines)
 
 
@@ -349,14 +349,14 @@ def _arguments(make: Callable[..., Trace]) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(make).parameters
 
 
-def _warmed(make: Callable[..., Trace]) -> Callable[..., Trace]:
+def _with_warm_up(make: Callable[..., Trace]) -> Callable[..., Trace]:
     """A generator whose ``warm_up`` is `WARM_UP` by default."""
     return partial(make, warm_up=WARM_UP)
 
 
 GENERATORS: dict[str, Generator] = {
-    "pingpong": Generator(_warmed(pingpong), parts=2),
-    "pingping": Generator(_warmed(pingping)),
+    "pingpong": Generator(_with_warm_up(pingpong), parts=2),
+    "pingping": Generator(_with_warm_up(pingping)),
     "osu_latency": Generator(osu.latency, parts=2),
     "osu_bandwidth": Generator(osu.bandwidth, rule="the bytes of one message in the time of one of a window"),
     "overlap": Generator(
@@ -365,19 +365,21 @@ GENERATORS: dict[str, Generator] = {
         rule="the bytes of the messages of both directions",
     ),
     "ring": Generator(
-        _warmed(ring), counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks it passes"
+        _with_warm_up(ring), counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks it passes"
     ),
-    "halo2d": Generator(_warmed(halo2d)),
-    "halo": Generator(_warmed(halo)),
-    "allreduce": Generator(_warmed(allreduce)),
-    "alltoall": Generator(_warmed(alltoall)),
+    "halo2d": Generator(_with_warm_up(halo2d)),
+    "halo": Generator(_with_warm_up(halo)),
+    "allreduce": Generator(_with_warm_up(allreduce)),
+    "alltoall": Generator(_with_warm_up(alltoall)),
     "broadcast": Generator(
-        _warmed(broadcast), counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks in the broadcast"
+        _with_warm_up(broadcast),
+        counted=lambda size, a: size * int(a["ranks"]),
+        rule="the bytes of one message times the ranks in the broadcast",
     ),
     "late_receive": Generator(late_receive),
     "all_at_once": Generator(all_at_once),
     "half_to_half": Generator(
-        _warmed(half_to_half),
+        _with_warm_up(half_to_half),
         counted=lambda size, a: size * int(a["ranks"]) // (1 if a.get("both") else 2),
         rule="the bytes of the messages that travel at the same time: one a pair, or two if both halves send",
     ),
@@ -397,7 +399,7 @@ def generator(name: str) -> Generator:
     return GENERATORS[name]
 
 
-def made(name: str, args: Mapping[str, Any]) -> Trace:
+def make_trace(name: str, args: Mapping[str, Any]) -> Trace:
     """The trace of a generator, from a cache of the last ones: the points of a study share few programs. Raises UsageError."""
     try:
         key = name, json.dumps(args, sort_keys=True)
@@ -433,7 +435,7 @@ def _on_grid(name: str, shape: Sequence[int], lines: Callable[[int], Iterable[st
     for me, where in enumerate(place):
         first.setdefault(where, me)
     number = {where: i for i, where in enumerate(first)}
-    watch = watched(name)
+    watch = watch_over(name)
     patterns = [(Lines(lines(me), watch), f"{name}/rank-{me}.txt", me) for me in first.values()]
     return Trace.of_patterns(patterns, array("q", [number[where] for where in place]), name)
 
@@ -445,7 +447,7 @@ def _once(me: int, size: int, *body: str | Again) -> list[str | Again]:
     return ["0 init\n", f"# mark size {size} reps 1\n", *body, "# mark end\n", "0 finalize\n"]
 
 
-def _timed(me: int, size: int, reps: int, step: str, warm_up: int) -> list[str | Again]:
+def _timed_lines(me: int, size: int, reps: int, step: str, warm_up: int) -> list[str | Again]:
     """A rank that does ``step`` ``reps`` times, after ``warm_up`` times that are not timed; rank 0 has the marks."""
     _check_reps(warm_up + 1)
     end = ["# mark end\n"] if me == 0 else []

@@ -59,7 +59,7 @@ def local(count: int, start: int, block: int, me: int, processes: int) -> int:
     return below(start + count) - below(start)
 
 
-def _rounded(length: float) -> int:
+def _round_length(length: float) -> int:
     """``length`` with two digits, at least 1."""
     digits = int(10 ** max(0, len(str(int(length))) - 2))
     return max(1, int(length / digits + 0.5) * digits)
@@ -114,7 +114,7 @@ class _Solve:
         """A kernel; lengths are rounded to two digits and made up for by the repetitions, so that few are different."""
         if length <= 0 or times <= 0:
             return
-        about = _rounded(length)
+        about = _round_length(length)
         self.say(me, f"kernel {kernel} {about} {times * length / about:.6g}")
 
     # --- the panel ---------------------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class _Solve:
 
     def update(self, at: int, width: int) -> None:
         """By the panel at ``at``, of all columns behind it."""
-        swaps = self.swapped(at, width)
+        swaps = self.swap_ends(at, width)
         for column in range(self.q):
             n = self.columns_left(column, at) - (width if column == at // self.nb % self.q else 0)
             self.update_columns(at, width, column, n, swaps)
@@ -280,7 +280,7 @@ class _Solve:
     def update_one(self, at: int, width: int, me: int, n: float, times: float = 1.0) -> None:
         row = me // self.q
         below = local(self.n - at, at, self.nb, row, self.p) - (width if row == at // self.nb % self.p else 0)
-        about = _rounded(n)
+        about = _round_length(n)
         self.compute(me, "copy", 2 * width * n / self.p, times)
         self.compute(me, f"trsm:order={width}", n, times)
         self.compute(me, f"gemm:n={about},k={width}", below, n / about * times)
@@ -288,7 +288,7 @@ class _Solve:
     def ahead(self, at: int, width: int, tag: int) -> None:
         """A step of look-ahead: the panel at ``at`` is updated and factored, then passed on while the rest is updated (HPL_pdgesvK2)."""
         before, column = at - self.nb, at // self.nb % self.q
-        swaps = self.swapped(before, self.nb)
+        swaps = self.swap_ends(before, self.nb)
         self.update_columns(before, self.nb, column, width, swaps)
         self.factor(at, width)
         for other in range(self.q):
@@ -330,7 +330,7 @@ class _Solve:
     def mark(self, me: int, label: str) -> None:
         self.lines[me].append(f"# {me} mark {label}\n")
 
-    def swapped(self, at: int, width: int) -> tuple[list[int], list[int]]:
+    def swap_ends(self, at: int, width: int) -> tuple[list[int], list[int]]:
         """Ends of the parts of the swapped rows by place in the order of processes, and that order (HPL_plindx10, HPL_logsort)."""
         owner, p = at // self.nb % self.p, self.p
         place = {row: row for row in range(at, at + width)}  # position -> the row of before that ends up there
@@ -574,7 +574,7 @@ def solve(nb: int, p: int, q: int, pivots: Sequence[int], form: HplForm = HplFor
         tag = PANEL_TAG if tag + 1 > LAST_PANEL_TAG else tag + 1
     if ahead:
         last = (n - 1) // nb * nb
-        swaps = made.swapped(last, n - last)
+        swaps = made.swap_ends(last, n - last)
         for column in range(q):
             made.update_columns(last, n - last, column, made.columns_left(column, n), swaps)
     made.substitute()

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from .lines import split
 
-__all__ = ["Loop", "find_loop"]
+__all__ = ["CallLoop", "find_loop"]
 
 MIN_TURNS = 3
 _PARTS = (4, 8, 16, 32)
 
 
 @dataclass(frozen=True)
-class Loop:
+class CallLoop:
     """A loop: ``starts[i]`` is the index of the first line of iteration i, ``end`` the index after the last call of the last iteration."""
 
     starts: tuple[int, ...]
@@ -26,7 +26,7 @@ class Loop:
         return len(self.starts)
 
 
-def find_loop(lines: Sequence[str]) -> Loop | None:
+def find_loop(lines: Sequence[str]) -> CallLoop | None:
     """The loop that covers the most calls of a rank; None if nothing repeats three times.
 
     Iterations are equal if their calls are, including peers, tags and sizes; computation, marks and request identities are ignored.
@@ -58,7 +58,7 @@ def find_loop(lines: Sequence[str]) -> Loop | None:
             period = _period(calls[low:high])
             if period is None:
                 continue
-            first, last = _grown(calls, low, period)
+            first, last = _grow_range(calls, low, period)
             covered = (last - first) // period * period
             if covered // period >= MIN_TURNS and (best is None or covered > best[0]):
                 best = covered, first, period
@@ -68,10 +68,10 @@ def find_loop(lines: Sequence[str]) -> Loop | None:
         return None
     covered, first, period = best
     starts = tuple(at[first + k] for k in range(0, covered, period))
-    return Loop(starts, at[first + covered - 1] + 1)
+    return CallLoop(starts, at[first + covered - 1] + 1)
 
 
-def _grown(calls: Sequence[int], low: int, period: int) -> tuple[int, int]:
+def _grow_range(calls: Sequence[int], low: int, period: int) -> tuple[int, int]:
     """(first, last + 1) of the maximal range of calls around ``low`` with this ``period``."""
     first, last = low, low + period
     while first > 0 and calls[first - 1] == calls[first - 1 + period]:

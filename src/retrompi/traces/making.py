@@ -15,7 +15,7 @@ from retrompi.base.errors import RetrompiError
 from retrompi.base.units import format_bytes, format_time
 from retrompi.spec.bounds import MEMORY_B, Bounds
 
-__all__ = ["Again", "Lines", "MakingStopped", "bounded", "trace_of_lines", "watched"]
+__all__ = ["Again", "Lines", "MakingStopped", "trace_of_lines", "watch_over", "within_bounds"]
 
 _PIECE = 1 << 16  # bytes
 _bounds: ContextVar[Bounds] = ContextVar("bounds", default=Bounds())  # noqa: B039  a frozen value
@@ -29,7 +29,7 @@ class MakingStopped(RetrompiError):
 
 
 @contextmanager
-def bounded(bounds: Bounds) -> Iterator[None]:
+def within_bounds(bounds: Bounds) -> Iterator[None]:
     """Programs generated within the context may take as much time, and as much memory, as ``bounds`` allow their simulation."""
     token = _bounds.set(bounds.within(_bounds.get()))
     try:
@@ -94,12 +94,12 @@ class Lines:
             yield step * (times % some)
 
 
-def watched(name: str) -> Watch:
+def watch_over(name: str) -> Watch:
     """The watch over making the program called ``name``, which all its `Lines` share."""
     return Watch(name, _bounds.get())
 
 
 def trace_of_lines(name: str, ranks: Iterable[Iterable[str | Again]]) -> Trace:
-    """The trace of ``ranks``, each its lines. Raises MakingStopped at a bound of `bounded`."""
-    watch = watched(name)
+    """The trace of ``ranks``, each its lines. Raises MakingStopped at a bound of `within_bounds`."""
+    watch = watch_over(name)
     return Trace.parse([(Lines(parts, watch), f"{name}/rank-{r}.txt", r) for r, parts in enumerate(ranks)])

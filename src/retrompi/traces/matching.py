@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 
 from retrompi.spec.calls import Family, names
 
-from .execution import Execution
+from .execution import JobExecution
 from .lines import COMM_MAKERS, parse_group, split
-from .tracker import ANY_SOURCE, ANY_TAG, End, Message, Request, Tracker
+from .tracker import ANY_SOURCE, ANY_TAG, End, MatchedMessage, Request, Tracker
 
-__all__ = ["Job", "members"]
+__all__ = ["MatchedJob", "members"]
 
 
 @dataclass
-class Job:
+class MatchedJob:
     """All ranks of a trace: their lines, messages, and collectives: ``(key, turn) -> {rank: line}``."""
 
     lines: list[list[str]]
-    messages: list[Message] = field(default_factory=list)
+    messages: list[MatchedMessage] = field(default_factory=list)
     lonely: list[End] = field(default_factory=list)  # unmatched ends
     guessed: int = 0  # receives from any of several sources whose match is not recorded
     sent_to: dict[tuple[int, int], dict[tuple[int, int], list[End]]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Job:
                     receives.setdefault((r.rank, r.comm), []).append(r)
         several = [r for some in receives.values() for r in some if r.peer == ANY_SOURCE and len(self._sources(r)) > 1]
         self.guessed = len(several)
-        taken = Execution(self).taken if several else {}
+        taken = JobExecution(self).taken if several else {}
         for key, some in receives.items():
             self._match_receiver(some, self.sent_to.get(key, {}), taken)
         self.lonely += [s for sent in self.sent_to.values() for queue in sent.values() for s in queue if s.match is None]
@@ -114,7 +114,7 @@ class Job:
             else:
                 self.lonely.append(r)
 
-    def probed(self, probe: End) -> End | None:
+    def probe_match(self, probe: End) -> End | None:
         """The send that a probe finds: that of the next receive that takes what it looks for, or one that nobody receives."""
         later = (r.match for r in self.trackers[probe.rank].recvs if r.post > probe.post and r.comm == probe.comm)
         found = (s for s in later if s is not None and probe.fits(s.rank, s.tag))
@@ -123,7 +123,7 @@ class Job:
 
     def _pair(self, send: End, recv: End) -> None:
         send.match, recv.match = recv, send
-        self.messages.append(Message(send, recv))
+        self.messages.append(MatchedMessage(send, recv))
 
 
 _JOINT = names(Family.COLLECTIVE, Family.NEIGHBOUR, Family.MAKES_COMM, Family.FREES_COMM, Family.WINDOW)

@@ -8,7 +8,7 @@ from pathlib import Path
 from retrompi._engine import Trace
 from retrompi.base.unpack import Budget
 
-from .computation import merged
+from .computation import mark_mixed
 from .errors import TraceError
 from .files import MAX_UNPACKED, UndefinedSource, _File, _load, parse
 from .lines import COLLECTIVES, COMM_MAKERS, Renumber, rank_lines, show_group, split, whole
@@ -99,7 +99,7 @@ def side_by_side(traces: Sequence[Trace]) -> Trace:
         first += trace.ranks
         next_comm += comms + 1
         next_win += windows
-    return merged(traces, parse(texts, name="merged"))
+    return mark_mixed(traces, parse(texts, name="merged"))
 
 
 def _runs_over_world(trace: Trace) -> bool:
@@ -146,4 +146,4 @@ def then(traces: Sequence[Trace]) -> Trace:
         comms, windows = _numbers(trace)
         next_comm += comms
         next_win += windows
-    return merged(traces, parse(texts, name="merged"))
+    return mark_mixed(traces, parse(texts, name="merged"))

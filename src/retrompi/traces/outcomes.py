@@ -52,7 +52,7 @@ class Outcomes:
         except OSError as e:
             raise InputError(f"{path}: cannot be written: {e.strerror}", code="unwritable-file") from e
 
-    def applied(self, trace: Trace, where: str) -> Trace:
+    def apply_to(self, trace: Trace, where: str) -> Trace:
         """The trace with these outcomes. Raises InputError, beginning with ``where``, if they are another trace's."""
         if trace.sha256 != self.trace:
             raise InputError(f"{where}: was written for another trace (SHA-256 {self.trace[:12]}..., this one has {trace.sha256[:12]}...)",

@@ -36,11 +36,11 @@ class Source:
     def read(self) -> Trace:
         """The trace, read or generated now. Raises what `retrompi.traces.read` and the generators raise."""
         if self.generator:
-            return generate.made(self.generator, self.args)
+            return generate.make_trace(self.generator, self.args)
         found = read(self.file, np=self.np, undefined_source=self.undefined_source, partial=self.partial)
         if self.rate is not None:
             found = at_rate(found, Rate(*self.rate))
-        return read_outcomes(Path(self.matching)).applied(found, self.matching) if self.matching else found
+        return read_outcomes(Path(self.matching)).apply_to(found, self.matching) if self.matching else found
 
     def row(self) -> dict[str, Any]:
         """What is not as by default, as plain JSON."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from retrompi._engine import Trace
 
-from .computation import kept as kept_facts
+from .computation import keep_marks as kept_facts
 from .errors import TraceError
 from .files import parse
 from .lines import COMM_MAKERS, Renumber, parse_group, rank_lines, split, whole
-from .matching import Job
+from .matching import MatchedJob
 
 __all__ = ["keep_ranks"]
 
@@ -29,7 +29,7 @@ def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
     kept = set(ranks)
     whole(trace)
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
-    job = Job([texts for texts, _ in rows])
+    job = MatchedJob([texts for texts, _ in rows])
 
     def where(rank: int, line: int) -> str:
         return f"{trace.files[rank]}:{rows[rank][1][line]}"

@@ -10,7 +10,7 @@ from retrompi.spec.calls import is_nonblocking
 
 from .lines import FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, split
 
-__all__ = ["ANY_SOURCE", "ANY_TAG", "End", "Message", "Request", "Tracker"]
+__all__ = ["ANY_SOURCE", "ANY_TAG", "End", "MatchedMessage", "Request", "Tracker"]
 
 ANY_SOURCE, ANY_TAG = -555, -444
 
@@ -48,7 +48,7 @@ class End:
 
 
 @dataclass(slots=True, eq=False)
-class Message:
+class MatchedMessage:
     """A send and its receive."""
 
     send: End
@@ -94,20 +94,20 @@ class Tracker:
             blocking = not action.lower().startswith("i")
             end = End(self.rank, at, int(a[0]), int(a[1]), comm, _bytes(a[2]), at if blocking else None)
             receive = action in RECVS
-            self._matched(end, attributes)
+            self._set_match(end, attributes)
             (self.recvs if receive else self.sends).append(end)
             if not blocking:
                 self._file(Request(at, self._key(receive, int(a[0]), int(a[1])), req, end, receive=receive))
         elif action == "probe" or (action == "iprobe" and attributes.get("flag") == "1"):
             probe = End(self.rank, at, int(a[0]), int(a[1]), comm, 0, at)
-            self._matched(probe, attributes)
+            self._set_match(probe, attributes)
             if probe.real:
                 self.probes[at] = probe
         elif action == "sendRecv":
             stag, rtag = int(attributes.get("stag", 0)), int(attributes.get("rtag", 0))
             self.sends.append(End(self.rank, at, int(a[1]), stag, comm, _bytes(a[0]), at))
             end = End(self.rank, at, int(a[3]), rtag, comm, _bytes(a[2]), at)
-            self._matched(end, attributes)
+            self._set_match(end, attributes)
             self.recvs.append(end)
         elif action in PERSISTENT:
             receive = action == "recvInit"
@@ -128,7 +128,7 @@ class Tracker:
             found = self.target(line)
             return self._complete([found] if found is not None else [], at, attributes)
         elif action in FAMILIES:
-            return self._complete(self._meant(action, attributes), at, attributes)
+            return self._complete(self._requests_of(action, attributes), at, attributes)
         elif (is_nonblocking(action) or action in ONE_SIDED) and req:
             self._file(Request(at, (self.rank, self.rank, 0), req, None))
         return []
@@ -152,7 +152,7 @@ class Tracker:
         return (peer, self.rank, tag) if receive else (self.rank, peer, tag)
 
     @staticmethod
-    def _matched(end: End, attributes: dict[str, str]) -> None:
+    def _set_match(end: End, attributes: dict[str, str]) -> None:
         if end.peer == ANY_SOURCE and "from" in attributes:
             end.peer = int(attributes["from"])
         if end.tag == ANY_TAG and "mtag" in attributes:
@@ -185,7 +185,7 @@ class Tracker:
                 elif name == "mtag" and r.end.tag == ANY_TAG:
                     r.end.tag = told[r.req]
 
-    def _meant(self, action: str, attributes: dict[str, str]) -> list[Request]:
+    def _requests_of(self, action: str, attributes: dict[str, str]) -> list[Request]:
         done, reqs = _list(attributes.get("done")), _list(attributes.get("reqs"))
         if action == "waitall" or (action == "testall" and attributes.get("flag") == "1"):
             done = reqs if done is None else done

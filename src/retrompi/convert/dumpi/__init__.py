@@ -7,7 +7,7 @@ from pathlib import Path
 from retrompi._engine import Trace
 from retrompi.convert.dumpi.file import MAGIC, is_meta
 from retrompi.convert.dumpi.reader import read_dumpi
-from retrompi.convert.formats import Format, Options
+from retrompi.convert.formats import Format, FormatOptions
 from retrompi.convert.losses import Losses
 from retrompi.traces import files
 
@@ -18,7 +18,7 @@ def _is_dumpi(path: Path, head: bytes) -> bool:
     return head.startswith(MAGIC) or is_meta(head)
 
 
-def _read(path: Path, losses: Losses, options: Options) -> Trace:
+def _read(path: Path, losses: Losses, options: FormatOptions) -> Trace:
     o = options
     return files.parse(read_dumpi(path, losses, rate=o.rate, clock=o.clock, shortest=o.shortest, progress=o.progress), name=path.stem)
 

@@ -17,7 +17,7 @@ from retrompi.base.files import read_bytes
 from retrompi.convert.dumpi.layout import layouts
 from retrompi.traces.errors import TraceError
 
-__all__ = ["MAGIC", "Call", "DumpiFile", "Status", "bin_files", "is_meta", "read_meta"]
+__all__ = ["MAGIC", "DumpiCall", "DumpiFile", "Status", "bin_files", "is_meta", "read_meta"]
 
 MAGIC = b"\xff\xaa\xddDUMPI"
 FOOT_MAGIC = 0xF007FEE7
@@ -38,7 +38,7 @@ class Status(NamedTuple):
 
 
 @dataclass(slots=True)
-class Call:
+class DumpiCall:
     """One recorded call: its name without ``MPI_``, byte offset, thread, CPU and wall clock at entry and exit (ns from a per-rank origin;
     None when not recorded) and its named arguments."""
 
@@ -116,7 +116,7 @@ class DumpiFile:
         values = self._unpack(f">{291 * 2}I", self._foot + 8)
         return {names[i]: values[i] - values[291 + i] for i in range(290) if values[i] > values[291 + i]}
 
-    def calls(self) -> Iterator[Call]:
+    def calls(self) -> Iterator[DumpiCall]:
         """The recorded calls in order, without records of the program's own functions."""
         data, version = self.data, self.version
         self._unpack(">ii", self._body)  # the seconds subtracted from all clocks; only differences matter here
@@ -160,7 +160,7 @@ class DumpiFile:
                     raise self.fail(start, f"the record of MPI_{name} runs beyond the stream of calls; corrupt", code="damaged-file")
                 finalized = finalized or name == "Finalize"
                 if not name.startswith("Function_"):
-                    yield Call(name, start, thread, cpu, wall, args)
+                    yield DumpiCall(name, start, thread, cpu, wall, args)
         except (struct.error, IndexError):
             raise self.fail(at, "the stream of calls ends within a record: truncated or corrupt", code="damaged-file") from None
         except _TooLongError as e:
@@ -205,7 +205,7 @@ def _characters(data: bytes, at: int, args: dict[str, Any]) -> tuple[Any, int]:
     return data[at + 4 : at + 4 + n], at + 4 + n
 
 
-def _nested(inner: Reader) -> Reader:
+def _array_of(inner: Reader) -> Reader:
     def read(data: bytes, at: int, args: dict[str, Any]) -> tuple[Any, int]:
         n = _length(data, at)
         at += 4
@@ -237,7 +237,7 @@ def _statuses(with_tag: bool) -> Reader:
 
 
 def _init_arguments(doubled: bool) -> Reader:
-    strings = _nested(_characters)
+    strings = _array_of(_characters)
 
     def read(data: bytes, at: int, args: dict[str, Any]) -> tuple[Any, int]:
         return strings(data, at + 4 if doubled else at, args)
@@ -249,7 +249,7 @@ def _readers(version: tuple[int, int, int]) -> dict[int, tuple[str, list[tuple[R
     one, ints = _scalar("i"), _array("i", 4)
     kinds: dict[str, Reader] = {
         "i": one, "h": _scalar("h"), "b": _scalar("b"), "q": _scalar("q"), "I": ints, "H": _array("h", 2), "B": _array("b", 1),
-        "C": _characters, "K": _nested(_characters), "L": _nested(_nested(_characters)), "J": _nested(ints),
+        "C": _characters, "K": _array_of(_characters), "L": _array_of(_array_of(_characters)), "J": _array_of(ints),
         "S": _statuses(version >= (0, 6, 3)), "A": _init_arguments(version < (0, 6, 2)),
         "X": ints if version >= (0, 6, 9) else one, "Y": ints if version >= (0, 6, 8) else one,
     }  # fmt: skip

@@ -11,7 +11,7 @@ from retrompi.base.files import open_regular
 from retrompi.convert import comms
 from retrompi.convert.comms import Comm, Join
 from retrompi.convert.dumpi.calls import COLLECTIVES, SENDS, SEVERAL, Bytes, collective_line
-from retrompi.convert.dumpi.file import Call, DumpiFile, Status, bin_files, is_meta, read_meta
+from retrompi.convert.dumpi.file import DumpiCall, DumpiFile, Status, bin_files, is_meta, read_meta
 from retrompi.convert.dumpi.types import Groups, Types
 from retrompi.convert.formats import Clock
 from retrompi.convert.losses import Losses
@@ -69,7 +69,7 @@ def read_dumpi(
     ranks = [_Rank(r, name, world, losses, rate, clock, shortest) for r, name in enumerate(names)]
     try:
         comms.run([r.run() for r in ranks], progress)
-    except comms.Stuck as e:
+    except comms.StuckRanks as e:
         raise TraceError(str(e), str(path)) from None
     return [r.out.text() for r in ranks]
 
@@ -94,16 +94,16 @@ class _Rank:
 
     # -- helpers
 
-    def place(self, call: Call) -> str:
+    def place(self, call: DumpiCall) -> str:
         return f"{self.path.name}, byte {call.offset}"
 
-    def lost(self, call: Call, what: str, effect: Literal["lost", "approximated"] = "lost") -> None:
+    def lose(self, call: DumpiCall, what: str, effect: Literal["lost", "approximated"] = "lost") -> None:
         self.losses.add(f"MPI_{call.name}", what, self.place(call), effect)
 
-    def fail(self, call: Call, what: str, code: str | None = None) -> TraceError:
+    def fail(self, call: DumpiCall, what: str, code: str | None = None) -> TraceError:
         return TraceError(f"byte {call.offset}: MPI_{call.name}: {what}", str(self.path), code=code)
 
-    def comm(self, call: Call, field: str = "comm") -> Comm:
+    def comm(self, call: DumpiCall, field: str = "comm") -> Comm:
         handle = call.args[field]
         if handle == COMM_SELF:
             return Comm(-1, (self.rank,))
@@ -115,15 +115,15 @@ class _Rank:
     def attr(comm: Comm) -> int | None:
         return comm.id if comm.id > 0 else None
 
-    def world_rank(self, call: Call, comm: Comm, rank: int) -> int:
+    def world_rank(self, call: DumpiCall, comm: Comm, rank: int) -> int:
         if not 0 <= rank < len(comm.peers):
             raise self.fail(call, f"rank {rank} is not in the communicator of {len(comm.peers)} ranks", code="unknown-rank")
         return comm.peers[rank]
 
-    def destination(self, call: Call, comm: Comm, rank: int) -> int:
+    def destination(self, call: DumpiCall, comm: Comm, rank: int) -> int:
         return PROC_NULL if rank < 0 else self.world_rank(call, comm, rank)
 
-    def source(self, call: Call, comm: Comm, rank: int) -> int:
+    def source(self, call: DumpiCall, comm: Comm, rank: int) -> int:
         if rank == DUMPI_ANY:
             return ANY_SOURCE
         return PROC_NULL if rank < 0 else self.world_rank(call, comm, rank)
@@ -132,15 +132,15 @@ class _Rank:
     def tag(tag: int) -> int:
         return ANY_TAG if tag == DUMPI_ANY else tag
 
-    def bytes_of(self, call: Call, count: int, handle: int) -> int:
+    def bytes_of(self, call: DumpiCall, count: int, handle: int) -> int:
         size = self.types.size(handle)
         if size is None:
             if count:
-                self.lost(call, f"the size of datatype {handle} is not recorded: written as bytes")
+                self.lose(call, f"the size of datatype {handle} is not recorded: written as bytes")
             return count
         return count * size
 
-    def matched(self, comm: Comm, status: Status | None, wild_source: bool, wild_tag: bool) -> tuple[int | None, int | None]:
+    def match_of(self, comm: Comm, status: Status | None, wild_source: bool, wild_tag: bool) -> tuple[int | None, int | None]:
         """from= and mtag= of a wildcard receive; None where they are not wildcards or unknown."""
         if status is None or not (wild_source or wild_tag) or not 0 <= status.source < len(comm.peers):
             return None, None
@@ -165,16 +165,16 @@ class _Rank:
             if thread is None:
                 thread = call.thread
             elif thread != call.thread:
-                self.lost(call, "of another thread: its calls stand in one line with the first thread's", "approximated")
+                self.lose(call, "of another thread: its calls stand in one line with the first thread's", "approximated")
             yield from self.call(call)
             if times is not None:
                 last = times[1]
 
-    def call(self, call: Call) -> comms.Making:
+    def call(self, call: DumpiCall) -> comms.Making:
         name = call.name
         handler = getattr(self, f"on_{name.lower()}", None)
         if call.args.get("win", 0) in self.own_windows and name != "Win_create":
-            self.lost(call, "a window on MPI_COMM_SELF")
+            self.lose(call, "a window on MPI_COMM_SELF")
         elif handler is not None:
             done = handler(call)
             if done is not None:
@@ -188,39 +188,39 @@ class _Rank:
         elif self.groups.learn(call) or name in NO_USE or self.types.learn(call):
             self.losses.no_use(f"MPI_{name}")
         elif name.startswith(("File_", "IO_", "Register_datarep")):
-            self.lost(call, "MPI-IO is not replayed")
+            self.lose(call, "MPI-IO is not replayed")
         elif name.startswith("Comm_") or name.endswith(("_port", "_name")):
-            self.lost(call, "process management is not replayed")
+            self.lose(call, "process management is not replayed")
         else:
-            self.lost(call, "has no counterpart in a trace")
+            self.lose(call, "has no counterpart in a trace")
 
-    def on_init(self, call: Call) -> None:
+    def on_init(self, call: DumpiCall) -> None:
         self.out.add("init")
 
     on_init_thread = on_init
 
-    def on_finalize(self, call: Call) -> None:
+    def on_finalize(self, call: DumpiCall) -> None:
         self.out.add("finalize")
 
     # -- point to point
 
-    def file_request(self, call: Call, persistent: bool, key: tuple[int, int, int], comm: Comm, wild: bool) -> int:
+    def file_request(self, call: DumpiCall, persistent: bool, key: tuple[int, int, int], comm: Comm, wild: bool) -> int:
         req = self.requests.new()
         self.open[call.args["request"]] = (req, persistent, key, comm, wild)
         return req
 
-    def send(self, call: Call, action: str) -> None:
+    def send(self, call: DumpiCall, action: str) -> None:
         a = call.args
         comm = self.comm(call)
         if comm.id < 0 and not action.endswith(("Init",)) and "request" not in a:
-            self.lost(call, "a message to itself on MPI_COMM_SELF stays on MPI_COMM_WORLD", "approximated")
+            self.lose(call, "a message to itself on MPI_COMM_SELF stays on MPI_COMM_WORLD", "approximated")
         to, tag = self.destination(call, comm, a["dest"]), a["tag"]
         req = None
         if "request" in a:
             req = self.file_request(call, action.endswith("Init"), (self.rank, to, tag), comm, False)
         self.out.add(action, to, tag, self.bytes_of(call, a["count"], a["datatype"]), BYTE, comm=self.attr(comm), req=req)
 
-    def on_recv(self, call: Call) -> None:
+    def on_recv(self, call: DumpiCall) -> None:
         a = call.args
         comm = self.comm(call)
         source, tag = self.source(call, comm, a["source"]), self.tag(a["tag"])
@@ -228,45 +228,45 @@ class _Rank:
         if source == ANY_SOURCE and status is not None and status.source < 0:
             source = PROC_NULL  # MPICH's MPI_PROC_NULL has the number of MPI_ANY_SOURCE here
         wild = source == ANY_SOURCE
-        at, mtag = self.matched(comm, status, wild, tag == ANY_TAG) if source != PROC_NULL else (None, None)
+        at, mtag = self.match_of(comm, status, wild, tag == ANY_TAG) if source != PROC_NULL else (None, None)
         if wild and at is None:
-            self.lost(call, "the source that matched MPI_ANY_SOURCE is not recorded (no statuses): any will do", "approximated")
+            self.lose(call, "the source that matched MPI_ANY_SOURCE is not recorded (no statuses): any will do", "approximated")
         self.out.add("recv", source, tag, self.bytes_of(call, a["count"], a["datatype"]), BYTE, source=at, mtag=mtag, comm=self.attr(comm))
 
-    def on_irecv(self, call: Call) -> None:
+    def on_irecv(self, call: DumpiCall) -> None:
         self.receive(call, "irecv", False)
 
-    def on_recv_init(self, call: Call) -> None:
+    def on_recv_init(self, call: DumpiCall) -> None:
         self.receive(call, "recvInit", True)
 
-    def receive(self, call: Call, action: str, persistent: bool) -> None:
+    def receive(self, call: DumpiCall, action: str, persistent: bool) -> None:
         a = call.args
         comm = self.comm(call)
         source, tag = self.source(call, comm, a["source"]), self.tag(a["tag"])
         req = self.file_request(call, persistent, (source, self.rank, tag), comm, source == ANY_SOURCE or tag == ANY_TAG)
         self.out.add(action, source, tag, self.bytes_of(call, a["count"], a["datatype"]), BYTE, req=req, comm=self.attr(comm))
 
-    def on_sendrecv(self, call: Call) -> None:
+    def on_sendrecv(self, call: DumpiCall) -> None:
         a = call.args
         comm = self.comm(call)
         replace = "recvcount" not in a
         sent = self.bytes_of(call, a["count"] if replace else a["sendcount"], a["datatype"] if replace else a["sendtype"])
         received = sent if replace else self.bytes_of(call, a["recvcount"], a["recvtype"])
         to, source, tag = self.destination(call, comm, a["dest"]), self.source(call, comm, a["source"]), self.tag(a["recvtag"])
-        at, mtag = self.matched(comm, a["status"][0] if a["status"] else None, source == ANY_SOURCE, tag == ANY_TAG)
+        at, mtag = self.match_of(comm, a["status"][0] if a["status"] else None, source == ANY_SOURCE, tag == ANY_TAG)
         self.out.add(
             "sendRecv", sent, to, received, source, BYTE, BYTE, stag=a["sendtag"], rtag=tag, source=at, mtag=mtag, comm=self.attr(comm)
         )
 
     on_sendrecv_replace = on_sendrecv
 
-    def on_probe(self, call: Call) -> None:
+    def on_probe(self, call: DumpiCall) -> None:
         a = call.args
         comm = self.comm(call)
         source, tag = self.source(call, comm, a["source"]), self.tag(a["tag"])
         flag = a.get("flag")
         status = a["status"][0] if a["status"] and flag != 0 else None
-        at, mtag = self.matched(comm, status, source == ANY_SOURCE, tag == ANY_TAG)
+        at, mtag = self.match_of(comm, status, source == ANY_SOURCE, tag == ANY_TAG)
         flag = None if flag is None else int(bool(flag))
         action = "probe" if flag is None else "iprobe"
         self.out.add(action, source, tag, flag=flag, source=at, mtag=mtag, comm=self.attr(comm))
@@ -282,23 +282,23 @@ class _Rank:
             del self.open[handle]
             self.requests.release(req)
 
-    def status_match(self, call: Call, handle: int, status: Status | None) -> tuple[int | None, int | None]:
+    def status_match(self, call: DumpiCall, handle: int, status: Status | None) -> tuple[int | None, int | None]:
         _, _, _, comm, wild = self.open[handle]
         if not wild:
             return None, None
-        found = self.matched(comm, status, True, True)
+        found = self.match_of(comm, status, True, True)
         if found[0] is None:
-            self.lost(call, "the source that matched MPI_ANY_SOURCE is not recorded (no statuses): any will do", "approximated")
+            self.lose(call, "the source that matched MPI_ANY_SOURCE is not recorded (no statuses): any will do", "approximated")
         return found
 
-    def knows(self, call: Call, handle: int) -> bool:
+    def knows(self, call: DumpiCall, handle: int) -> bool:
         if handle in self.open:
             return True
         if handle != REQUEST_NULL:
-            self.lost(call, f"request {handle} was made by no call that is replayed")
+            self.lose(call, f"request {handle} was made by no call that is replayed")
         return False
 
-    def on_wait(self, call: Call) -> None:
+    def on_wait(self, call: DumpiCall) -> None:
         a = call.args
         handle = a["request"]
         if not self.knows(call, handle):
@@ -315,7 +315,7 @@ class _Rank:
 
     on_test = on_wait
 
-    def family(self, call: Call, action: str) -> None:
+    def family(self, call: DumpiCall, action: str) -> None:
         """MPI_Waitall, Waitany, Waitsome, Testall, Testany, Testsome, Startall."""
         a = call.args
         handles = list(a["requests"])
@@ -356,13 +356,13 @@ class _Rank:
             for i in finished:
                 self.complete(handles[i])
 
-    def on_start(self, call: Call) -> None:
+    def on_start(self, call: DumpiCall) -> None:
         handle = call.args["request"]
         if self.knows(call, handle):
             req, _, key, _, _ = self.open[handle]
             self.out.add("start", *key, req=req)
 
-    def on_request_free(self, call: Call) -> None:
+    def on_request_free(self, call: DumpiCall) -> None:
         handle = call.args["request"]
         if not self.knows(call, handle):
             return
@@ -371,14 +371,14 @@ class _Rank:
             self.out.add("requestFree", *key, req=req)
             self.requests.release(req)
         else:
-            self.lost(call, "of an active request: nothing waits for it any more", "approximated")
+            self.lose(call, "of an active request: nothing waits for it any more", "approximated")
 
-    def on_cancel(self, call: Call) -> None:
-        self.lost(call, "cancelling is not replayed: the call it cancels stays")
+    def on_cancel(self, call: DumpiCall) -> None:
+        self.lose(call, "cancelling is not replayed: the call it cancels stays")
 
     # -- collectives
 
-    def collective(self, call: Call) -> None:
+    def collective(self, call: DumpiCall) -> None:
         comm = self.comm(call)
         if comm.id < 0:
             self.losses.no_use(f"MPI_{call.name} on MPI_COMM_SELF")
@@ -394,7 +394,7 @@ class _Rank:
 
     # -- communicators
 
-    def made(self, call: Call, comm: Comm | None, action: str, old: Comm, **attributes: object) -> None:
+    def add_communicator(self, call: DumpiCall, comm: Comm | None, action: str, old: Comm, **attributes: object) -> None:
         handle = call.args["newcomm"]
         if old.id < 0:
             if comm is not None:
@@ -408,45 +408,45 @@ class _Rank:
         groups = [group_text(comm.group)] + ([group_text(comm.remote)] if comm.remote is not None and action == "intercomm_create" else [])
         self.out.add(action, comm.id, *groups, **attributes, comm=over)
 
-    def joint(self, call: Call, how: str, comm: Comm, value: Any) -> comms.Joining:
+    def joint(self, call: DumpiCall, how: str, comm: Comm, value: Any) -> comms.Joining:
         if comm.id < 0:  # on MPI_COMM_SELF there is no other rank to wait for
             return comm
         answer = yield Join(how, comm, value, self.place(call))
         return answer
 
-    def on_comm_dup(self, call: Call) -> comms.Making:
+    def on_comm_dup(self, call: DumpiCall) -> comms.Making:
         old = self.comm(call, "oldcomm")
         new = yield from self.joint(call, "dup", old, None)
-        self.made(call, new, "comm_dup", old)
+        self.add_communicator(call, new, "comm_dup", old)
 
-    def on_comm_split(self, call: Call) -> comms.Making:
+    def on_comm_split(self, call: DumpiCall) -> comms.Making:
         old = self.comm(call, "oldcomm")
         # A rank that gets no communicator passed MPI_UNDEFINED, whatever its value in that library.
         colour = None if call.args["newcomm"] <= COMM_NULL else call.args["color"]
         new = yield from self.joint(call, "split", old, (colour, call.args["key"]))
-        self.made(call, new if colour is not None else None, "comm_split", old)
+        self.add_communicator(call, new if colour is not None else None, "comm_split", old)
 
-    def on_comm_create(self, call: Call) -> comms.Making:
+    def on_comm_create(self, call: DumpiCall) -> comms.Making:
         old = self.comm(call, "oldcomm")
         group = self.groups.get(call.args["group"])
         if group is None:
             raise self.fail(call, f"group {call.args['group']} was made by no call that is recorded")
         new = yield from self.joint(call, "create", old, (group, ()))
-        self.made(call, new, "comm_create", old)
+        self.add_communicator(call, new, "comm_create", old)
 
-    def on_cart_create(self, call: Call) -> comms.Making:
+    def on_cart_create(self, call: DumpiCall) -> comms.Making:
         a = call.args
         old = self.comm(call, "oldcomm")
         size = 1
         for d in a["dims"]:
             size *= d
         if a["reorder"]:
-            self.lost(call, "with reorder the new order of ranks is not recorded: taken as the old one", "approximated")
+            self.lose(call, "with reorder the new order of ranks is not recorded: taken as the old one", "approximated")
         new = yield from self.joint(call, "create", old, (old.group[:size], tuple(a["dims"])))
         dims, periods = "x".join(map(str, a["dims"])), "x".join(str(int(bool(p))) for p in a["periods"])
-        self.made(call, new, "cart_create", old, **({"dims": dims, "periods": periods} if new is not None else {}))
+        self.add_communicator(call, new, "cart_create", old, **({"dims": dims, "periods": periods} if new is not None else {}))
 
-    def on_cart_sub(self, call: Call) -> comms.Making:
+    def on_cart_sub(self, call: DumpiCall) -> comms.Making:
         old = self.comm(call, "oldcomm")
         keep = call.args["remain_dims"]
         if len(keep) != len(old.dims):
@@ -465,9 +465,9 @@ class _Rank:
         new = yield from self.joint(call, "split", old, (colour, key))
         if isinstance(new, Comm):
             new = Comm(new.id, new.group, dims=tuple(d for d, k in zip(old.dims, keep, strict=True) if k))
-        self.made(call, new, "comm_split", old)
+        self.add_communicator(call, new, "comm_split", old)
 
-    def on_graph_create(self, call: Call) -> comms.Making:
+    def on_graph_create(self, call: DumpiCall) -> comms.Making:
         a = call.args
         old = self.comm(call, "oldcomm")
         group = old.group[: a["nodes"]]
@@ -477,22 +477,22 @@ class _Rank:
             me = group.index(self.rank)
             edges = list(a["edges"][a["index"][me - 1] if me else 0 : a["index"][me]])
             attributes = {"in": edges, "out": edges}
-        self.made(call, new, "graph_create", old, **attributes)
+        self.add_communicator(call, new, "graph_create", old, **attributes)
 
-    def on_intercomm_create(self, call: Call) -> comms.Making:
+    def on_intercomm_create(self, call: DumpiCall) -> comms.Making:
         a = call.args
         local = self.comm(call, "localcomm")
         remote = self.comms.get(a["remotecomm"])
         leader = remote.peers[a["remoteleader"]] if remote is not None and 0 <= a["remoteleader"] < len(remote.peers) else -1
         new = yield Join("inter", local, (a["localleader"], leader, a["tag"]), self.place(call))
-        self.made(call, new, "intercomm_create", local)
+        self.add_communicator(call, new, "intercomm_create", local)
 
-    def on_intercomm_merge(self, call: Call) -> comms.Making:
+    def on_intercomm_merge(self, call: DumpiCall) -> comms.Making:
         old = self.comm(call)
         new = yield Join("merge", old, bool(call.args["high"]), self.place(call))
-        self.made(call, new, "intercomm_merge", old)
+        self.add_communicator(call, new, "intercomm_merge", old)
 
-    def on_comm_free(self, call: Call) -> None:
+    def on_comm_free(self, call: DumpiCall) -> None:
         comm = self.comm(call)
         if comm.id > 0:
             self.out.add("comm_free", comm=comm.id)
@@ -500,40 +500,40 @@ class _Rank:
 
     on_comm_disconnect = on_comm_free
 
-    def on_comm_group(self, call: Call) -> None:
+    def on_comm_group(self, call: DumpiCall) -> None:
         self.groups.set(call.args["group"], self.comm(call).group)
         self.losses.no_use(f"MPI_{call.name}")
 
-    def on_comm_remote_group(self, call: Call) -> None:
+    def on_comm_remote_group(self, call: DumpiCall) -> None:
         self.groups.set(call.args["group"], self.comm(call).peers)
         self.losses.no_use(f"MPI_{call.name}")
 
     # -- one-sided
 
-    def window(self, call: Call) -> tuple[int, Comm]:
+    def window(self, call: DumpiCall) -> tuple[int, Comm]:
         found = self.windows.get(call.args["win"])
         if found is None:
             raise self.fail(call, f"window {call.args['win']} was never made, or freed before")
         return found
 
-    def on_win_create(self, call: Call) -> comms.Making:
+    def on_win_create(self, call: DumpiCall) -> comms.Making:
         a = call.args
         comm = self.comm(call)
         number = yield from self.joint(call, "win", comm, None)
         if isinstance(number, Comm):
-            self.lost(call, "a window on MPI_COMM_SELF")
+            self.lose(call, "a window on MPI_COMM_SELF")
             self.own_windows.add(a["win"])
             return
         self.own_windows.discard(a["win"])
         self.windows[a["win"]] = (number, comm)
         self.out.add("win_create", number, max(a["size"], 0), comm=self.attr(comm))
 
-    def on_win_free(self, call: Call) -> None:
+    def on_win_free(self, call: DumpiCall) -> None:
         number, _ = self.window(call)
         self.out.add("win_free", number)
         del self.windows[call.args["win"]]
 
-    def on_put(self, call: Call) -> None:
+    def on_put(self, call: DumpiCall) -> None:
         a = call.args
         number, comm = self.window(call)
         target = self.destination(call, comm, a["targetrank"])
@@ -541,18 +541,18 @@ class _Rank:
 
     on_get = on_accumulate = on_put
 
-    def on_win_fence(self, call: Call) -> None:
+    def on_win_fence(self, call: DumpiCall) -> None:
         self.out.add(call.name, win=self.window(call)[0])
 
     on_win_complete = on_win_wait = on_win_fence
 
-    def on_win_test(self, call: Call) -> None:
+    def on_win_test(self, call: DumpiCall) -> None:
         if call.args["flag"]:
             self.out.add("Win_wait", win=self.window(call)[0])
         else:
-            self.lost(call, "one that finds the epoch open is not replayed")
+            self.lose(call, "one that finds the epoch open is not replayed")
 
-    def on_win_lock(self, call: Call) -> None:
+    def on_win_lock(self, call: DumpiCall) -> None:
         a = call.args
         number, comm = self.window(call)
         target = self.world_rank(call, comm, a["winrank"])
@@ -563,7 +563,7 @@ class _Rank:
 
     on_win_unlock = on_win_lock
 
-    def on_win_post(self, call: Call) -> None:
+    def on_win_post(self, call: DumpiCall) -> None:
         group = self.groups.get(call.args["group"])
         if group is None:
             raise self.fail(call, f"group {call.args['group']} was made by no call that is recorded")
@@ -571,6 +571,6 @@ class _Rank:
 
     on_win_start = on_win_post
 
-    def on_win_get_group(self, call: Call) -> None:
+    def on_win_get_group(self, call: DumpiCall) -> None:
         self.groups.set(call.args["group"], self.window(call)[1].group)
         self.losses.no_use(f"MPI_{call.name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from retrompi.convert.dumpi.file import Call, DumpiFile
+from retrompi.convert.dumpi.file import DumpiCall, DumpiFile
 
 __all__ = ["Groups", "Types"]
 
@@ -30,7 +30,7 @@ class Types:
             return NATIVE[handle]
         return size if size > 0 else None
 
-    def learn(self, call: Call) -> bool:
+    def learn(self, call: DumpiCall) -> bool:
         """Process a call about datatypes; returns whether it was one."""
         a = call.args
         if call.name == "Type_size":
@@ -96,7 +96,7 @@ class Groups:
         """Record a group returned by a call such as MPI_Comm_group."""
         self._known[handle] = ranks
 
-    def learn(self, call: Call) -> bool:
+    def learn(self, call: DumpiCall) -> bool:
         """Process a call about groups; returns whether it was one. Groups derived from unknown groups stay unknown."""
         a = call.args
         if not call.name.startswith("Group_"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from retrompi._engine import Trace
-from retrompi.convert.formats import Format, Options
+from retrompi.convert.formats import Format, FormatOptions
 from retrompi.convert.goal.file import is_goal
 from retrompi.convert.goal.reader import read_goal
 from retrompi.convert.goal.writer import write_goal
@@ -19,11 +19,11 @@ def _is_goal(path: Path, head: bytes) -> bool:
     return is_goal(head)
 
 
-def _read(path: Path, losses: Losses, options: Options) -> Trace:
+def _read(path: Path, losses: Losses, options: FormatOptions) -> Trace:
     return files.parse(read_goal(path, losses, rate=options.rate, shortest=options.shortest), name=path.stem)
 
 
-def _write(trace: Trace, out: Path, losses: Losses, options: Options) -> None:
+def _write(trace: Trace, out: Path, losses: Losses, options: FormatOptions) -> None:
     write_goal(trace, out, losses, rate=options.rate)
 
 

@@ -10,11 +10,11 @@ from retrompi._engine import Trace
 from retrompi.convert.goal.collectives import expand
 from retrompi.convert.goal.file import operations_of
 from retrompi.convert.losses import Effect, Losses
-from retrompi.convert.same_messages import Place, possible, refuse_lost_order
+from retrompi.convert.same_messages import PlacedJob, possible, refuse_lost_order
 from retrompi.spec.calls import BY_NAME, CALLS, Family, is_nonblocking, names
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import COLLECTIVES, FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, rank_lines, split
-from retrompi.traces.matching import Job
+from retrompi.traces.matching import MatchedJob
 from retrompi.traces.tracker import ANY_SOURCE, ANY_TAG, End, Request, Tracker
 
 __all__ = ["goal_text", "write_goal"]
@@ -39,15 +39,15 @@ def write_goal(trace: Trace, path: Path, losses: Losses, *, rate: float = 1e9) -
 def goal_text(trace: Trace, losses: Losses, *, rate: float = 1e9) -> str:
     """The schedule as text; see `write_goal`."""
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
-    job = Job([texts for texts, _ in rows])
+    job = MatchedJob([texts for texts, _ in rows])
     numbers = [n for _, n in rows]
 
-    def lost(rank: int, at: int, action: str) -> bool:
+    def is_lost(rank: int, at: int, action: str) -> bool:
         if action in COLLECTIVES:
             return not _is_expanded(trace, action, int(split(job.lines[rank][at])[2].get("comm", 0)))
         return action.lower() not in ("waitany", "waitsome") or at not in job.completes[rank]
 
-    refuse_lost_order(Place(trace, job, numbers), "GOAL", lost)
+    refuse_lost_order(PlacedJob(trace, job, numbers), "GOAL", is_lost)
     tags = _Tags(job)
     out = [f"num_ranks {trace.ranks}\n"]
     for rank in range(trace.ranks):
@@ -64,7 +64,7 @@ class _Tags:
     """GOAL has no communicators: every pair of a communicator other than MPI_COMM_WORLD and a tag becomes a tag of its own, and so does
     every collective of a communicator (the 65536 that follow each other)."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: MatchedJob) -> None:
         ends = [e for t in job.trackers for e in (*t.sends, *t.recvs) if e.tag >= 0]
         taken = {e.tag for e in ends if e.comm == 0}
         others = sorted({(e.comm, e.tag) for e in ends if e.comm != 0})
@@ -107,7 +107,7 @@ class _Writer:
     previous posting by irequires; a wait makes the next call require the operations that were waited for.
     """
 
-    def __init__(self, trace: Trace, job: Job, rank: int, numbers: list[int], tags: _Tags, losses: Losses, rate: float) -> None:
+    def __init__(self, trace: Trace, job: MatchedJob, rank: int, numbers: list[int], tags: _Tags, losses: Losses, rate: float) -> None:
         self.trace = trace
         self.job = job
         self.rank = rank
@@ -145,7 +145,7 @@ class _Writer:
             self.seen.add(at)
             self.losses.add(action, what, self.place(at), effect)
 
-    def merged(self, left: Sequence[int]) -> None:
+    def note_blocking(self, left: Sequence[int]) -> None:
         """What the reader takes for one blocking call: an operation that is waited for before any other begins."""
         if left and left[0] == self.posted and self.posted in self.posts:
             self.lose(AT_ONCE, call=self.posts[self.posted])
@@ -164,7 +164,7 @@ class _Writer:
             self.before, self.posted = [self.count], None
 
     def op(self, text: str, *, blocking: bool = True) -> int:
-        self.merged(self.waited)
+        self.note_blocking(self.waited)
         self.waited = []
         self.join()
         self.count += 1
@@ -202,7 +202,7 @@ class _Writer:
                 at = self.posts[op][1]
                 kind = "isend" if self.kinds[op] == "send" else "irecv"
                 self.losses.add(kind, "never completed: waited for at the end", self.place(at), "approximated")
-        self.merged(left)
+        self.note_blocking(left)
         return self.out
 
     def line(self, line: str, tracker: Tracker, done: list[Request], target: Request | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from retrompi._engine import Trace
-from retrompi.convert.formats import Format, Options
+from retrompi.convert.formats import Format, FormatOptions
 from retrompi.convert.losses import Losses
 from retrompi.convert.otf2.events import is_anchor, read_archive
 from retrompi.convert.otf2.reader import read_otf2
@@ -14,7 +14,7 @@ from retrompi.traces import files
 __all__ = ["FORMAT"]
 
 
-def _read(path: Path, losses: Losses, options: Options) -> Trace:
+def _read(path: Path, losses: Losses, options: FormatOptions) -> Trace:
     o = options
     archive = read_archive(path, o.progress)
     if archive.program is not None:

@@ -22,11 +22,11 @@ class Instance:
     size: int
     members: dict[int, Collective] = field(default_factory=dict)
 
-    def sent(self, rank: int) -> int:
+    def sent_by(self, rank: int) -> int:
         """Bytes that a rank sent, 0 without a record."""
         return self.members[rank].sent if rank in self.members else 0
 
-    def received(self, rank: int) -> int:
+    def received_by(self, rank: int) -> int:
         """Bytes that a rank received."""
         return self.members[rank].received if rank in self.members else 0
 
@@ -48,23 +48,23 @@ def _barrier(i: Instance, me: int, root: int) -> Line:
 
 
 def _bcast(i: Instance, me: int, root: int) -> Line:
-    size = max(i.every(i.received)) or i.sent(root)
+    size = max(i.every(i.received_by)) or i.sent_by(root)
     return "bcast", [size, root, BYTE], None
 
 
 def _reduce(i: Instance, me: int, root: int) -> Line:
-    others = [i.sent(r) for r in range(i.size) if r != root] or [i.sent(root)]
+    others = [i.sent_by(r) for r in range(i.size) if r != root] or [i.sent_by(root)]
     return "reduce", [max(others), 0, root, BYTE], None
 
 
 def _allreduce(i: Instance, me: int, root: int) -> Line:
-    return "allreduce", [max(i.every(i.sent)) or max(i.every(i.received)), 0, BYTE], None
+    return "allreduce", [max(i.every(i.sent_by)) or max(i.every(i.received_by)), 0, BYTE], None
 
 
 def _prefix(name: str) -> Callable[[Instance, int, int], Line]:
     def line(i: Instance, me: int, root: int) -> Line:
         # Some writers count forwarded data: rank r receives r or r + 1 times the length; the smallest is the length itself.
-        some = [v for v in i.every(i.received) if v] or [v for v in i.every(i.sent) if v] or [0]
+        some = [v for v in i.every(i.received_by) if v] or [v for v in i.every(i.sent_by) if v] or [0]
         return name, [min(some), 0, BYTE], None
 
     return line
@@ -72,7 +72,7 @@ def _prefix(name: str) -> Callable[[Instance, int, int], Line]:
 
 def _contributions(i: Instance, total: int) -> list[int] | None:
     """Every rank's contribution when they add up to ``total``; the writer may have counted it once per receiver."""
-    sent = i.every(i.sent)
+    sent = i.every(i.sent_by)
     if sum(sent) == total:
         return sent
     if sum(sent) == total * i.size and all(s % i.size == 0 for s in sent):
@@ -81,13 +81,13 @@ def _contributions(i: Instance, total: int) -> list[int] | None:
 
 
 def _gather(i: Instance, me: int, root: int) -> Line:
-    each, _ = _whole(i.received(root), i.size)
+    each, _ = _whole(i.received_by(root), i.size)
     return "gather", [each, each, root, BYTE, BYTE], None
 
 
 def _gatherv(i: Instance, me: int, root: int) -> Line:
-    sent = i.every(i.sent)
-    in_place = i.received(root) - sum(sent)
+    sent = i.every(i.sent_by)
+    in_place = i.received_by(root) - sum(sent)
     if in_place > 0 and sent[root] == 0:
         sent[root] = in_place
     counts = sent if me == root else [0] * i.size
@@ -95,14 +95,14 @@ def _gatherv(i: Instance, me: int, root: int) -> Line:
 
 
 def _scatter(i: Instance, me: int, root: int) -> Line:
-    each, _ = _whole(i.sent(root), i.size)
-    each = each or max(i.every(i.received))
+    each, _ = _whole(i.sent_by(root), i.size)
+    each = each or max(i.every(i.received_by))
     return "scatter", [each, each, root, BYTE, BYTE], None
 
 
 def _scatterv(i: Instance, me: int, root: int) -> Line:
-    received = i.every(i.received)
-    in_place = i.sent(root) - sum(received)
+    received = i.every(i.received_by)
+    in_place = i.sent_by(root) - sum(received)
     if in_place > 0 and received[root] == 0:
         received[root] = in_place
     counts = received if me == root else [0] * i.size
@@ -110,12 +110,12 @@ def _scatterv(i: Instance, me: int, root: int) -> Line:
 
 
 def _allgather(i: Instance, me: int, root: int) -> Line:
-    each, exact = _whole(max(i.every(i.received)), i.size)
+    each, exact = _whole(max(i.every(i.received_by)), i.size)
     return "allgather", [each, each, BYTE, BYTE], None if exact else "the length is no multiple of the ranks"
 
 
 def _allgatherv(i: Instance, me: int, root: int) -> Line:
-    total = max(i.every(i.received))
+    total = max(i.every(i.received_by))
     counts = _contributions(i, total)
     note = None
     if counts is None:
@@ -124,29 +124,29 @@ def _allgatherv(i: Instance, me: int, root: int) -> Line:
 
 
 def _reduce_scatter(i: Instance, me: int, root: int) -> Line:
-    parts = i.every(i.received)
-    total = max(i.every(i.sent))
+    parts = i.every(i.received_by)
+    total = max(i.every(i.sent_by))
     if total and sum(parts) == total * i.size and all(p % i.size == 0 for p in parts):
         parts = [p // i.size for p in parts]
     return "reducescatter", [*parts, 0, BYTE], None
 
 
 def _reduce_scatter_block(i: Instance, me: int, root: int) -> Line:
-    total = max(i.every(i.sent))
-    part = max(i.every(i.received))
+    total = max(i.every(i.sent_by))
+    part = max(i.every(i.received_by))
     if total and part == total and i.size > 1:
         part = total // i.size
     return "reducescatterblock", [part, 0, BYTE], None
 
 
 def _alltoall(i: Instance, me: int, root: int) -> Line:
-    sent, _ = _whole(max(i.every(i.sent)) or max(i.every(i.received)), i.size)
+    sent, _ = _whole(max(i.every(i.sent_by)) or max(i.every(i.received_by)), i.size)
     return "alltoall", [sent, sent, BYTE, BYTE], None
 
 
 def _alltoallv(name: str) -> Callable[[Instance, int, int], Line]:
     def line(i: Instance, me: int, root: int) -> Line:
-        table = _table(i.every(i.sent), i.every(i.received))
+        table = _table(i.every(i.sent_by), i.every(i.received_by))
         sent, received = table[me], [row[me] for row in table]
         arguments: list[object] = [*sent, *received]
         if name == "alltoallv":

@@ -22,7 +22,7 @@ from retrompi.base.errors import UsageError
 from retrompi.convert.otf2 import program
 from retrompi.traces.errors import TraceError
 
-__all__ = ["Archive", "Collective", "Communicator", "MpiCall", "is_anchor", "read_archive"]
+__all__ = ["Archive", "Collective", "MpiCall", "Otf2Communicator", "is_anchor", "read_archive"]
 
 MISSING = "reading OTF2 needs the library otf2: pip install 'retrompi[otf2]', or Debian's python3-otf2"
 NOBODY = 2**32 - 1
@@ -30,7 +30,7 @@ NOBODY = 2**32 - 1
 
 
 @dataclass(frozen=True)
-class Communicator:
+class Otf2Communicator:
     """A communicator: its number in the archive, its world ranks in order, those of the remote group (of an intercommunicator), and
     whether it is MPI_COMM_SELF."""
 
@@ -71,7 +71,7 @@ class Archive:
     rank, of an archive that retrompi wrote; its calls are then not read."""
 
     calls: list[list[MpiCall]]
-    comms: dict[int, Communicator]
+    comms: dict[int, Otf2Communicator]
     world: int | None
     windows: dict[int, int]
     rank_of: dict[int, int]
@@ -96,7 +96,7 @@ def read_archive(path: Path, progress: Callable[[int, int], None] | None = None)
     if not path.is_file():
         raise TraceError("no such OTF2 anchor file", str(path), code="not-found")
     # The library prints its errors over several lines, tracebacks of its callbacks among them; we report one line.
-    with _muted() as said:
+    with _mute_stderr() as said:
         try:
             with reading.open(str(path)) as trace:
                 return _read(trace, otf2, path, progress)
@@ -120,7 +120,7 @@ def _reason(said: str, error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _muted() -> Iterator[Callable[[], str]]:
+def _mute_stderr() -> Iterator[Callable[[], str]]:
     with tempfile.TemporaryFile() as sink:
         kept, hook = os.dup(2), sys.unraisablehook
         try:
@@ -149,7 +149,7 @@ def _read(trace: Any, otf2: Any, path: Path, progress: Callable[[int, int], None
     windows = {w._ref: w.comm._ref for w in definitions.rma_wins}
     archive = Archive([[] for _ in rank_of], comms, world, windows, rank_of)
     of_rank = {rank: location for location in definitions.locations if (rank := rank_of.get(location._ref)) is not None}
-    archive.program = program.kept([of_rank[rank] for rank in range(len(rank_of))], str(path))
+    archive.program = program.program_lines([of_rank[rank] for rank in range(len(rank_of))], str(path))
     if archive.program is not None:
         return archive
     tick = 1 / trace.timer_resolution
@@ -217,7 +217,7 @@ def _ranks(definitions: Any, otf2: Any, path: Path) -> dict[int, int]:
     raise TraceError("has no group of MPI locations: not a trace of an MPI program", str(path))
 
 
-def _communicator(c: Any, rank_of: dict[int, int], otf2: Any, path: Path) -> Communicator:
+def _communicator(c: Any, rank_of: dict[int, int], otf2: Any, path: Path) -> Otf2Communicator:
     def ranks(group: Any) -> tuple[int, ...]:
         try:
             return tuple(rank_of[location._ref] for location in group.members)
@@ -225,10 +225,10 @@ def _communicator(c: Any, rank_of: dict[int, int], otf2: Any, path: Path) -> Com
             raise TraceError(f"communicator {c.name!r} has a member that is not an MPI location", str(path)) from None
 
     if hasattr(c, "groupA"):
-        return Communicator(c._ref, ranks(c.groupA), ranks(c.groupB))
+        return Otf2Communicator(c._ref, ranks(c.groupA), ranks(c.groupB))
     if c.group.group_type == otf2.GroupType.COMM_SELF:
-        return Communicator(c._ref, (), None, True)
-    return Communicator(c._ref, ranks(c.group))
+        return Otf2Communicator(c._ref, (), None, True)
+    return Otf2Communicator(c._ref, ranks(c.group))
 
 
 Record = tuple[str, tuple[Any, ...]]

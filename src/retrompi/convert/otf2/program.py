@@ -17,7 +17,7 @@ from typing import Any
 from retrompi._engine import Trace
 from retrompi.traces.errors import TraceError
 
-__all__ = ["NAME", "keep", "kept"]
+__all__ = ["NAME", "keep", "program_lines"]
 
 NAME = "retrompi::program"
 PART = 1 << 20
@@ -45,7 +45,7 @@ def _parts(text: str) -> Iterator[str]:
         at = end
 
 
-def kept(locations: Sequence[Any], path: str) -> list[str] | None:
+def program_lines(locations: Sequence[Any], path: str) -> list[str] | None:
     """The lines of every rank, whose locations are given in rank order; None if the archive does not hold a program.
 
     Raises TraceError when only a part of it is there.
@@ -56,12 +56,12 @@ def kept(locations: Sequence[Any], path: str) -> list[str] | None:
             count = location[NAME]
         except KeyError:
             if texts:
-                raise _damaged(rank, NAME, path) from None
+                raise _damage_error(rank, NAME, path) from None
             return None
         try:
             texts.append("".join(_text(location[f"{NAME}::{number}"]) for number in range(count)))
         except (KeyError, TypeError):
-            raise _damaged(rank, f"{NAME}::…", path) from None
+            raise _damage_error(rank, f"{NAME}::…", path) from None
     return texts
 
 
@@ -71,5 +71,5 @@ def _text(value: Any) -> str:
     return value
 
 
-def _damaged(rank: int, name: str, path: str) -> TraceError:
+def _damage_error(rank: int, name: str, path: str) -> TraceError:
     return TraceError(f"the program of rank {rank} is not whole: the property {name} of its location is missing", path, code="damaged-file")

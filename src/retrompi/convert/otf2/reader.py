@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from retrompi.convert.losses import Losses
 from retrompi.convert.otf2.collectives import PER_PEER, Instance, action
-from retrompi.convert.otf2.events import NOBODY, Archive, Collective, Communicator, MpiCall
+from retrompi.convert.otf2.events import NOBODY, Archive, Collective, MpiCall, Otf2Communicator
 from retrompi.convert.script import BYTE, Requests, Script, group_text
 from retrompi.spec.calls import CALLS, MPI3, Family, function_of, names
 from retrompi.traces.errors import TraceError
@@ -146,10 +146,10 @@ class _Rank:
                 elif kind == "coll_done":
                     self.collectives[values[0].request].append(values[0])
 
-    def lost(self, call: MpiCall, what: str, effect: Literal["lost", "approximated"] = "lost") -> None:
+    def lose(self, call: MpiCall, what: str, effect: Literal["lost", "approximated"] = "lost") -> None:
         self.losses.add(call.name or "MPI", what, self.place, effect)
 
-    def comm(self, ref: int) -> Communicator:
+    def comm(self, ref: int) -> Otf2Communicator:
         return self.job.archive.comms[ref]
 
     def attr(self, ref: int) -> int | None:
@@ -197,7 +197,7 @@ class _Rank:
             if self.rank not in comm.group + (comm.remote or ()):
                 continue
             if comm.remote is not None:
-                self.lost(MpiCall("MPI_Intercomm_create", 0, 0, []), "OTF2 does not say from which communicators: left out")
+                self.lose(MpiCall("MPI_Intercomm_create", 0, 0, []), "OTF2 does not say from which communicators: left out")
                 continue
             self.out.add("comm_create_group", self.job.numbers[ref], group_text(comm.group))
             self.losses.add("communicator", "when it was made is not recorded: made at the start", f"{self.job.name}, communicator {ref}",
@@ -237,7 +237,7 @@ class _Rank:
                 if request in self.open:
                     finished.append(self.open.pop(request))
                 elif kind != "coll_done" or values[0].request is not None:
-                    self.lost(call, "completes a request that no record makes")
+                    self.lose(call, "completes a request that no record makes")
             elif kind == "tested":
                 tested.append(values[0])
             elif kind == "coll":
@@ -246,7 +246,7 @@ class _Rank:
                 if self.collectives[values[0]]:
                     self.collective(call, self.collectives[values[0]].popleft(), values[0])
                 else:
-                    self.lost(call, "a collective that never completes says nothing of itself")
+                    self.lose(call, "a collective that never completes says nothing of itself")
             elif kind == "comm_free":
                 if values[0] in self.job.freed and self.attr(values[0]) is not None:
                     self.out.add("comm_free", comm=self.attr(values[0]))
@@ -268,9 +268,9 @@ class _Rank:
         name = SENDS.get(call.name, "send") if kind == "send" else "recv"
         if kind == "send" and name.lower().startswith("i"):
             name = "send"
-            self.lost(call, "no record of its request: written as a blocking send", "approximated")
+            self.lose(call, "no record of its request: written as a blocking send", "approximated")
         elif kind == "recv" and call.name not in RECEIVES:
-            self.lost(call, "receives a message that no record posts: written as a blocking receive", "approximated")
+            self.lose(call, "receives a message that no record posts: written as a blocking receive", "approximated")
         self.out.add(name, self.world(ref, peer), tag, size, BYTE, comm=self.attr(ref))
 
     def sendrecv(self, call: MpiCall) -> None:
@@ -281,11 +281,11 @@ class _Rank:
     def receive(self, call: MpiCall, request: int) -> None:
         """A receive is posted: its source and tag are in the record of its completion."""
         if not self.arrivals[request]:
-            self.lost(call, "a receive that never completes says nothing of itself")
+            self.lose(call, "a receive that never completes says nothing of itself")
             return
         arrival = self.arrivals[request].popleft()
         if arrival is None:
-            self.lost(call, "cancelled: left out")
+            self.lose(call, "cancelled: left out")
             return
         sender, ref, tag, size = arrival
         peer = self.world(ref, sender)
@@ -318,11 +318,11 @@ class _Rank:
             self.losses.no_use(f"{call.name} on MPI_COMM_SELF")
             return
         if comm.remote is not None or self.rank not in comm.group:
-            self.lost(call, "a collective of an intercommunicator")
+            self.lose(call, "a collective of an intercommunicator")
             return
         instance = self.job.check(record.comm, record.turn, self.place)
         if record.op in PER_PEER and not self.approximate:
-            self.lost(call, "OTF2 keeps no counts a peer: left out on all ranks (--approximate spreads the bytes)")
+            self.lose(call, "OTF2 keeps no counts a peer: left out on all ranks (--approximate spreads the bytes)")
             return
         if record.op in ROOTED and not 0 <= record.root < len(comm.group):
             raise TraceError(
@@ -330,11 +330,11 @@ class _Rank:
             )
         line = action(instance, comm.group.index(self.rank))
         if line is None:
-            self.lost(call, f"a collective {record.op} has no counterpart in a trace")
+            self.lose(call, f"a collective {record.op} has no counterpart in a trace")
             return
         name, arguments, guessed = line
         if guessed is not None:
-            self.lost(call, guessed, "approximated")
+            self.lose(call, guessed, "approximated")
         req = None
         if request is not None:
             name, req = f"i{name}", self.file(request, ())
@@ -378,7 +378,7 @@ class _Rank:
             if call.name == "MPI_Win_fence":
                 self.out.add("Win_fence", win=window)
             elif not any(k in ("win_create", "win_free") for k, _ in call.records):
-                self.lost(call, f"a collective {values[1]} of a window")
+                self.lose(call, f"a collective {values[1]} of a window")
         elif kind == "win_group":
             name = GROUP_CALLS.get(call.name)
             if name in ("Win_post", "Win_start"):
@@ -387,7 +387,7 @@ class _Rank:
             elif name is not None:
                 self.out.add(name, win=window)
             else:
-                self.lost(call, "a synchronisation of a group of the window")
+                self.lose(call, "a synchronisation of a group of the window")
         elif kind in ("win_lock", "win_unlock"):
             name = "Win_lock" if kind == "win_lock" else "Win_unlock"
             if values[1] == NOBODY or call.name.endswith("_all"):
@@ -405,19 +405,19 @@ class _Rank:
     def flush(self, call: MpiCall) -> None:
         window = next((v[0] + 1 for k, v in call.records if k == "win_done"), None)
         if window is None:
-            self.lost(call, "OTF2 has no record of the window")
+            self.lose(call, "OTF2 has no record of the window")
         else:
             # The target is not recorded; completing all targets takes at least as long.
             self.out.add("Win_flush_local_all" if "local" in call.name else "Win_flush_all", win=window)
 
     def silent(self, call: MpiCall) -> None:
         if call.name in SILENT:
-            self.lost(call, SILENT[call.name])
+            self.lose(call, SILENT[call.name])
         elif call.name.startswith("MPI_File_"):
-            self.lost(call, "MPI-IO is not replayed")
+            self.lose(call, "MPI-IO is not replayed")
         elif call.name in MESSAGES:
-            self.lost(call, "no record of a message: left out as one with MPI_PROC_NULL", "approximated")
+            self.lose(call, "no record of a message: left out as one with MPI_PROC_NULL", "approximated")
         elif call.name in DATA:
-            self.lost(call, "no record of the collective: left out")
+            self.lose(call, "no record of the collective: left out")
         else:
             self.losses.no_use(call.name or "MPI")

@@ -8,14 +8,13 @@
 ``docs/compare.md`` explains how the numbers are computed.
 """
 
-from retrompi.measure.compare.comparison import CallRow, Comparison, Row, Split, build, cautions
+from retrompi.measure.compare.comparison import CallRow, Comparison, ComparisonRow, Split, build, cautions
 from retrompi.measure.compare.errors import Band, Distribution, band, distribution, relative
-from retrompi.measure.compare.run import chosen, compare, from_store, hashes_of
+from retrompi.measure.compare.run import choose_backends, compare, from_store, hashes_of
 from retrompi.measure.compare.seen import Seen, seen_by
-from retrompi.measure.compare.verdict import Verdict, judge, parse_within
+from retrompi.measure.compare.verdict import ComparisonVerdict, judge, parse_within
 from retrompi.measure.launch.execution import BACKENDS
 
-__all__ = [
-    "BACKENDS", "Band", "CallRow", "Comparison", "Distribution", "Row", "Seen", "Split", "Verdict", "band", "build", "cautions", "chosen",
-    "compare", "distribution", "from_store", "hashes_of", "judge", "parse_within", "relative", "seen_by",
-]  # fmt: skip
+__all__ = ["BACKENDS", "Band", "CallRow", "Comparison", "ComparisonRow", "ComparisonVerdict", "Distribution", "Seen", "Split", "band",
+           "build", "cautions", "choose_backends", "compare", "distribution", "from_store", "hashes_of", "judge", "parse_within",
+           "relative", "seen_by"]  # fmt: skip

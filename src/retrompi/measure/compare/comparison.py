@@ -16,14 +16,14 @@ from retrompi.measure.compare.seen import NOTHING_SEEN, Seen
 from retrompi.measure.launch.execution import BACKENDS, Execution
 from retrompi.sim.cautions import Caution
 
-__all__ = ["CallRow", "Comparison", "Row", "Split", "build", "calls_of", "sections_of"]
+__all__ = ["CallRow", "Comparison", "ComparisonRow", "Split", "build", "calls_of", "sections_of"]
 
 FIT, HELD_OUT = "fit", "held out"
 _POINT_TO_POINT = frozenset(["MPI_Send", "MPI_Recv", "MPI_Sendrecv"])
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One time on every backend: a section, or the whole program.
 
     ``times``: backend -> seconds of one part (`backends.Execution.parts`); ``bands``: backend -> its repeated measurements, if there are
@@ -116,15 +116,15 @@ class Comparison:
     ranks: int
     executions: Mapping[str, Execution]
     pairs: tuple[tuple[str, str], ...]
-    whole: Row
-    sections: tuple[Row, ...]
+    whole: ComparisonRow
+    sections: tuple[ComparisonRow, ...]
     calls: tuple[CallRow, ...]
     splits: tuple[Split, ...]
     seen: Seen = NOTHING_SEEN
     warnings: tuple[str, ...] = ()
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ComparisonRow, ...]:
         """The rows that are judged: the sections, or the whole program if there are none."""
         return self.sections or (self.whole,)
 
@@ -133,7 +133,7 @@ class Comparison:
         """Whether the program completed on every backend."""
         return all(e.completed for e in self.executions.values())
 
-    def judged(self) -> tuple[Row, ...]:
+    def judged_rows(self) -> tuple[ComparisonRow, ...]:
         """The rows that no fit saw; all rows if none is marked."""
         return tuple(r for r in self.rows if r.use == HELD_OUT) or tuple(r for r in self.rows if r.use != FIT)
 
@@ -181,10 +181,10 @@ def _point(samples: Sequence[float]) -> float | None:
     return found.median if found else None
 
 
-def _row(label: str, size: int | None, parts: int, samples: Mapping[str, Sequence[float]], use: str = "") -> Row:
+def _row(label: str, size: int | None, parts: int, samples: Mapping[str, Sequence[float]], use: str = "") -> ComparisonRow:
     times = {b: t for b, s in samples.items() if (t := _point(s)) is not None}
     bands = {"native": held} if (held := band(samples.get("native", ()))) is not None and held.n > 1 else {}
-    return Row(label, size, parts, times, bands, use)
+    return ComparisonRow(label, size, parts, times, bands, use)
 
 
 def sizes_of(executions: Mapping[str, Execution], labels: Iterable[str]) -> frozenset[str]:
@@ -200,7 +200,7 @@ def sizes_of(executions: Mapping[str, Execution], labels: Iterable[str]) -> froz
     return frozenset(found if found.issuperset(numbers) else found - {"0"})
 
 
-def sections_of(executions: Mapping[str, Execution], seen: Seen = NOTHING_SEEN) -> tuple[Row, ...]:
+def sections_of(executions: Mapping[str, Execution], seen: Seen = NOTHING_SEEN) -> tuple[ComparisonRow, ...]:
     """The sections of all backends by label: numbers in order, then other labels in order of occurrence. A backend may lack some."""
     labels = list(dict.fromkeys(label for e in executions.values() for label in e.sections))
     labels.sort(key=lambda s: (0, int(s)) if s.isdecimal() else (1, 0))
@@ -255,7 +255,7 @@ def cautions(c: Comparison) -> list[Caution]:
     return [*own, *(replace(one, about=name) for name, e in c.executions.items() for one in e.cautions)]
 
 
-def _warnings(executions: Mapping[str, Execution], sections: Sequence[Row], seen: Seen) -> list[str]:
+def _warnings(executions: Mapping[str, Execution], sections: Sequence[ComparisonRow], seen: Seen) -> list[str]:
     """Reasons why the numbers may be meaningless, most serious first."""
     ended: dict[str, list[str]] = {}  # how -> backends
     for b, e in executions.items():

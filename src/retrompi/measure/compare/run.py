@@ -16,7 +16,7 @@ from retrompi.spec import registry
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["chosen", "compare", "from_store", "hashes_of"]
+__all__ = ["choose_backends", "compare", "from_store", "hashes_of"]
 
 Report = Callable[[int, int, str], None]
 
@@ -25,7 +25,7 @@ def _quiet(done: int, total: int, what: str = "") -> None:
     """A progress callback that does nothing."""
 
 
-def chosen(backends: Sequence[str], model: str | None) -> tuple[str, ...]:
+def choose_backends(backends: Sequence[str], model: str | None) -> tuple[str, ...]:
     """The backends in execution order. Raises UsageError for a wrong name, fewer than two, or a missing model."""
     for name in backends:
         if name not in BACKENDS:
@@ -59,7 +59,7 @@ def compare(
     The model replays the trace recorded in the native run, or with ``trace_from`` "smpi" (the default without a native run) that of the
     comparison's online run. ``options`` are fields of `backends.Request`. Raises what `backends.run` raises.
     """
-    wanted = chosen(backends, model)
+    wanted = choose_backends(backends, model)
     source = trace_from or ("native" if "native" in wanted else "smpi")
     if source not in wanted:
         raise UsageError(f"--trace-from {source}, but {source} is not among the backends {','.join(wanted)}", code="missing-option")
@@ -87,7 +87,7 @@ def compare(
                 given["trace"] = online.trace
         done.append(launch.run(store, backend, program, arguments, ranks, **given))
     report(len(wanted), len(wanted), "")
-    return build(done, _seen(done))
+    return build(done, _seen_by_fit(done))
 
 
 def _not_replayed(online: Execution, fidelity: str) -> Execution:
@@ -99,7 +99,7 @@ def _not_replayed(online: Execution, fidelity: str) -> Execution:
     )  # fmt: skip
 
 
-def _seen(executions: Sequence[Execution]) -> Seen:
+def _seen_by_fit(executions: Sequence[Execution]) -> Seen:
     """What the simulated model's fit saw, for the pair kinds of messages in the ranks' placement."""
     simulated = next((e for e in reversed(executions) if e.model), None)
     if simulated is None:
@@ -124,7 +124,7 @@ def from_store(store: Store, run_ids: Sequence[int]) -> Comparison:
     if len({(p.rpartition("/")[2], a) for p, a in programs}) > 1:
         told = " and ".join(sorted(" ".join([p, *a]) for p, a in programs))
         raise UsageError(f"these runs are of different programs: {told}", code="unused-option")
-    return build(found, _seen(found))
+    return build(found, _seen_by_fit(found))
 
 
 def hashes_of(store: Store, c: Comparison) -> dict[str, str]:

@@ -13,12 +13,12 @@ from retrompi.base.paths import source_root
 from retrompi.measure.compare.comparison import Comparison, cautions
 from retrompi.measure.compare.errors import distribution
 from retrompi.measure.compare.run import compare
-from retrompi.measure.compare.verdict import Verdict, judge
+from retrompi.measure.compare.verdict import ComparisonVerdict, judge
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["CASES", "COLLECTIVES", "Case", "Judged", "cases", "row_of", "run", "totals", "warnings_of"]
+__all__ = ["CASES", "COLLECTIVES", "Case", "CaseResult", "cases", "row_of", "run", "totals", "warnings_of"]
 
 COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall")
 _ODD = "5,20,50,100,200,400,700,1500,3000,6000,12000,24000,48000,96000,200000,400000,800000,1600000,3200000"
@@ -55,12 +55,12 @@ CASES = (
 
 
 @dataclass(frozen=True)
-class Judged:
+class CaseResult:
     """A case and its result."""
 
     case: Case
     comparison: Comparison
-    verdict: Verdict | None
+    verdict: ComparisonVerdict | None
 
 
 def cases(only: Sequence[str] = ()) -> list[Case]:
@@ -84,24 +84,24 @@ def _folder() -> Path:
 def run(
     store: Store, ranks: int, bounds: Mapping[str, float], wanted: Sequence[Case], options: Mapping[str, Any],
     report: Callable[[int, int, str], None],
-) -> list[Judged]:
+) -> list[CaseResult]:
     """Compare each case; ``options`` as in `compare`, which also has the errors raised."""
     folder, out = _folder(), []
     for i, case in enumerate(wanted):
         report(i, len(wanted), case.name)
         done = compare(store, str(folder / case.source), case.arguments, ranks, **options)
-        out.append(Judged(case, done, judge(done, bounds) if bounds else None))
+        out.append(CaseResult(case, done, judge(done, bounds) if bounds else None))
     report(len(wanted), len(wanted), "")
     return out
 
 
-def row_of(judged: Judged) -> list[dict[str, Any]]:
+def row_of(judged: CaseResult) -> list[dict[str, Any]]:
     """A flat row for each pair of backends: held-out errors, the whole program, the noise."""
     c = judged.comparison
     out = []
     for backend, reference in c.pairs:
-        spread = distribution((r.label, r.error(backend, reference)) for r in c.judged())
-        inside = [i for r in c.judged() if (i := r.inside(backend, reference)) is not None]
+        spread = distribution((r.label, r.error(backend, reference)) for r in c.judged_rows())
+        inside = [i for r in c.judged_rows() if (i := r.inside(backend, reference)) is not None]
         found = spread.row() if spread else dict.fromkeys(("n", "median", "p95", "worst", "where", "bias"))
         split = next((s for s in c.splits if (s.backend, s.reference) == (backend, reference)), None)
         first = split.calls[0][0] if split and split.calls else ""
@@ -116,7 +116,7 @@ def row_of(judged: Judged) -> list[dict[str, Any]]:
     return out
 
 
-def totals(judged: Sequence[Judged]) -> list[dict[str, Any]]:
+def totals(judged: Sequence[CaseResult]) -> list[dict[str, Any]]:
     """For each group and pair: the distribution over all held-out rows, all programs' rows weighted equally."""
     out = []
     pairs = dict.fromkeys(p for j in judged for p in j.comparison.pairs)
@@ -124,14 +124,14 @@ def totals(judged: Sequence[Judged]) -> list[dict[str, Any]]:
         for group in dict.fromkeys(j.case.group for j in judged):
             rows = [(f"{j.case.name} {r.label}", r.error(backend, reference))
                     for j in judged if j.case.group == group and (backend, reference) in j.comparison.pairs
-                    for r in j.comparison.judged()]  # fmt: skip
+                    for r in j.comparison.judged_rows()]  # fmt: skip
             found = distribution(rows)
             if found is not None:
                 out.append({"group": group, "backend": backend, "reference": reference, **found.row()})
     return out
 
 
-def warnings_of(judged: Sequence[Judged]) -> list[str]:
+def warnings_of(judged: Sequence[CaseResult]) -> list[str]:
     """The warnings of all comparisons, each once, with the programs it concerns unless it concerns all."""
     about: dict[str, list[tuple[str, str]]] = {}
     for j in judged:

@@ -10,14 +10,14 @@ from retrompi.base.errors import UsageError, nearest
 from retrompi.measure.compare.comparison import Comparison
 from retrompi.measure.compare.errors import distribution
 
-__all__ = ["Verdict", "judge", "parse_within"]
+__all__ = ["ComparisonVerdict", "judge", "parse_within"]
 
 STATISTICS = ("median", "p95", "worst", "whole")
 """The statistics that can be bounded: of the magnitudes of held-out errors, and the whole program's error."""
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ComparisonVerdict:
     """Whether every bound holds for every pair with the reference, as a ``line``; ``found``: (pair, statistic) -> error's magnitude."""
 
     passed: bool
@@ -43,7 +43,7 @@ def parse_within(text: str) -> dict[str, float]:
     return out
 
 
-def judge(c: Comparison, bounds: Mapping[str, float]) -> Verdict:
+def judge(c: Comparison, bounds: Mapping[str, float]) -> ComparisonVerdict:
     """Check each pair with the reference against ``bounds`` (statistic -> share).
 
     The pairs are SMPI and the model with the native run, or without one the model with SMPI. Judged are the sections that no fit saw, or
@@ -55,7 +55,7 @@ def judge(c: Comparison, bounds: Mapping[str, float]) -> Verdict:
     for backend, other in c.pairs:
         if other != reference:
             continue
-        spread = distribution((r.label, r.error(backend, other)) for r in c.judged())
+        spread = distribution((r.label, r.error(backend, other)) for r in c.judged_rows())
         whole = c.whole.error(backend, other)
         values: dict[str, float] = {} if spread is None else {"median": spread.median, "p95": spread.p95, "worst": abs(spread.worst)}
         if whole is not None:
@@ -71,4 +71,4 @@ def judge(c: Comparison, bounds: Mapping[str, float]) -> Verdict:
             told.append(f"{backend} against {other}: {name} {100 * value:.1f} % ({'<=' if value <= bound else '>'} {100 * bound:g} %)")
     if not c.completed:
         told.append("; ".join(f"{b} did not complete ({e.outcome})" for b, e in c.executions.items() if not e.completed))
-    return Verdict(passed and bool(told), f"{'within' if passed else 'not within'} the bound: {'; '.join(told)}", found)
+    return ComparisonVerdict(passed and bool(told), f"{'within' if passed else 'not within'} the bound: {'; '.join(told)}", found)

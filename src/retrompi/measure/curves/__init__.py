@@ -88,7 +88,7 @@ def read_all(
         raise InputError(f"a number in this output of {chosen} is out of range: {str(error)[:100]}", file, code="out-of-range") from None
     if not found:
         raise InputError(f"no results in this output of {chosen}", file, code="no-results")
-    return [m.named(what=what) for m in found] if what else found
+    return [m.with_fields(what=what) for m in found] if what else found
 
 
 def read(path: str | Path, format: str | None = None, *, what: str | None = None, **said: str | Mapping[str, str]) -> Measured:
@@ -96,7 +96,7 @@ def read(path: str | Path, format: str | None = None, *, what: str | None = None
     no unique choice."""
     found = read_all(path, format, **said)  # type: ignore[arg-type]
     if what is not None and len(found) == 1 and (found[0].provenance.tool in ("table", "NetPIPE") or found[0].what == what):
-        return found[0].named(what=what)
+        return found[0].with_fields(what=what)
     wanted = what or "pingpong"
     mine = [m for m in found if m.what == wanted] if len(found) > 1 or what is not None else found
     if len(mine) == 1:

@@ -14,7 +14,7 @@ from retrompi.store.identity import RunSpec, code_version
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["default_label", "save", "series_of", "stored"]
+__all__ = ["default_label", "save", "series_of", "stored_rows"]
 
 
 def default_label(series: Measured) -> str:
@@ -68,7 +68,7 @@ def save(store: Store, series: Measured, *, label: str = "", number: int = 1) ->
     return store.add_run(spec, facts, points=rows), False
 
 
-def stored(store: Store) -> list[dict[str, Any]]:
+def stored_rows(store: Store) -> list[dict[str, Any]]:
     """All stored curves as rows id, label, what, ranks, points, from_B, to_B, tool, version, units, host, date, file, sha256, by, said,
     created."""
     out = []
@@ -94,7 +94,7 @@ def stored(store: Store) -> list[dict[str, Any]]:
 
 def series_of(store: Store, which: str) -> Measured:
     """A stored measured curve as it was read, by run id or label. Raises UsageError when there is none."""
-    known = {row["label"]: row["id"] for row in stored(store)}
+    known = {row["label"]: row["id"] for row in stored_rows(store)}
     if not which.isdigit() and which not in known:
         raise UsageError(f"no measured curve '{which}': neither a file, nor a run, nor a label{nearest(which, known)}", code="unknown-name")
     run = store.run(int(which) if which.isdigit() else known[which])

@@ -70,7 +70,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
     printed = [(n, row) for n, row in ((n, _PRINTED.match(text)) for n, text in lines) if row is not None]
     both = any("Bidirectional mode" in text or "both directions simultaneously" in text for _, text in lines)
     if printed:
-        version, points = _printed(printed, path)
+        version, points = _parse_printed(printed, path)
     else:
         kind = _file_kind(lines)
         if not kind:
@@ -88,7 +88,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
     return [Measured("bibw" if both else "pingpong", tuple(points), told, 2)]
 
 
-def _printed(rows: Sequence[tuple[int, re.Match[str]]], path: Path) -> tuple[str, list[Point]]:
+def _parse_printed(rows: Sequence[tuple[int, re.Match[str]]], path: Path) -> tuple[str, list[Point]]:
     points, version = [], "3.x"
     for n, row in rows:
         amount, unit, runs = row[1], row[2], int(row[3])

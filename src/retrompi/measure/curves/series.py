@@ -79,7 +79,7 @@ class Measured:
     pairs: int | None = None
     window: int | None = None
 
-    def named(self, **changes: Any) -> Measured:
+    def with_fields(self, **changes: Any) -> Measured:
         """A copy with other fields."""
         return replace(self, **changes)
 

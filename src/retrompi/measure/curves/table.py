@@ -75,7 +75,7 @@ def _unit(text: str) -> str:
     return _SPELLED.get(text) or (_SPELLED[text.lower()] if _SPELLED.get(text.lower()) in TIMES else "")
 
 
-def _named(name: str, index: int) -> _Column | None:
+def _column_named(name: str, index: int) -> _Column | None:
     """The column described by a header's name; None for a column that is not used."""
     plain = name.strip().strip('"').lstrip("#").strip()
     low = plain.lower()
@@ -133,7 +133,7 @@ def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str
     """Role -> column, from a header's names and the caller's declarations."""
     found: dict[str, _Column] = {}
     for i, name in enumerate(head):
-        column = _named(name, i)
+        column = _column_named(name, i)
         if column is not None:
             found.setdefault(column.role, column)
     for role, which in (said.columns or {}).items():
@@ -150,7 +150,7 @@ def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str
             raise InputError(
                 f"no column '{which}'{nearest(which, head)}, or a number from 1 to {len(head)}", path, line, code="unknown-name"
             )
-        known = _named(head[index], index)
+        known = _column_named(head[index], index)
         found[role] = _Column(index, role, known.unit if known else "", known.way if known else "")
     if said.columns and not {"time", "rate"} <= set(said.columns):  # a column chosen by the caller replaces one found by name
         for other in {"time", "rate"} - set(said.columns):
@@ -215,7 +215,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
             first[0],
             code="no-results",
         )
-    crossings = main.way or way or _shown(rows, delimiter, columns, main, stated)
+    crossings = main.way or way or _meaning_by_rate(rows, delimiter, columns, main, stated)
     if main.way and said.way and main.way != said.way:
         raise UsageError(
             f"the column '{head[main.index]}' of {path} says {main.way}, not {said.way}; leave out the option or rename the column"
@@ -260,11 +260,11 @@ def _declarations(lines: Sequence[Line]) -> tuple[dict[str, str], list[Line]]:
 def _is_header(text: str) -> bool:
     """A comment that names columns: ``# size_B time_us``."""
     words = _split(text.lstrip().lstrip("#").strip(), _delimiter(text))
-    roles = {c.role for c in (_named(w, i) for i, w in enumerate(words)) if c is not None}
+    roles = {c.role for c in (_column_named(w, i) for i, w in enumerate(words)) if c is not None}
     return "size" in roles and bool(roles & {"time", "rate"})
 
 
-def _shown(rows: Sequence[Line], delimiter: str | None, columns: Mapping[str, _Column], main: _Column, unit: str) -> str:
+def _meaning_by_rate(rows: Sequence[Line], delimiter: str | None, columns: Mapping[str, _Column], main: _Column, unit: str) -> str:
     """What a bandwidth beside the times shows about them: size over time is one way, twice that is a round trip; "" for neither."""
     rate = columns.get("rate")
     if main.role != "time" or rate is None or not rate.unit:

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from retrompi.measure.fit.parts import Parts, sample_of
-    from retrompi.measure.fit.segments import Fit, Residual, Segment, Threshold, fit
-    from retrompi.measure.fit.write import ModelFiles, PlatformFile, check_name, default_folder
+    from retrompi.measure.fit.segments import Residual, Segment, SegmentFit, Threshold, fit
+    from retrompi.measure.fit.write import IdealPlatform, ModelFiles, check_name, default_folder
     from retrompi.sim.fitted import KINDS, NEVER, FittedModel, sizes_seen
 
-__all__ = ["KINDS", "NEVER", "Fit", "FittedModel", "ModelFiles", "Parts", "PlatformFile", "Residual", "Segment", "Threshold", "check_name",
-           "default_folder", "fit", "sample_of", "sizes_seen"]  # fmt: skip
+__all__ = ["KINDS", "NEVER", "FittedModel", "IdealPlatform", "ModelFiles", "Parts", "Residual", "Segment", "SegmentFit", "Threshold",
+           "check_name", "default_folder", "fit", "sample_of", "sizes_seen"]  # fmt: skip
 
 _WHERE = {
     **dict.fromkeys(("KINDS", "NEVER", "FittedModel", "sizes_seen"), "retrompi.sim.fitted"),
     **dict.fromkeys(("Parts", "sample_of"), "retrompi.measure.fit.parts"),
-    **dict.fromkeys(("Fit", "Residual", "Segment", "Threshold", "fit"), "retrompi.measure.fit.segments"),
-    **dict.fromkeys(("ModelFiles", "PlatformFile", "check_name", "default_folder"), "retrompi.measure.fit.write"),
+    **dict.fromkeys(("SegmentFit", "Residual", "Segment", "Threshold", "fit"), "retrompi.measure.fit.segments"),
+    **dict.fromkeys(("ModelFiles", "IdealPlatform", "check_name", "default_folder"), "retrompi.measure.fit.write"),
 }
 
 

@@ -14,8 +14,8 @@ from retrompi.base import paths, units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.measure.curves.series import Measured
 from retrompi.measure.fit.parts import OVERHEAD, Parts, sample_of
-from retrompi.measure.fit.segments import LEVEL, Fit, Residual, fit
-from retrompi.measure.fit.write import Limit, ModelFiles, PlatformFile, check_name, default_folder
+from retrompi.measure.fit.segments import LEVEL, Residual, SegmentFit, fit
+from retrompi.measure.fit.write import IdealPlatform, Limit, ModelFiles, check_name, default_folder
 from retrompi.measure.launch.stats import rank_quantile
 from retrompi.sim.fitted import NEVER
 from retrompi.spec import registry
@@ -23,7 +23,7 @@ from retrompi.spec import registry
 if TYPE_CHECKING:
     from retrompi.spec.model import RuntimeModel
 
-__all__ = ["Curve", "Made", "far_off", "fitted_curve", "held_out", "make", "name_from", "summary"]
+__all__ = ["FittedFiles", "PairFit", "far_off", "fitted_curve", "held_out", "make", "name_from", "summary"]
 
 POOR = 0.10
 """Noise above which a curve is not well described by its segments."""
@@ -34,12 +34,12 @@ _SHARED = ("send", "recv", "gap", "port", "both")
 
 
 @dataclass(frozen=True)
-class Curve:
+class PairFit:
     """One pair kind, fitted: the measurement, its fit, the held-out sizes, and the parts of a time with their sources."""
 
     kind: str
     measured: Measured
-    fit: Fit
+    fit: SegmentFit
     held: tuple[Residual, ...]
     parts: Parts
     eager: Limit
@@ -51,14 +51,14 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Made:
+class FittedFiles:
     """The files written: the model's name and folder, its platform (and its file, if one was written)."""
 
     name: str
     folder: Path
     platform: str
     platform_file: Path | None
-    curves: Mapping[str, Curve] = field(default_factory=dict)
+    curves: Mapping[str, PairFit] = field(default_factory=dict)
 
 
 def name_from(file: str) -> str:
@@ -115,7 +115,7 @@ def fitted_curve(
     eager_below: int | None = None,
     overhead: float = OVERHEAD,
     streams: Sequence[Measured] = (),
-) -> Curve:
+) -> PairFit:
     """Fits one measured curve of a pair kind (``same`` or ``remote``).
 
     ``thresholds``, ``leave_out`` (sizes hidden from the fit) and ``eager_below`` are in bytes; other arguments as in `segments.fit` and
@@ -157,10 +157,10 @@ def fitted_curve(
             columns[name], sources[name] = told, f"fit: column {name} of {measured.provenance.file}"
     _streams(kind, streams, columns, sources)
     parts = Parts(columns, sources, overhead, remote=kind == "remote")
-    return Curve(kind, measured, found, held, parts, _eager(found, eager_below))
+    return PairFit(kind, measured, found, held, parts, _eager(found, eager_below))
 
 
-def _eager(found: Fit, stated: int | None) -> Limit:
+def _eager(found: SegmentFit, stated: int | None) -> Limit:
     """The size from which messages use rendezvous, and its source."""
     if stated is not None:
         return float(stated), "assumed: stated by the user, --eager-below"
@@ -172,14 +172,14 @@ def _eager(found: Fit, stated: int | None) -> Limit:
 
 
 def make(
-    curves: Sequence[Curve],
+    curves: Sequence[PairFit],
     *,
     name: str,
     folder: Path | None = None,
     platform: str | None = None,
     collectives: type[RuntimeModel] | None = None,
     by: str = "retrompi fit",
-) -> Made:
+) -> FittedFiles:
     """Writes the model (and a platform if no ``platform`` is named). Raises UsageError for a folder that holds something else."""
     target = (folder / name if folder is not None else default_folder(name)).resolve()
     if folder is None:
@@ -200,7 +200,7 @@ def make(
             if shared
             else ("1", "assumed: a rank each; nothing of one host was measured")
         )
-        PlatformFile(
+        IdealPlatform(
             name=where,
             title=f"Two hosts for the fitted curve {name}",
             summary="a room that stands for nothing: what was measured is all in the model's curve",
@@ -230,7 +230,7 @@ def make(
         seen={c.kind: c.seen for c in curves},
         held_out={c.kind: [r.size for r in c.held] for c in curves},
         fits={c.kind: c.fit for c in curves},
-        sources={f"{c.kind}.{k}": v for c in curves for k, v in c.parts.described().items()},
+        sources={f"{c.kind}.{k}": v for c in curves for k, v in c.parts.column_sources().items()},
         collectives=collectives,
         meta={
             "measured": {c.kind: _facts(c.measured) for c in curves},
@@ -241,15 +241,15 @@ def make(
         by=by,
         note=_note(curves),
     ).write(target)
-    return Made(name, target, where, platform_file, {c.kind: c for c in curves})
+    return FittedFiles(name, target, where, platform_file, {c.kind: c for c in curves})
 
 
-def _words(c: Curve) -> str:
+def _words(c: PairFit) -> str:
     where = "between hosts" if c.kind == "remote" else "within a host"
     return f"the curve {where} ({len(c.fit.segments)} segments of {len(c.seen)} sizes)"
 
 
-def _years(curves: Sequence[Curve]) -> str:
+def _years(curves: Sequence[PairFit]) -> str:
     found = (re.search(r"\b(19|20)\d\d\b", c.measured.provenance.date) for c in curves)
     return next((m[0] for m in found if m), "not told")
 
@@ -269,7 +269,7 @@ def _facts(m: Measured) -> dict[str, Any]:
     return {"what": m.what, **{k: v for k, v in told.items() if v}, **({"said": list(p.said)} if p.said else {})}
 
 
-def _note(curves: Sequence[Curve]) -> str:
+def _note(curves: Sequence[PairFit]) -> str:
     parts = []
     for c in curves:
         for what, told in (("seen", summary(c.fit.residuals)), ("held out", summary(c.held))):
@@ -279,7 +279,7 @@ def _note(curves: Sequence[Curve]) -> str:
     return "; ".join(parts)
 
 
-def far_off(curve: Curve) -> list[Residual]:
+def far_off(curve: PairFit) -> list[Residual]:
     """Sizes that took more than twice as long as both neighbours: wrong measurements, or a stall."""
     rows = sorted(curve.fit.residuals, key=lambda r: r.size)
     found = []

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import PS
-from retrompi.sim.sampling import Point, Sample
+from retrompi.sim.sampling import Sample, SamplePoint
 
 if TYPE_CHECKING:
-    from retrompi.measure.fit.segments import Fit
+    from retrompi.measure.fit.segments import SegmentFit
 
 __all__ = ["COLUMNS", "Parts", "sample_of"]
 
@@ -49,7 +49,7 @@ class Parts:
                 f"an overhead of {self.overhead:g} of the one-way time at either end is not between 0 and 0.5", code="out-of-range"
             )
 
-    def described(self) -> dict[str, str]:
+    def column_sources(self) -> dict[str, str]:
         """Column -> its source."""
         rule = {
             "send": f"assumed: {self.overhead:g} of the one-way time",
@@ -74,7 +74,7 @@ def _line(known: Known, size: int) -> float:
     return max(0.0, known[a] + (known[b] - known[a]) * (size - a) / (b - a))
 
 
-def _knots(fit: Fit, measured: Iterable[Known]) -> list[int]:
+def _knots(fit: SegmentFit, measured: Iterable[Known]) -> list[int]:
     """Sizes of a curve's table: both ends of every segment, and every size at which a column was measured."""
     top = max([r.size for r in fit.residuals] + [fit.segments[-1].low + 1])
     sizes = {fit.segments[0].low, top, *(s for known in measured for s in known if s <= top)}
@@ -88,7 +88,7 @@ def _knots(fit: Fit, measured: Iterable[Known]) -> list[int]:
     return sorted(sizes)
 
 
-def sample_of(fit: Fit, parts: Parts | None = None, *, connect_s: float = 0.0) -> Sample:
+def sample_of(fit: SegmentFit, parts: Parts | None = None, *, connect_s: float = 0.0) -> Sample:
     """The sample of a pair kind whose one-way times equal ``fit``'s, to the picosecond at the ends of its segments.
 
     ``parts``: measured columns (default: assumptions only); ``connect_s``: extra seconds of the first message.
@@ -100,7 +100,7 @@ def sample_of(fit: Fit, parts: Parts | None = None, *, connect_s: float = 0.0) -
     return Sample(tuple(points), tuple(points), round(connect_s / PS))
 
 
-def _point(size: int, fit: Fit, known: Parts) -> Point:
+def _point(size: int, fit: SegmentFit, known: Parts) -> SamplePoint:
     total = fit.time(size)
 
     def column(name: str, otherwise: float) -> float:
@@ -115,4 +115,4 @@ def _point(size: int, fit: Fit, known: Parts) -> Point:
     whole = round(total / PS)
     sent, got = round(send / PS), round(recv / PS)
     got = min(got, whole - min(sent, whole))
-    return Point(size, min(sent, whole), max(0, whole - sent - got), got, round(gap / PS), round(port / PS), round(both / PS))
+    return SamplePoint(size, min(sent, whole), max(0, whole - sent - got), got, round(gap / PS), round(port / PS), round(both / PS))

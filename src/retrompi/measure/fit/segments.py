@@ -24,7 +24,7 @@ from scipy.stats import t as student
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 
-__all__ = ["Fit", "Residual", "Segment", "Threshold", "fit", "partitions", "starts_of"]
+__all__ = ["Residual", "Segment", "SegmentFit", "Threshold", "fit", "partitions", "starts_of"]
 
 FLOOR = 1e-5
 """The least relative noise assumed."""
@@ -118,7 +118,7 @@ class Residual:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class SegmentFit:
     """A segmented curve. ``noise`` is the relative standard deviation of a time; ``criterion``: K -> BIC, whose minimum was chosen."""
 
     segments: tuple[Segment, ...]
@@ -158,16 +158,16 @@ def fit(
     segments: int | None = None,
     max_segments: int = 12,
     level: float = LEVEL,
-) -> Fit:
+) -> SegmentFit:
     """Segments of the one-way times ``times_s`` (seconds) of messages of ``sizes_B`` bytes, in any order.
 
     ``spread``: relative standard deviation of each time as far as known; the remaining scatter is estimated. ``thresholds`` are pinned:
     each is the first size of a segment; others may be found as well. ``segments`` fixes their number. Several times of one size are
     averaged. Raises UsageError when there are too few sizes, a time is not positive, or a pinned threshold lies outside the sizes.
     """
-    x, y, sd, count = _merged(sizes_B, times_s, spread)
+    x, y, sd, count = _merge_sizes(sizes_B, times_s, spread)
     n = len(x)
-    forced = _forced(x, thresholds)
+    forced = _forced_starts(x, thresholds)
     if segments is not None and segments < len(forced) + 1:
         raise UsageError(f"{len(forced)} pinned thresholds make at least {len(forced) + 1} segments, not {segments}", code="cannot-fit")
     weight = np.sqrt(count) / y
@@ -184,7 +184,7 @@ def fit(
     usable = {k: c for k, c in criterion.items() if math.isfinite(c)}
     chosen = min(usable, key=lambda k: (usable[k], k)) if usable else min(criterion)
     starts = starts_of(cuts, chosen, n)
-    return _described(x, y, weight, sd, costs, starts, forced, thresholds, criterion, level)
+    return _describe_fit(x, y, weight, sd, costs, starts, forced, thresholds, criterion, level)
 
 
 def _typical(x: Array, y: Array, sd: Array, forced: Sequence[int], most: int) -> Array:
@@ -199,7 +199,9 @@ def _typical(x: Array, y: Array, sd: Array, forced: Sequence[int], most: int) ->
     return share
 
 
-def _merged(sizes_B: Sequence[int], times_s: Sequence[float], spread: Sequence[float] | None) -> tuple[Array, Array, Array | None, Array]:
+def _merge_sizes(
+    sizes_B: Sequence[int], times_s: Sequence[float], spread: Sequence[float] | None
+) -> tuple[Array, Array, Array | None, Array]:
     """Sorted sizes, mean times, spreads, and the number of times of each size; all float64."""
     if len(sizes_B) != len(times_s) or (spread is not None and len(spread) != len(sizes_B)):
         raise UsageError(
@@ -223,7 +225,7 @@ def _merged(sizes_B: Sequence[int], times_s: Sequence[float], spread: Sequence[f
     return x, y, sd, np.array([float(len(groups[int(s)])) for s in x])
 
 
-def _forced(x: Array, thresholds: Sequence[int]) -> list[int]:
+def _forced_starts(x: Array, thresholds: Sequence[int]) -> list[int]:
     """The index of the first size at or above each pinned threshold."""
     found = []
     for size in sorted(set(thresholds)):
@@ -254,7 +256,7 @@ def _line(x: Array, y: Array, weight: Array) -> tuple[float, float, float]:
     return float(a - b * base), float(b), float((r * r).sum())
 
 
-def _refined(x: Array, y: Array, weight: Array) -> tuple[tuple[float, float, float], Array]:
+def _refine_line(x: Array, y: Array, weight: Array) -> tuple[tuple[float, float, float], Array]:
     """A segment's line with errors relative to the line, not to the times, whose noise biases it downwards; and those weights."""
     line, better = _line(x, y, weight), weight
     for _ in range(3):
@@ -341,18 +343,18 @@ def _criteria(
 
 def _distance(x: Array, y: Array, weight: Array) -> float:
     """Weighted squares of the logarithms of line over time, for one segment."""
-    (a, b, _), _ = _refined(x, y, weight)
+    (a, b, _), _ = _refine_line(x, y, weight)
     off = weight * y * np.log(np.maximum((a + b * x) / y, _FAR))
     return float(off @ off)
 
 
-def _described(
+def _describe_fit(
     x: Array, y: Array, weight: Array, sd: Array | None, costs: Array, starts: Sequence[int], forced: Sequence[int],
     pinned: Sequence[int], criterion: dict[int, float], level: float,
-) -> Fit:  # fmt: skip
+) -> SegmentFit:  # fmt: skip
     n, k = len(x), len(starts)
     ends = [*starts[1:], n]
-    lines, weights = zip(*(_refined(x[i:j], y[i:j], weight[i:j]) for i, j in zip(starts, ends, strict=True)), strict=True)
+    lines, weights = zip(*(_refine_line(x[i:j], y[i:j], weight[i:j]) for i, j in zip(starts, ends, strict=True)), strict=True)
     left = max(1, n - 2 * k)
     variance = max(sum(c for *_, c in lines) / left, FLOOR * FLOOR)
     if sd is not None:
@@ -377,9 +379,9 @@ def _described(
             rate_interval=(1 / high_b if high_b > 0 else math.inf, 1 / low_b if low_b > 0 else math.inf),
             points=j - i, slope=b,
         ))  # fmt: skip
-    found = Fit(tuple(segments), tuple(thresholds), (), math.sqrt(variance), level, criterion)
+    found = SegmentFit(tuple(segments), tuple(thresholds), (), math.sqrt(variance), level, criterion)
     residuals = found.residuals_of([int(s) for s in x], [float(t) for t in y], seen=True)
-    return Fit(found.segments, found.thresholds, residuals, found.noise, level, criterion)
+    return SegmentFit(found.segments, found.thresholds, residuals, found.noise, level, criterion)
 
 
 def _errors(x: Array, weight: Array, variance: float) -> tuple[float, float]:

@@ -21,12 +21,12 @@ from retrompi.spec.link import Link
 from retrompi.spec.sources import wrong_source
 
 if TYPE_CHECKING:
-    from retrompi.measure.fit.segments import Fit
+    from retrompi.measure.fit.segments import SegmentFit
     from retrompi.sim.sampling import Sample
     from retrompi.spec.collectives import Choice, Making
     from retrompi.spec.model import RuntimeModel
 
-__all__ = ["ModelFiles", "PlatformFile", "check_name", "default_folder"]
+__all__ = ["IdealPlatform", "ModelFiles", "check_name", "default_folder"]
 
 Limit = tuple[float | None, str] | tuple[float, str, float, float]
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
@@ -138,7 +138,7 @@ class ModelFiles:
     test: tuple[float, str] = (1e-7, "assumed: a hundred instructions or two")
     seen: Mapping[str, Sequence[int]] | None = None
     held_out: Mapping[str, Sequence[int]] | None = None
-    fits: Mapping[str, Fit] | None = None
+    fits: Mapping[str, SegmentFit] | None = None
     sources: Mapping[str, str] | None = None
     collectives: Sequence[Choice] | type[RuntimeModel] | None = None
     communicators: Making | None = None
@@ -236,7 +236,7 @@ _ASSUMED = "assumed: no part of a fitted curve, which has it inside its times"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlatformFile:
+class IdealPlatform:
     """A platform of ``hosts`` equal hosts on an ideal switch: all costs are in the fitted curve.
 
     ``known``: key of a host (``cores``, ``flops``, ...) -> (text with its unit, source); the source of all other numbers is an assumption.
@@ -270,17 +270,17 @@ class PlatformFile:
         def line(key: str, text: str, source: str) -> str:
             number = float(text) if re.fullmatch(r"[\d.]+", text) else text
             plain = int(number) if isinstance(number, float) and number == int(number) else number
-            return f"{key} = {{ value = {toml_text.value(plain)}, source = {toml_text.quoted(_source(source))} }}"
+            return f"{key} = {{ value = {toml_text.value(plain)}, source = {toml_text.quote(_source(source))} }}"
 
         lines = [
             f"# Written by `{self.by}`.",
-            *(f"{k} = {toml_text.quoted(getattr(self, k))}" for k in ("name", "title", "years", "summary")),
+            *(f"{k} = {toml_text.quote(getattr(self, k))}" for k in ("name", "title", "years", "summary")),
         ]
         lines += [
             "",
             "[[host]]",
             'name = "h1"',
-            f"os = {toml_text.quoted(self.os)}",
+            f"os = {toml_text.quote(self.os)}",
             'byte_order = "little"',
             *(line(k, *v) for k, v in given.items()),
         ]

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.measure.launch import backend_model, backend_native, backend_smpi, executions
-from retrompi.measure.launch.execution import BACKENDS, KINDS, BackendError, Call, Execution, Machine, Noise, Request
+from retrompi.measure.launch.execution import BACKENDS, KINDS, BackendError, CallProfile, Execution, NativeMachine, Noise, RunRequest
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["BACKENDS", "KINDS", "BackendError", "Call", "Execution", "Machine", "Noise", "Request", "load", "run"]
+__all__ = ["BACKENDS", "KINDS", "BackendError", "CallProfile", "Execution", "NativeMachine", "Noise", "RunRequest", "load", "run"]
 
 _EXECUTE = {"native": backend_native.execute, "smpi": backend_smpi.execute, "model": backend_model.execute}
 
@@ -40,7 +40,7 @@ def run(
 ) -> Execution:
     """Run ``program`` (a source file, a binary or an mpi4py script) with ``arguments`` on ``ranks`` ranks of ``backend`` and store it.
 
-    ``options`` are the fields of `Request`. ``model`` and ``smpi`` need ``model``; ``platform`` defaults to the model's own.
+    ``options`` are the fields of `RunRequest`. ``model`` and ``smpi`` need ``model``; ``platform`` defaults to the model's own.
     Raises UsageError for an invalid request, BackendError for a program that cannot be built or started. How the program ended is part of
     the result: see `Execution.outcome`.
     """
@@ -49,7 +49,7 @@ def run(
     if ranks < 1:
         raise UsageError(f"{ranks} ranks cannot run a program; at least 1", code="wrong-ranks")
     listed = tuple(f"{k}={v}" for k, v in sets.items()) if isinstance(sets, Mapping) else tuple(sets)
-    request = Request(program, tuple(arguments), ranks, sets=listed, **options)
+    request = RunRequest(program, tuple(arguments), ranks, sets=listed, **options)
     return _EXECUTE[backend](store, request)
 
 

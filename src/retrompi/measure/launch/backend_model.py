@@ -16,7 +16,7 @@ from retrompi.base.errors import UsageError
 from retrompi.measure.launch import executions, machine_load, mpi_job, profile, stats
 from retrompi.measure.launch.backend_native import argv_for
 from retrompi.measure.launch.build import Built, build, default_family, is_source
-from retrompi.measure.launch.execution import KINDS, BackendError, Execution, Request, on_model
+from retrompi.measure.launch.execution import KINDS, BackendError, Execution, RunRequest, on_model
 from retrompi.measure.launch.mpiexec import TITLES, find_mpiexec
 from retrompi.measure.record import Clock, RecordError, record
 from retrompi.measure.record.compiled import making
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from retrompi.sim.result import Result
     from retrompi.store.database import Store
 
-__all__ = ["Recorded", "execute", "home_rate", "recorded", "trace_digest"]
+__all__ = ["RecordedProgram", "execute", "home_rate", "record_program", "trace_digest"]
 
 THIS_MACHINE = "this-machine"
 """The platform that 'retrompi calibrate this-machine' writes."""
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedProgram:
     """A program's trace and how the program ended while it was recorded. ``family``: the MPI used for recording."""
 
     folder: Path
@@ -56,28 +56,28 @@ class Recorded:
     """The load of the machine during recording, in words: the wall clock counts it as computation."""
 
 
-def _family(request: Request) -> str | None:
+def _family(request: RunRequest) -> str | None:
     """The MPI to record with: the user's choice, the one a binary links (None), an installed native one, else SMPI."""
     if request.mpi is not None or not is_source(request.program):
         return request.mpi
     return default_family() or "smpi"
 
 
-def _clock(built: Built, request: Request) -> Clock:
+def _clock(built: Built, request: RunRequest) -> Clock:
     """The wall clock where each rank has a core of its own: reading a thread's CPU time is a system call, and its cost in the middle of a
     program differs by 20 ns from that at the start, for every call."""
     alone = built.family != "smpi" and request.ranks <= len(mpi_job.cores())
     return Clock("wall" if alone else "cpu")
 
 
-def trace_digest(built: Built, request: Request) -> str:
+def trace_digest(built: Built, request: RunRequest) -> str:
     """Identifies a recording: a digest of the program, its arguments and the contents of files among them, the ranks, MPI and recorder."""
     files = {a: hashlib.sha256(Path(a).read_bytes()).hexdigest() for a in request.arguments if Path(a).is_file()}
     what = [built.digest, list(request.arguments), files, request.ranks, built.family, recorder_version(), _clock(built, request).kind]
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
 
-def recorded(request: Request) -> Recorded:
+def record_program(request: RunRequest) -> RecordedProgram:
     """The program's trace, from the cache or recorded now. ``fresh`` always records, as does a cached recording of a busy machine that is
     now idle.
 
@@ -86,7 +86,7 @@ def recorded(request: Request) -> Recorded:
     built = build(request.program, _family(request))
     folder = cache_dir("traces") / trace_digest(built, request)[:24]
     if not request.fresh:
-        known = _kept(folder)
+        known = _read_cached(folder)
         if known is not None and not (known.busy and machine_load.waiting() < stats.BUSY_WAITING):
             return known
     if built.family == "smpi":
@@ -106,48 +106,48 @@ def recorded(request: Request) -> Recorded:
         with making(folder.parent, BackendError) as work:
             smpi = built.family == "smpi"
             ranks, clock = request.ranks if smpi else None, _clock(built, request)
-            before, queue = machine_load.Counters.now(), [machine_load.waiting()]
+            before, queue = machine_load.CpuTimes.now(), [machine_load.waiting()]
             done = record(words, work / "trace", use_smpi=smpi, ranks=ranks, clock=clock, check=False, runner=runner)
             queue.append(machine_load.waiting())
-            noise = stats.judged([], [], machine_load.elsewhere(before, machine_load.Counters.now()), sum(queue) / len(queue), 0.0)
+            noise = stats.judge_noise([], [], machine_load.elsewhere(before, machine_load.CpuTimes.now()), sum(queue) / len(queue), 0.0)
             ended = ends[0]
             failed = ""
             if ended.timed_out:
-                failed = f"not finished after {limit:g} s: " + ", ".join(f"rank {s.rank} {s.ended()}" for s in done.states if s.inside)
+                failed = f"not finished after {limit:g} s: " + ", ".join(f"rank {s.rank} {s.end_text()}" for s in done.states if s.inside)
             elif done.failed or done.partial:
                 failed = mpi_job.ending(ended)[1] or "not every rank reached MPI_Finalize"
             about = {"output": ended.output, "errors": ended.errors, "exit_code": ended.code, "failed": failed, "family": built.family}
             about["busy"] = noise.why if noise.loaded and clock.kind == "wall" else ""
             (work / "about.json").write_text(json.dumps(about), encoding="utf-8")
             if failed:
-                return Recorded(Path(), ended.output, ended.errors, ended.code, failed, built.family)
+                return RecordedProgram(Path(), ended.output, ended.errors, ended.code, failed, built.family)
             if folder.exists():
                 shutil.rmtree(folder)
             work.rename(folder)
     except RecordError as error:
         why = mpi_job.ending(ends[0])[1] if ends else ""
         raise BackendError(str(error) + (f" ({why})" if why else ""), code=error.code) from error
-    kept = _kept(folder)
+    kept = _read_cached(folder)
     assert kept is not None
     return kept
 
 
-def _kept(folder: Path) -> Recorded | None:
+def _read_cached(folder: Path) -> RecordedProgram | None:
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        return Recorded(folder / "trace", **about) if (folder / "trace" / "index.txt").is_file() else None
+        return RecordedProgram(folder / "trace", **about) if (folder / "trace" / "index.txt").is_file() else None
     except (OSError, ValueError, TypeError):
         return None
 
 
-def execute(store: Store, request: Request) -> Execution:
+def execute(store: Store, request: RunRequest) -> Execution:
     """Replay the program's trace on a model: see `retrompi.measure.launch.run`."""
     model, platform, mode, done = on_model("model", request, request.fidelity)
     if request.trace is not None:
         folder = Path(request.trace)
         done.notes.append(f"the trace {request.trace} was replayed")
     else:
-        program = recorded(request)
+        program = record_program(request)
         done.output, done.errors, done.exit_code = program.output, program.errors, program.exit_code
         if program.failed:
             done.outcome, done.detail = Outcome.FAILED, f"the program failed while its trace was recorded: {program.failed}"
@@ -177,7 +177,7 @@ def execute(store: Store, request: Request) -> Execution:
     scale = scale_of(resolved, home)
     done.notes += [scale.line] if scale and not scale.assumed else []
     done.cautions += [c for c in of_question(resolved, home) if c.code == "computation-assumed"]
-    return _replayed(store, request, done, resolved)
+    return _replay(store, request, done, resolved)
 
 
 def home_rate(platform: str) -> Rate | None:
@@ -188,7 +188,7 @@ def home_rate(platform: str) -> Rate | None:
     return Rate(loaded.hosts[0].flops, "that of the platform, which is this machine")
 
 
-def _replayed(store: Store, request: Request, done: Execution, asked: Resolved) -> Execution:
+def _replay(store: Store, request: RunRequest, done: Execution, asked: Resolved) -> Execution:
     def about(result: Result) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
         told = _execution(done, result)
         # The marks are the sections in another form, the profile is the calls.
@@ -213,7 +213,7 @@ def _execution(done: Execution, result: Result) -> Execution:
         return replace(done, outcome=result.outcome, detail=detail)
     profiles = profile.of_replay(result.marks, result.profile, result.ranks)
     sections, parts = profile.sections(profiles)
-    took = profile.elapsed(profiles) if result.outcome == Outcome.COMPLETED else result.time_s
+    took = profile.elapsed_seconds(profiles) if result.outcome == Outcome.COMPLETED else result.time_s
     return replace(
         done, outcome=result.outcome, detail=detail, samples_s=[took], sections=sections, parts=parts, calls=profile.calls(profiles),
         profile_s=took,

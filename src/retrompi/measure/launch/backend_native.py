@@ -14,7 +14,7 @@ from retrompi.base.scratch import folder as temporary
 from retrompi.base.units import PS
 from retrompi.measure.launch import executions, machine_load, mpi_job, profile, stats
 from retrompi.measure.launch.build import Built, build
-from retrompi.measure.launch.execution import BackendError, Execution, Noise, Request
+from retrompi.measure.launch.execution import BackendError, Execution, Noise, RunRequest
 from retrompi.measure.launch.mpiexec import FAMILIES, TITLES, command_line, find_mpiexec
 from retrompi.measure.record import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler, library
@@ -53,13 +53,13 @@ class _Once:
     """The calls in which unfinished ranks were, in words."""
 
 
-def argv_for(launcher: Launcher, request: Request, built: Built) -> list[str]:
+def argv_for(launcher: Launcher, request: RunRequest, built: Built) -> list[str]:
     """The launcher's command line for a program on this machine."""
     allowed = mpi_job.cores()
     return command_line(launcher, request.ranks, [*built.command, *request.arguments], mpi_job.whole_cores(allowed), len(allowed))
 
 
-def prepare(request: Request) -> _Ready:
+def prepare(request: RunRequest) -> _Ready:
     """Build the program and find its launcher. Raises UsageError or BackendError."""
     built = build(request.program, request.mpi)
     if built.family == "smpi":
@@ -74,7 +74,7 @@ def prepare(request: Request) -> _Ready:
     return _Ready(built, launcher, compiler, argv_for(launcher, request, built))
 
 
-def _once(ready: _Ready, request: Request, *, calls: bool = False) -> _Once:
+def _once(ready: _Ready, request: RunRequest, *, calls: bool = False) -> _Once:
     """Run the program with the timer preloaded or, with ``calls``, the recorder."""
     try:
         shim = library(ready.compiler, timer=not calls)
@@ -88,14 +88,14 @@ def _once(ready: _Ready, request: Request, *, calls: bool = False) -> _Once:
         words, environment = with_environment(ready.launcher, ready.words, variables)
         ended = mpi_job.run(words, environment, request.wall_s, memory_B=request.bounds.memory_B)
         states = read_states(Path(name)) if calls else {}
-        stuck = [f"rank {s.rank} {s.ended()}" for s in states.values() if s.inside]
+        stuck = [f"rank {s.rank} {s.end_text()}" for s in states.values() if s.inside]
         return _Once(ended, profile.read(Path(name)), ", ".join(stuck[:4]))
 
 
-def _judge(once: _Once, request: Request, built: Built) -> tuple[Outcome, str]:
+def _judge(once: _Once, request: RunRequest, built: Built) -> tuple[Outcome, str]:
     """(outcome, detail) of a run. Raises BackendError when it is not an MPI program."""
     if once.ended.timed_out or once.ended.too_large:
-        return request.stopped(once.ended.timed_out, once.inside)
+        return request.stop_outcome(once.ended.timed_out, once.inside)
     outcome, detail = mpi_job.ending(once.ended, any(p.how == "aborted" for p in once.profiles))
     if outcome != Outcome.COMPLETED:
         return outcome, detail
@@ -108,16 +108,16 @@ def _judge(once: _Once, request: Request, built: Built) -> tuple[Outcome, str]:
     return Outcome.COMPLETED, ""
 
 
-def _pinned(profiles: Sequence[profile.RankProfile], ranks: int) -> bool:
+def _is_pinned(profiles: Sequence[profile.RankProfile], ranks: int) -> bool:
     """Whether no two ranks shared a processor."""
     seen = [core for p in profiles for core in p.cores]
     return len(profiles) == ranks and all(p.cores for p in profiles) and len(set(seen)) == len(seen) and ranks > 0
 
 
 class _Gate:
-    """The machine state required for a measurement, checked before and after every run that counts (`Request.odd_state`)."""
+    """The machine state required for a measurement, checked before and after every run that counts (`RunRequest.odd_state`)."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: RunRequest) -> None:
         self._ask, self._most = request.odd_state, request.repetitions
         self._state: str | None = None  # None: must be queried again
         self._left_out, self._waited, self._odd, self._unsure = 0, 0, "", False
@@ -156,13 +156,13 @@ class _Gate:
 class _Watch:
     """Observations of the machine from before the first run until after the last."""
 
-    def __init__(self, ready: _Ready, request: Request) -> None:
+    def __init__(self, ready: _Ready, request: RunRequest) -> None:
         # The cache-line latency is meaningful only with two ranks on two cores, and worth its time only for comparisons.
         two = min(request.ranks, len(mpi_job.cores())) >= 2 and request.repetitions > 1 and ready.built.family in FAMILIES
         self._family = ready.built.family if two else ""
         self.machine = machine_load.machine()
         self._lines, self._probes, self._queue = self._line(), machine_load.probe(), [self.machine.load]
-        self._before = machine_load.Counters.now()
+        self._before = machine_load.CpuTimes.now()
 
     def _line(self) -> list[float]:
         try:
@@ -176,20 +176,20 @@ class _Watch:
 
     def noise(self, done: Execution, runs: Sequence[_Once]) -> Noise:
         """The noise over the completed runs."""
-        stolen = machine_load.elsewhere(self._before, machine_load.Counters.now())
+        stolen = machine_load.elsewhere(self._before, machine_load.CpuTimes.now())
         self._probes += machine_load.probe()
         self._lines += self._line()
         waiting = sum(self._queue) / len(self._queue)
         ranks = [p for once in runs for p in once.profiles if len(p.usage) == 4]
         seconds = sum(p.time for p in ranks) * PS
         switches = sum(p.usage[3] for p in ranks) / seconds if seconds > 0 else 0.0
-        noise = stats.judged(done.samples_s, self._probes, stolen, waiting, switches, self._lines)
+        noise = stats.judge_noise(done.samples_s, self._probes, stolen, waiting, switches, self._lines)
         if done.ranks > len(mpi_job.cores()):  # the demand for cores comes from the ranks themselves
             return replace(noise, loaded=noise.loaded and waiting >= stats.BUSY_WAITING)
         return noise
 
 
-def execute(store: Store, request: Request) -> Execution:
+def execute(store: Store, request: RunRequest) -> Execution:
     """Measure: see `retrompi.measure.launch.run`."""
     if request.repetitions < 1 or request.warmup < 0:
         raise UsageError("a measurement needs at least one repetition, and warm-up runs cannot be fewer than none", code="out-of-range")
@@ -201,19 +201,19 @@ def execute(store: Store, request: Request) -> Execution:
     done.machine = watch.machine
     runs = _runs(ready, request, done, watch, gate)
     for once in runs:
-        done.samples_s.append(profile.elapsed(once.profiles))
+        done.samples_s.append(profile.elapsed_seconds(once.profiles))
         times, done.parts = profile.sections(once.profiles)
         for label, samples in times.items():
             done.sections.setdefault(label, []).extend(samples)
     done.noise = watch.noise(done, runs)
-    done.notes = [*_placed(done, runs), *_noisy(done.noise), *gate.notes()]
+    done.notes = [*_note_placement(done, runs), *_noisy(done.noise), *gate.notes()]
     if not rested:
         done.notes.append(f"the machine did not come to rest within {request.wait_quiet_s:g} s")
     more = {"repetitions": request.repetitions, "warmup": request.warmup}
     return executions.save(store, executions.measured_spec(done, ready.built.digest), done, more)
 
 
-def _runs(ready: _Ready, request: Request, done: Execution, watch: _Watch, gate: _Gate) -> list[_Once]:
+def _runs(ready: _Ready, request: RunRequest, done: Execution, watch: _Watch, gate: _Gate) -> list[_Once]:
     """The repetitions that count. Sets outcome, output and calls in ``done``; a failed run is the last one."""
     first = int(request.profile) + request.warmup  # of the runs that count
     total = first + request.repetitions
@@ -234,13 +234,13 @@ def _runs(ready: _Ready, request: Request, done: Execution, watch: _Watch, gate:
         done.exit_code = once.ended.code
         if at == 0 or not done.completed:
             done.output, done.errors = once.ended.output, once.ended.errors
-        request.report(at + 1, total, _named(at, request))
+        request.report(at + 1, total, _run_name(at, request))
         if once.profiles:
             done.mpi = profile.library_name(once.profiles[0].library)
         if profiled:
-            done.calls, done.profile_s = profile.calls(once.profiles), profile.elapsed(once.profiles) if once.profiles else None
+            done.calls, done.profile_s = profile.calls(once.profiles), profile.elapsed_seconds(once.profiles) if once.profiles else None
         if not done.completed:
-            done.detail += f" ({_named(at, request)})" if at else ""
+            done.detail += f" ({_run_name(at, request)})" if at else ""
             return runs
         if at >= first:
             runs.append(once)
@@ -249,10 +249,10 @@ def _runs(ready: _Ready, request: Request, done: Execution, watch: _Watch, gate:
     return runs
 
 
-def _placed(done: Execution, runs: Sequence[_Once]) -> list[str]:
+def _note_placement(done: Execution, runs: Sequence[_Once]) -> list[str]:
     """Notes on the ranks' placement, which becomes the execution's mode."""
     allowed = len(mpi_job.cores())
-    pinned = bool(runs) and _pinned(runs[-1].profiles, done.ranks)
+    pinned = bool(runs) and _is_pinned(runs[-1].profiles, done.ranks)
     done.mode = "pinned" if pinned else "oversubscribed" if done.ranks > allowed else "free" if runs else ""
     if done.ranks > allowed:
         return [f"oversubscribed: {done.ranks} ranks on {allowed} cores take turns; these times compare with no model's"]
@@ -269,7 +269,7 @@ def _noisy(noise: Noise) -> list[str]:
     return [f"the times scatter: {noise.why}"] if noise.why else []
 
 
-def _named(at: int, request: Request) -> str:
+def _run_name(at: int, request: RunRequest) -> str:
     if request.profile:
         if at == 0:
             return "profile"

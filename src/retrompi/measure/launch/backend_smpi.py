@@ -27,7 +27,7 @@ from retrompi.base.units import PS
 from retrompi.measure.launch import executions, mpi_job, profile
 from retrompi.measure.launch.backend_model import home_rate
 from retrompi.measure.launch.build import build
-from retrompi.measure.launch.execution import KINDS, BackendError, Execution, Request, on_model
+from retrompi.measure.launch.execution import KINDS, BackendError, Execution, RunRequest, on_model
 from retrompi.measure.record import Clock, RecordError, record
 from retrompi.measure.smpi.export import Export, export
 from retrompi.measure.smpi.plugin import plugin
@@ -108,7 +108,7 @@ def online(
     work: Path,
     *,
     timeout_s: float | None = None,
-    request: Request | None = None,
+    request: RunRequest | None = None,
     profiles: bool = True,
     rate: Rate | None = None,
     report: Callable[[int, int, str], None] = _silent,
@@ -181,7 +181,7 @@ def _last_words(ended: mpi_job.Ended) -> str:
     return next((line for line in lines if line.startswith("retrompi smpi:")), lines[-1] if lines else "")
 
 
-def execute(store: Store, request: Request) -> Execution:
+def execute(store: Store, request: RunRequest) -> Execution:
     """Run the program under SMPI at a model's costs: see `retrompi.measure.launch.run`."""
     if request.mpi is not None:
         raise UsageError("--mpi is for the native backend: SMPI is the MPI here")
@@ -231,13 +231,13 @@ def _place(identity: str, made: Sequence[object]) -> Path:
     return folder / "trace"
 
 
-def _tell(done: Execution, ended: mpi_job.Ended, told: Online, profiles: list[profile.RankProfile], request: Request) -> None:
+def _tell(done: Execution, ended: mpi_job.Ended, told: Online, profiles: list[profile.RankProfile], request: RunRequest) -> None:
     """Enter the outcome and the times of the run into ``done``."""
     done.mpi = profile.library_name(profiles[0].library) if profiles and profiles[0].library else "SMPI"
     done.output, done.wall_s = re.sub(r"Execution failed with code \d+\.\n\Z", "", ended.output), ended.wall_s  # smpirun's last line
     done.exit_code = ended.code
     if ended.timed_out or ended.too_large:
-        done.outcome, done.detail = request.stopped(ended.timed_out)
+        done.outcome, done.detail = request.stop_outcome(ended.timed_out)
     elif told.outcome == Outcome.TIMEOUT:
         done.outcome, done.detail = Outcome.TIMEOUT, f"not finished after {request.limit_s or 0:g} s of simulated time"
     elif told.outcome and told.outcome != Outcome.COMPLETED:

@@ -78,7 +78,7 @@ def build(program: str, family: str | None = None) -> Built:
     if is_source(path):
         if not path.is_file():
             raise UsageError(f"{program}: no such source file", code="not-found")
-        return _compiled(path, family or default_family())
+        return _build_source(path, family or default_family())
     if path.suffix.lower() == ".py":
         if not path.is_file():
             raise UsageError(f"{program}: no such file", code="not-found")
@@ -202,7 +202,7 @@ def _fresh(folder: Path, target: Path) -> bool:
         return False
 
 
-def _compiled(source: Path, family: str | None) -> Built:
+def _build_source(source: Path, family: str | None) -> Built:
     language = LANGUAGES[source.suffix.lower()]
     wrapper, compiler = _wrapper(language, family)
     folder = _cache(source, wrapper, compiler)

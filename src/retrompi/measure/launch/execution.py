@@ -1,4 +1,4 @@
-"""The request for a program's run on a backend and its result: `Request` and `Execution`."""
+"""The request for a program's run on a backend and its result: `RunRequest` and `Execution`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from retrompi.spec.bounds import Bounds
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.placements import NATURAL
 
-__all__ = ["BACKENDS", "KINDS", "BackendError", "Call", "Execution", "Machine", "Noise", "Request", "on_model"]
+__all__ = ["BACKENDS", "KINDS", "BackendError", "CallProfile", "Execution", "NativeMachine", "Noise", "RunRequest", "on_model"]
 
 BACKENDS = ("native", "smpi", "model")
 KINDS = {"native": "native", "smpi": "smpi", "model": "program"}
@@ -29,7 +29,7 @@ class BackendError(RetrompiError):
 
 
 @dataclass(frozen=True)
-class Machine:
+class NativeMachine:
     """The machine of a native run. ``load``: other processes that wanted a core when it began."""
 
     host: str
@@ -39,7 +39,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Call:
+class CallProfile:
     """One row of the per-call profile, summed over the ranks.
 
     ``call``: the MPI function (``MPI_Send``); ``size_B``: bytes of its own count, exact (what it sends, or receives where it sends nothing;
@@ -92,7 +92,7 @@ class Execution:
     arguments: list[str]
     ranks: int
     mpi: str = ""
-    machine: Machine | None = None
+    machine: NativeMachine | None = None
     model: str = ""
     platform: str = ""
     mode: str = ""
@@ -108,7 +108,7 @@ class Execution:
     sections: dict[str, list[float]] = field(default_factory=dict)
     parts: dict[str, int] = field(default_factory=dict)
     """Parts of a section, as declared by the program at its end (of the last occurrence)."""
-    calls: list[Call] = field(default_factory=list)
+    calls: list[CallProfile] = field(default_factory=list)
     profile_s: float | None = None
     """Time of the MPI part (maximum over ranks) of the run profiled in ``calls``: natively a separate run from those in ``samples_s``."""
     noise: Noise | None = None
@@ -141,7 +141,7 @@ def _any_state() -> str:
 
 
 @dataclass(frozen=True)
-class Request:
+class RunRequest:
     """The options of `run`; each backend uses those that apply to it.
 
     ``mpi``: ``mpich``, ``openmpi`` or None for what the program links or what is installed. ``repetitions`` and ``warmup`` count runs of
@@ -185,7 +185,7 @@ class Request:
         """The bound on the wall time of the program's processes."""
         return self.timeout_s if self.bounds.wall_s is None else self.bounds.wall_s
 
-    def stopped(self, timed_out: bool, where: str = "") -> tuple[Outcome, str]:
+    def stop_outcome(self, timed_out: bool, where: str = "") -> tuple[Outcome, str]:
         """(outcome, detail) of a program that was ended for its wall time (``timed_out``) or else for its memory."""
         inside = f": {where}" if where else ""
         if not timed_out:
@@ -193,7 +193,7 @@ class Request:
         return Outcome.TIMEOUT if self.bounds.wall_s is None else Outcome.LIMIT, f"not finished after {self.wall_s or 0:g} s{inside}"
 
 
-def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, str, Execution]:
+def on_model(backend: str, request: RunRequest, fidelity: str) -> tuple[str, str, str, Execution]:
     """(model, platform, mode, the execution to be filled in) of a run at a model's costs.
 
     Raises UsageError for an unknown model, platform or mode, and for a model that cannot have run on the platform: before the program
@@ -205,7 +205,7 @@ def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, s
     loaded = registry.platform(platform)
     mode = request.mode or NATURAL
     model = registry.model(request.model)
-    if not needs.asked():
+    if not needs.allows_fiction():
         possible.check(model, loaded)
     found = loaded.placement(mode)
     done = Execution(

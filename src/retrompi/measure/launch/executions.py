@@ -7,9 +7,9 @@ from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
-from retrompi.measure.launch.execution import KINDS, Call, Execution, Machine, Noise
+from retrompi.measure.launch.execution import KINDS, CallProfile, Execution, NativeMachine, Noise
 from retrompi.measure.launch.stats import quantile
-from retrompi.sim.cautions import stored
+from retrompi.sim.cautions import stored_cautions
 from retrompi.spec.question import canonical_hash
 from retrompi.store.identity import RunSpec, code_version
 
@@ -42,7 +42,7 @@ def facts(execution: Execution) -> dict[str, Any]:
     row = {**execution.row(), "trace_folder": execution.trace}
     row |= {name: row[name][:MOST_TEXT] for name in ("output", "errors")}
     # Calls are stored by column: each name once instead of once per row.
-    row["calls"] = {f.name: [getattr(c, f.name) for c in execution.calls] for f in fields(Call)} if execution.calls else {}
+    row["calls"] = {f.name: [getattr(c, f.name) for c in execution.calls] for f in fields(CallProfile)} if execution.calls else {}
     return {k: row[k] for k in _FACTS}
 
 
@@ -75,7 +75,7 @@ def load(store: Store, run_id: int) -> Execution:
         raise UsageError(f"run {run_id} is a {run['kind']}, not one of a program (kinds {', '.join(KINDS.values())})", code="wrong-kind")
     kept = run["facts"]
     columns = kept.get("calls") or {}
-    rows = zip(*(columns[f.name] for f in fields(Call)), strict=True) if columns else ()
+    rows = zip(*(columns[f.name] for f in fields(CallProfile)), strict=True) if columns else ()
     simulated = run["kind"] != "native"
     return Execution(
         backend=kept["backend"],
@@ -83,7 +83,7 @@ def load(store: Store, run_id: int) -> Execution:
         arguments=list(kept.get("arguments", [])),
         ranks=run["ranks"],
         mpi=kept.get("mpi", ""),
-        machine=Machine(**kept["machine"]) if kept.get("machine") else None,
+        machine=NativeMachine(**kept["machine"]) if kept.get("machine") else None,
         model=run["model"] if simulated else "",
         platform=run["platform"] if simulated else "",
         mode=run["mode"],
@@ -97,11 +97,11 @@ def load(store: Store, run_id: int) -> Execution:
         samples_s=list(kept.get("samples_s", [])),
         sections={k: list(v) for k, v in kept.get("sections", {}).items()},
         parts=dict(kept.get("parts", {})),
-        calls=[Call(*row) for row in rows],
+        calls=[CallProfile(*row) for row in rows],
         profile_s=kept.get("profile_s"),
         noise=Noise(**kept["noise"]) if kept.get("noise") else None,
         notes=list(kept.get("notes", [])),
-        cautions=stored(kept),
+        cautions=stored_cautions(kept),
         trace=kept.get("trace_folder", ""),
         run_id=run_id,
     )

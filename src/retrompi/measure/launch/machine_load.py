@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from retrompi.measure.launch.execution import Machine
+from retrompi.measure.launch.execution import NativeMachine
 from retrompi.measure.launch.mpi_job import cores
 
-__all__ = ["Counters", "elsewhere", "machine", "probe", "wait_until_quiet", "waiting"]
+__all__ = ["CpuTimes", "elsewhere", "machine", "probe", "wait_until_quiet", "waiting"]
 
 _WORK = bytes(256 << 10)
 _PROBES = 12
@@ -38,9 +38,9 @@ def waiting() -> float:
     return 0.0
 
 
-def machine() -> Machine:
+def machine() -> NativeMachine:
     """A description of this machine and its current load."""
-    return Machine(platform.node() or "unknown", _cpu(), len(cores()), waiting())
+    return NativeMachine(platform.node() or "unknown", _cpu(), len(cores()), waiting())
 
 
 def probe() -> list[float]:
@@ -62,7 +62,7 @@ def probe() -> list[float]:
 
 
 @dataclass(frozen=True)
-class Counters:
+class CpuTimes:
     """Accumulated times, seconds summed over the machine's cores: ``total``, ``busy`` and ``steal``; ``ours``: of this process and its
     terminated children."""
 
@@ -72,21 +72,21 @@ class Counters:
     ours: float
 
     @staticmethod
-    def now() -> Counters:
+    def now() -> CpuTimes:
         """The current counters; zeros where the kernel does not report them."""
         mine = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
         ours = sum(u.ru_utime + u.ru_stime for u in mine)
         try:
             fields = [int(v) for v in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]]
         except (OSError, ValueError, IndexError):
-            return Counters(0.0, 0.0, 0.0, ours)
+            return CpuTimes(0.0, 0.0, 0.0, ours)
         fields += [0] * (8 - len(fields))
         user, nice, system, idle, iowait, irq, soft, steal = (v / os.sysconf("SC_CLK_TCK") for v in fields)
         busy = user + nice + system + irq + soft
-        return Counters(busy + idle + iowait + steal, busy, steal, ours)
+        return CpuTimes(busy + idle + iowait + steal, busy, steal, ours)
 
 
-def elsewhere(before: Counters, after: Counters) -> float:
+def elsewhere(before: CpuTimes, after: CpuTimes) -> float:
     """Share (0..1) of the cores' time between two readings that was stolen or used by others; 0 if too little time passed to resolve it.
 
     The kernel counts in ticks of 10 ms, so an interval of less than half a second summed over the cores is not meaningful.
@@ -103,11 +103,11 @@ def wait_until_quiet(limit_s: float, report: Callable[[str], None] = lambda text
     """Wait until other processes leave the machine idle for half a second, at most ``limit_s``; returns whether they did."""
     until = time.monotonic() + limit_s
     while True:
-        before, seen = Counters.now(), []
+        before, seen = CpuTimes.now(), []
         for _ in range(10):
             time.sleep(0.05)
             seen.append(waiting())
-        if sum(seen) / len(seen) < 0.2 and elsewhere(before, Counters.now()) < 0.05:
+        if sum(seen) / len(seen) < 0.2 and elsewhere(before, CpuTimes.now()) < 0.05:
             return True
         if time.monotonic() >= until:
             return False

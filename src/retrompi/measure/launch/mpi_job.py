@@ -106,7 +106,7 @@ def _outgrows(process: subprocess.Popen[bytes], mark: str, memory_B: int, timeou
     """Wait until the job has ended, its time is up, or its processes hold more than ``memory_B`` bytes; whether it was the last."""
     until = math.inf if timeout_s is None else time.monotonic() + timeout_s
     while process.poll() is None and time.monotonic() < until:
-        if sum(map(_resident, _marked(mark))) > memory_B:
+        if sum(map(_resident, _marked_processes(mark))) > memory_B:
             return True
         time.sleep(0.05)
     return False
@@ -139,7 +139,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     for _ in range(50):  # a rank may be starting another process meanwhile
-        left = _marked(mark)
+        left = _marked_processes(mark)
         if not left:
             return
         for pid in left:
@@ -148,7 +148,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
         time.sleep(0.01)
 
 
-def _marked(mark: str) -> list[int]:
+def _marked_processes(mark: str) -> list[int]:
     """Living processes with the job's mark in their environment."""
     needle = f"{_MARK}={mark}".encode()
     found = []

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base.units import PS
-from retrompi.measure.launch.execution import Call
+from retrompi.measure.launch.execution import CallProfile
 from retrompi.spec.calls import function_of
 
-__all__ = ["RankProfile", "calls", "elapsed", "library_name", "of_replay", "read", "sections"]
+__all__ = ["RankProfile", "calls", "elapsed_seconds", "library_name", "of_replay", "read", "sections"]
 
 
 @dataclass
@@ -70,7 +70,7 @@ def read(folder: Path) -> list[RankProfile]:
     return sorted(found, key=lambda p: p.rank)
 
 
-def elapsed(profiles: Sequence[RankProfile]) -> float:
+def elapsed_seconds(profiles: Sequence[RankProfile]) -> float:
     """Seconds of the MPI part, the maximum over ranks; 0 without profiles."""
     return max((p.time for p in profiles), default=0) * PS
 
@@ -97,7 +97,7 @@ def sections(profiles: Iterable[RankProfile]) -> tuple[dict[str, list[float]], d
     return {label: out[label] for label in sorted(out, key=first.__getitem__)}, parts_of
 
 
-def calls(profiles: Iterable[RankProfile]) -> list[Call]:
+def calls(profiles: Iterable[RankProfile]) -> list[CallProfile]:
     """The calls of all ranks together, those that took longest first."""
     total: dict[tuple[str, int, int], list[int]] = defaultdict(lambda: [0, 0])
     for profile in profiles:
@@ -106,7 +106,7 @@ def calls(profiles: Iterable[RankProfile]) -> list[Call]:
             row[0] += count
             row[1] += time
     rows = [
-        Call(name, size, str(section) if section >= 0 else "", count, time * PS, size * count)
+        CallProfile(name, size, str(section) if section >= 0 else "", count, time * PS, size * count)
         for (name, size, section), (count, time) in total.items()
     ]
     return sorted(rows, key=lambda c: (-c.seconds, c.call, c.size_B, c.section))

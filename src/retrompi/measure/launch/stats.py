@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from retrompi.base.errors import UsageError
 from retrompi.measure.launch.execution import Noise
 
-__all__ = ["BUSY_PROBE", "BUSY_STOLEN", "BUSY_WAITING", "MOVED", "NOISY_SPREAD", "judged", "quantile", "rank_quantile", "spread", "summary"]
+__all__ = ["BUSY_PROBE", "BUSY_STOLEN", "BUSY_WAITING", "MOVED", "NOISY_SPREAD", "judge_noise", "quantile", "rank_quantile", "spread",
+           "summary"]  # fmt: skip
 
 NOISY_SPREAD = 0.10
 """Interquartile range over median above which repetitions disagree: twice the 5 % required of predictions."""
@@ -60,7 +61,7 @@ def summary(samples: Sequence[float]) -> dict[str, float | int]:
     return {"n": len(samples), **{name: quantile(samples, q) for name, q in points.items()}}
 
 
-def judged(
+def judge_noise(
     samples: Sequence[float], probes: Sequence[float], stolen: float, waiting: float, switches: float, lines: Sequence[float] = ()
 ) -> Noise:
     """The noise of a measurement: see `Noise`. ``probes``: seconds of each execution of the fixed work; ``lines``: nanoseconds of a

@@ -17,7 +17,7 @@ import zstandard
 from retrompi import traces
 from retrompi.base.files import folder_handle, open_own
 from retrompi.measure.record.errors import RecordError
-from retrompi.measure.record.rank_state import FINALIZED, State, names_of, read_states
+from retrompi.measure.record.rank_state import FINALIZED, RankState, names_of, read_states
 from retrompi.traces import master_worker
 
 __all__ = ["Recording", "assemble"]
@@ -30,7 +30,7 @@ class Recording:
     path: Path
     exit_code: int | None
     """Exit code of the program or its launcher; below 0: the signal that killed it; None: unknown."""
-    states: list[State]
+    states: list[RankState]
     missing: list[int]
     """Ranks without a file: they ended before or in MPI_Init."""
     notes: list[str] = field(default_factory=list)
@@ -87,7 +87,7 @@ def assemble(part: Path, out: Path, exit_code: int | None, *, check: bool = True
         recording.trace = traces.read(out, partial=recording.partial)
         told = master_worker.note(recording.trace)
         recording.notes += [told] if told else []
-        lost = traces.unsupported(recording.trace)
+        lost = traces.unsupported_lines(recording.trace)
         if lost:
             file, line, action, reason = lost[0]
             more = f" (and {len(lost) - 1} more lines)" if len(lost) > 1 else ""
@@ -99,7 +99,7 @@ _MOST_MISSING = 4096
 """Ranks that may have left nothing, each of which gets a file."""
 
 
-def _missing(states: Mapping[int, State], part: Path) -> list[int]:
+def _missing(states: Mapping[int, RankState], part: Path) -> list[int]:
     """Ranks without a state. Raises RecordError when the states are not of one program, or nearly all are missing."""
     (ranks, *others) = {s.ranks for s in states.values()}
     if others:
@@ -141,21 +141,21 @@ _IN_TEXT = bytes([10, *range(32, 127), *range(128, 256)])
 _PIECE = 1 << 20
 
 
-def _finish(file: BinaryIO, state: State, partial: bool) -> None:
+def _finish(file: BinaryIO, state: RankState, partial: bool) -> None:
     """Truncate a rank's file after its last complete line and, in a partial trace, state how the rank ended.
 
     Raises RecordError for a file that the recorder did not write: shorter than its state says, or with other bytes than text has.
     """
     length = file.seek(0, os.SEEK_END)
     if state.written > length:
-        raise _damaged(state.rank, f"has {length} bytes and not the {state.written} that its state tells")
+        raise _damage_error(state.rank, f"has {length} bytes and not the {state.written} that its state tells")
     file.truncate(state.written)
     file.seek(0)
     if state.written and file.read(len(_FIRST)) != _FIRST:
-        raise _damaged(state.rank, "does not begin as the recorder does")
+        raise _damage_error(state.rank, "does not begin as the recorder does")
     while piece := file.read(_PIECE):
         if piece.translate(None, _IN_TEXT):
-            raise _damaged(state.rank, "is not text")
+            raise _damage_error(state.rank, "is not text")
     if state.phase == FINALIZED and partial:
         tail = f"{state.rank} finalize\n".encode()
         file.seek(max(0, state.written - len(tail)))
@@ -163,7 +163,7 @@ def _finish(file: BinaryIO, state: State, partial: bool) -> None:
             file.truncate(state.written - len(tail))
     file.seek(0, os.SEEK_END)
     if partial:
-        file.write(f"# partial: rank {state.rank} {state.ended()}\n".encode())
+        file.write(f"# partial: rank {state.rank} {state.end_text()}\n".encode())
     if state.cancels:
         file.seek(0)
         text = file.read().decode("utf-8", "replace")
@@ -172,7 +172,7 @@ def _finish(file: BinaryIO, state: State, partial: bool) -> None:
         file.truncate()
 
 
-def _damaged(rank: int, what: str) -> RecordError:
+def _damage_error(rank: int, what: str) -> RecordError:
     return RecordError(f"the recording is damaged: the file of rank {rank} {what}", code="damaged-file")
 
 
@@ -235,7 +235,7 @@ def _notes(recording: Recording, folder: int) -> list[str]:
         first = recording.missing[0]
         notes.append(f"{len(recording.missing)} ranks left nothing (the first: {first}): they ended before MPI_Init was done")
     for state in [s for s in states if s.phase != FINALIZED][:4]:
-        notes.append(f"rank {state.rank} {state.ended()} after {state.calls} calls: its trace ends there")
+        notes.append(f"rank {state.rank} {state.end_text()} after {state.calls} calls: its trace ends there")
     total = {name: sum(getattr(s, name) for s in states) for name in ("unknown_requests", "failed_calls", "nested", "cancels")}
     if total["unknown_requests"]:
         notes.append(f"{total['unknown_requests']} waits or tests of requests whose making was not seen were left out")

@@ -16,7 +16,7 @@ from pathlib import Path
 from retrompi.base.errors import RetrompiError
 from retrompi.measure.record.errors import RecordError
 
-__all__ = ["compile_to", "digest", "kept", "making"]
+__all__ = ["build_once", "compile_to", "digest", "making"]
 
 _MAKING = "making-"
 
@@ -57,7 +57,7 @@ def _turn(folder: Path) -> Iterator[None]:
         os.close(held)
 
 
-def kept(
+def build_once(
     target: Path, make: Callable[[Path], None], *, what: str = "", mode: int = 0o755, error: type[RetrompiError] = RecordError
 ) -> Path:
     """Return ``target`` from the cache, or build it now: ``make(path)`` writes it, with temporary files beside it.

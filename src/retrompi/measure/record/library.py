@@ -13,7 +13,7 @@ from pathlib import Path
 
 from retrompi.base.cache import cache_dir
 from retrompi.base.scratch import folder as temporary
-from retrompi.measure.record.compiled import compile_to, digest, kept
+from retrompi.measure.record.compiled import build_once, compile_to, digest
 from retrompi.measure.record.errors import RecordError
 
 __all__ = ["SONAME", "TIMER_SONAME", "Compiler", "family_of_program", "find_compiler", "library", "recorder_version"]
@@ -133,7 +133,7 @@ def library(compiler: Compiler, *, timer: bool = False) -> Path:
         command = [*compiler.command(), *_FLAGS, f"-Wl,-soname,{soname}", "-o", str(made), *files, "-ldl"]
         compile_to(command, "the recorder", compiler.environment())
 
-    return kept(cache_dir("record") / f"{compiler.family}-{name}" / soname, make, what="the recorder of MPI calls")
+    return build_once(cache_dir("record") / f"{compiler.family}-{name}" / soname, make, what="the recorder of MPI calls")
 
 
 _LINKED = (("libsimgrid.so", "smpi"), ("libmpich.so", "mpich"), ("libmpi.so.12", "mpich"), ("libmpi.so", "openmpi"))

@@ -12,7 +12,7 @@ from typing import Any
 from retrompi.base.files import folder_handle, open_own
 from retrompi.traces.generate import MOST_RANKS
 
-__all__ = ["ABORTED", "FINALIZED", "FULL", "RUNNING", "State", "names_of", "read_states"]
+__all__ = ["ABORTED", "FINALIZED", "FULL", "RUNNING", "RankState", "names_of", "read_states"]
 
 RUNNING, FINALIZED, ABORTED, FULL = 1, 2, 3, 4
 _LAYOUT = struct.Struct("=8s14Q64s")
@@ -22,7 +22,7 @@ _WORDS = {RUNNING: "stopped", FINALIZED: "finished", ABORTED: "called MPI_Abort"
 
 
 @dataclass(frozen=True)
-class State:
+class RankState:
     """State of one rank's recording: its progress, and counts of what could not be recorded."""
 
     rank: int
@@ -46,7 +46,7 @@ class State:
     inside: str
     """The call that had not returned, a C identifier; empty when there was none, or what was told is none."""
 
-    def ended(self) -> str:
+    def end_text(self) -> str:
         """How the rank's recording ended, in words."""
         word = _WORDS.get(self.phase, "stopped")
         return f"{word} in {self.inside}" if self.phase == RUNNING and self.inside else word
@@ -57,12 +57,12 @@ def names_of(rank: int) -> tuple[str, str]:
     return f"rank-{rank}.txt", f"rank-{rank}.state"
 
 
-def read_states(folder: Path) -> dict[int, State]:
+def read_states(folder: Path) -> dict[int, RankState]:
     """The states in a recording's folder, by rank; invalid ones (a rank killed in MPI_Init) are left out, links and what is no file too.
 
     What is in the folder may have been written by anybody: a recorded program can write to it.
     """
-    states: dict[int, State] = {}
+    states: dict[int, RankState] = {}
     with folder_handle(folder) as handle:
         for entry in os.scandir(handle):
             if found := _NAME.fullmatch(entry.name):
@@ -72,7 +72,7 @@ def read_states(folder: Path) -> dict[int, State]:
     return states
 
 
-def _state(name: str, folder: int) -> State | None:
+def _state(name: str, folder: int) -> RankState | None:
     try:
         with open_own(name, folder) as file:
             data = file.read(_LAYOUT.size)
@@ -83,6 +83,6 @@ def _state(name: str, folder: int) -> State | None:
     magic, *numbers, inside = _LAYOUT.unpack(data)
     call = inside.split(b"\0", 1)[0].decode("ascii", "replace")
     values: list[Any] = [*numbers, call if _CALL.fullmatch(call) else ""]
-    state = State(**{f.name: value for f, value in zip(fields(State), values, strict=True)})
+    state = RankState(**{f.name: value for f, value in zip(fields(RankState), values, strict=True)})
     possible = state.rank < state.ranks <= MOST_RANKS and state.phase in _WORDS and state.threads <= 3 and max(numbers) < 1 << 63
     return state if magic == b"RETROREC" and possible else None

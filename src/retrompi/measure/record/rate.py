@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from retrompi.base.cache import cache_dir
-from retrompi.measure.record.compiled import compile_to, digest, kept
+from retrompi.measure.record.compiled import build_once, compile_to, digest
 from retrompi.measure.record.errors import RecordError
 from retrompi.traces.computation import Rate
 
@@ -62,14 +62,14 @@ def machine_rate(compiler: str | None = None, *, fresh: bool = False) -> Machine
     name = digest(command, [_SOURCE])
     folder = cache_dir("record") / f"rate-{name}"
     memory = folder / f"{digest([processor()], [])}.json"
-    known = None if fresh else _remembered(memory)
+    known = None if fresh else _read_memory(memory)
     if known is not None:
         return known
 
     def make(made: Path) -> None:
         compile_to([*command, "-o", str(made), str(_SOURCE)], "the loops that measure this machine's rate")
 
-    program = kept(folder / "rinf1", make, what="the loops that measure this machine's rate")
+    program = build_once(folder / "rinf1", make, what="the loops that measure this machine's rate")
     try:
         done = subprocess.run([program], capture_output=True, text=True, timeout=120, check=True, stdin=subprocess.DEVNULL)
         loops = {key: float(value) for key, value in (line.split() for line in done.stdout.splitlines())}
@@ -86,7 +86,7 @@ def machine_rate(compiler: str | None = None, *, fresh: bool = False) -> Machine
     return found
 
 
-def _remembered(memory: Path) -> MachineRate | None:
+def _read_memory(memory: Path) -> MachineRate | None:
     """The measurement in a file, unless it is too old, of another processor or from the future (a clock was set)."""
     try:
         found = MachineRate(**json.loads(memory.read_text(encoding="utf-8")))

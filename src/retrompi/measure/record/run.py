@@ -97,7 +97,7 @@ def _program(words: Sequence[str]) -> tuple[int, Path] | None:
     return None
 
 
-def _shown(command: Sequence[str]) -> str:
+def _command_text(command: Sequence[str]) -> str:
     """The command as written to the trace: absolute paths without their folders."""
     return " ".join(Path(w).name if w.startswith("/") else w for w in command)
 
@@ -178,7 +178,7 @@ def record(
     rate = _rate(clock)
     launcher = find_launcher(words[0])
     use_smpi = use_smpi or (launcher is not None and launcher.kind == "smpirun")
-    shown = " ".join(words) if whole_command else _shown(words)
+    shown = " ".join(words) if whole_command else _command_text(words)
     with temporary("record") as name:
         work = Path(name)
         if use_smpi:

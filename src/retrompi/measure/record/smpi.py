@@ -49,7 +49,7 @@ def relink(program: Path, target: Path) -> None:
     The recorder becomes the first of the needed libraries, so that it precedes the Fortran run-time library as well.
     """
     data = bytearray(program.read_bytes())
-    needed = _needed(data)
+    needed = _needed_libraries(data)
     simgrid = next((n for n in needed if n.name.startswith("libsimgrid.so")), None)
     if simgrid is None:
         raise RecordError(
@@ -71,7 +71,7 @@ def private_copies(program: Path) -> list[str]:
     Otherwise all ranks share its units: a second rank cannot open the same file or another one under the same number, and a rank that
     calls MPI within an output statement blocks the output of all others.
     """
-    libraries = [n.name for n in _needed(program.read_bytes()) if re.fullmatch(r"libgfortran\.so\.\d+", n.name)]
+    libraries = [n.name for n in _needed_libraries(program.read_bytes()) if re.fullmatch(r"libgfortran\.so\.\d+", n.name)]
     return [f"--cfg=smpi/privatize-libs:{';'.join(libraries)}"] if libraries else []
 
 
@@ -88,7 +88,7 @@ class _Needed:
 _MOST_ENTRIES, _LONGEST_NAME = 4096, 255
 
 
-def _needed(data: bytes | bytearray) -> list[_Needed]:
+def _needed_libraries(data: bytes | bytearray) -> list[_Needed]:
     """The libraries that a 64-bit little-endian ELF file needs; empty for any other file, and for one that no linker makes: anybody may
     have written it."""
     if data[:6] != b"\x7fELF\x02\x01":

@@ -72,8 +72,8 @@ SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 class Export:
     """Everything needed to run a program on a model under SMPI.
 
-    ``rows`` are the engine's channel specifications at fidelity ``curve`` (`fidelity.lowered`); ``puts`` the costs of a one-sided put, by
-    pair kind, for the algorithms that use one: (bytes, picoseconds of the origin, picoseconds until all has arrived).
+    ``rows`` are the engine's channel specifications at fidelity ``curve`` (`fidelity.lower_fidelity`); ``puts`` the costs of a one-sided
+    put, by pair kind, for the algorithms that use one: (bytes, picoseconds of the origin, picoseconds until all has arrived).
     """
 
     model: str
@@ -188,7 +188,7 @@ class Export:
         yield f"# pairs of ranks on {'one host' if which == 'same' else 'two hosts'}: {LAT}"
         yield f"connect {which} {_ps(hop['connect'])}"
         for low, high, kind in self.rows[f"protocol_{which}"]:
-            yield f"protocol {which} {int(low)} {_bound(high)} {'eager' if kind == 'eager' else 'rendezvous'}"
+            yield f"protocol {which} {int(low)} {_bound_text(high)} {'eager' if kind == 'eager' else 'rendezvous'}"
         for a, line in enumerate(hop["curve"]["of"]):
             for b, table in enumerate(line):
                 if table >= 0:
@@ -217,11 +217,11 @@ class Export:
 
     def _collectives(self) -> Iterator[str]:
         for operation, algorithm, low, high, least, most, count, _, nodes in self._table():
-            bounds = [str(int(low)), _bound(high), str(least), NONE if most is None else str(most)]
+            bounds = [str(int(low)), _bound_text(high), str(least), NONE if most is None else str(most)]
             yield " ".join(["collective", operation, algorithm, *bounds, count, str(int(nodes))])
 
 
-def _bound(high: float | None) -> str:
+def _bound_text(high: float | None) -> str:
     return NONE if high is None or high >= NO_LIMIT else str(int(high))
 
 
@@ -270,7 +270,7 @@ def _puts(asked: Resolved, sizes: Sequence[int]) -> dict[str, list[tuple[int, in
                 mine += ["win_free 1", "finalize"]
             texts = ["\n".join(x if x.startswith("#") else f"{r} {x}" for x in mine) + "\n" for r, mine in enumerate(lines)]
             trace = Trace.parse([(text.encode(), f"puts, rank {r}", r) for r, text in enumerate(texts)])
-            pair = asked.changed(workload=Replay(trace), placement=(spots[a][0], spots[b][0]), cores=cores, idle_overrides=True)
+            pair = asked.with_fields(workload=Replay(trace), placement=(spots[a][0], spots[b][0]), cores=cores, idle_overrides=True)
             result = simulate.run(pair)
             simulate.require_completed(result, f"puts of {asked.question.model} on {asked.question.platform}")
             at = {m["label"]: int(m["time_ps"]) for m in result.marks}
@@ -284,14 +284,14 @@ def export(question: Question | Resolved, ranks: int, store: Any = None) -> Expo
     ``store``: where samples of the mechanism are looked up and kept. Raises UsageError for an invalid name, mode or override and for hosts
     that the runtime cannot connect, `sampling.NotSampled` (akin to SimulationEnded) when not even the smallest message completes.
     """
-    asked = Resolved.of(question).changed(workload=Starts(ranks), fidelity="curve")
+    asked = Resolved.of(question).with_fields(workload=Starts(ranks), fidelity="curve")
     q = asked.question
     samples = Samples(simulate.run) if store is None else samples_in(store)
     samples.prepare(asked)
     rows = simulate.compile_question(asked, replace(ANYTHING, start_up=False)).rows
     if asked.apart:
         raise UsageError(f"{q.model} on {q.platform}: {asked.apart}")
-    lowered, notes = fidelity.lowered(rows, "curve", asked.platform, asked.placement, lambda pair: samples.of(asked, pair))
+    lowered, notes = fidelity.lower_fidelity(rows, "curve", asked.platform, asked.placement, lambda pair: samples.of(asked, pair))
     puts: dict[str, list[tuple[int, int, int]]] = {}
     if lowered["bcast"]["algorithm"] == "put_tree" or any(c[1] == "put_tree" for c in lowered["collectives"]):
         puts = _puts(asked, DEFAULT_SIZES)

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from retrompi.base.cache import cache_dir
-from retrompi.measure.record.compiled import compile_to, digest, kept
+from retrompi.measure.record.compiled import build_once, compile_to, digest
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler
 from retrompi.spec import cpp
@@ -69,7 +69,7 @@ def plugin(given: str | None = None, report: Callable[[int, int, str], None] = _
     c, cxx = _compiler(given)
     name = digest([cxx, *_FLAGS, c.header, cpp.header(), calls_header()], source_files())
     # Not executable: smpirun would take it for the program.
-    return kept(cache_dir("smpi") / name / SONAME, lambda made: _make(made, c, cxx, report), what=_WHAT, mode=0o644)
+    return build_once(cache_dir("smpi") / name / SONAME, lambda made: _make(made, c, cxx, report), what=_WHAT, mode=0o644)
 
 
 def _make(made: Path, c: Compiler, cxx: str, report: Callable[[int, int, str], None]) -> None:

@@ -12,11 +12,11 @@ from retrompi.measure.launch import mpi_job
 from retrompi.measure.launch.execution import BackendError
 from retrompi.measure.launch.mpiexec import command_line, find_mpiexec
 from retrompi.measure.launch.profile import library_name
-from retrompi.measure.record.compiled import compile_to, digest, kept
+from retrompi.measure.record.compiled import build_once, compile_to, digest
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler
 
-__all__ = ["Bench", "Row", "parse", "two_ranks", "version"]
+__all__ = ["BenchRow", "PairBench", "parse", "two_ranks", "version"]
 
 _NATIVE = Path(__file__).with_name("native")
 _FLAGS = ("-std=gnu11", "-O2")
@@ -25,7 +25,7 @@ _END = "done 0 0"
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchRow:
     """One output line of a measuring program: what, the size in bytes, the round (continued over launches), and its values (usually ns)."""
 
     what: str
@@ -34,13 +34,13 @@ class Row:
     values: tuple[float, ...]
 
 
-def parse(text: str, launch: int = 0, rounds: int = 1) -> list[Row]:
+def parse(text: str, launch: int = 0, rounds: int = 1) -> list[BenchRow]:
     """The rows a program printed; round numbers continue over launches. Raises BackendError for an invalid line."""
     rows = []
     for line in text.splitlines():
         words = line.split()
         try:
-            rows.append(Row(words[0], int(words[1]), int(words[2]) + launch * rounds, tuple(float(w) for w in words[3:])))
+            rows.append(BenchRow(words[0], int(words[1]), int(words[2]) + launch * rounds, tuple(float(w) for w in words[3:])))
         except (IndexError, ValueError):
             raise BackendError(f"the measuring program wrote '{line[:60]}', which is not a measurement") from None
     return rows
@@ -55,11 +55,11 @@ def program(compiler: Compiler) -> Path:
         files = [str(p) for p in sources if p.suffix == ".c"]
         compile_to([*compiler.command(), *_FLAGS, "-o", str(made), *files], "the measuring programs", compiler.environment(), BackendError)
 
-    return kept(cache_dir("machine") / f"{compiler.family}-{name}" / "measure", make, error=BackendError)
+    return build_once(cache_dir("machine") / f"{compiler.family}-{name}" / "measure", make, error=BackendError)
 
 
 @dataclass
-class Bench:
+class PairBench:
     """Two ranks of one MPI on two cores of this machine. ``words``: the launcher's command line without the program."""
 
     family: str
@@ -70,9 +70,9 @@ class Bench:
     launches: int = 0
     timeout_s: float = _TIMEOUT_S
 
-    def run(self, what: str, sizes: Sequence[int] = (), *, rounds: int, quick: bool, launches: int = 1) -> list[Row]:
+    def run(self, what: str, sizes: Sequence[int] = (), *, rounds: int, quick: bool, launches: int = 1) -> list[BenchRow]:
         """Rows of one measurement, started ``launches`` times. Raises BackendError when it fails or does not end."""
-        rows: list[Row] = []
+        rows: list[BenchRow] = []
         for launch in range(launches):
             command = [*self.words, str(self.program), what, str(rounds), str(int(quick)), self.cores, *(str(s) for s in sizes)]
             ended = mpi_job.run(command, self.environment, self.timeout_s)
@@ -86,7 +86,7 @@ class Bench:
         return rows
 
 
-def two_ranks(family: str) -> Bench:
+def two_ranks(family: str) -> PairBench:
     """Two ranks of ``family`` (mpich, openmpi) on this machine's first two cores. Raises BackendError when something is missing."""
     if not hasattr(os, "sched_getaffinity"):
         raise BackendError("measuring needs Linux: ranks are pinned to cores by sched_setaffinity")
@@ -98,10 +98,10 @@ def two_ranks(family: str) -> Bench:
     cores = mpi_job.cores()
     if len(cores) < 2:
         raise BackendError("measuring two ranks needs two cores; this process may use one")
-    return Bench(family, program(compiler), tuple(command_line(launcher, 2, [], len(cores))), f"{cores[0]},{cores[1]}")
+    return PairBench(family, program(compiler), tuple(command_line(launcher, 2, [], len(cores))), f"{cores[0]},{cores[1]}")
 
 
-def version(one: Bench) -> tuple[str, str]:
+def version(one: PairBench) -> tuple[str, str]:
     """(``MPICH 4.0.2``, the library's own version text). Raises BackendError when it does not run."""
     rows = mpi_job.run([*one.words, str(one.program), "version", "1", "1", one.cores], one.environment, _TIMEOUT_S)
     if rows.code != 0:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from retrompi.measure.launch.stats import MOVED
-from retrompi.measure.this_machine.bench import Bench, Row, two_ranks
+from retrompi.measure.this_machine.bench import BenchRow, PairBench, two_ranks
 
 __all__ = ["alike", "line_ns", "of"]
 
 
-def of(rows: Iterable[Row]) -> tuple[float, ...]:
+def of(rows: Iterable[BenchRow]) -> tuple[float, ...]:
     """The nanoseconds before and after a launch; () where none were reported (ranks of two hosts)."""
     return tuple(r.values[0] for r in rows if r.what == "state")
 
@@ -25,7 +25,7 @@ def alike(found: Sequence[float], reference: float) -> bool:
     return all(reference / MOVED <= ns <= reference * MOVED for ns in found)
 
 
-def line_ns(family: str = "mpich", bench: Bench | None = None) -> float:
+def line_ns(family: str = "mpich", bench: PairBench | None = None) -> float:
     """Current nanoseconds of a cache-line transfer between this machine's first two cores; 0 if they share no memory. Takes 0.2 s.
 
     Raises BackendError where no MPI of ``family`` can be compiled and run.

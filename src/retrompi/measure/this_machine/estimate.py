@@ -15,7 +15,7 @@ from retrompi.measure.fit.segments import partitions, starts_of
 from retrompi.measure.this_machine.switches import spread
 
 if TYPE_CHECKING:
-    from retrompi.measure.this_machine.recording import Recording
+    from retrompi.measure.this_machine.recording import MachineRecording
 
 __all__ = ["Estimate", "copies", "first_use", "levels", "one_way", "stream_gap", "times", "work"]
 
@@ -48,18 +48,18 @@ def _of(rounds: Sequence[float], everything: Sequence[float]) -> Estimate:
     return Estimate(middle * NS, low * NS, high * NS, spread(rounds) / middle if middle > 0 else 0.0, len(rounds))
 
 
-def times(recording: Recording, what: str, kind: str = "same") -> dict[int, Estimate]:
+def times(recording: MachineRecording, what: str, kind: str = "same") -> dict[int, Estimate]:
     """Size -> time of a measurement by batches (pingpong, exchange, requests, rotating)."""
     return {s: _of([one_way(r) for r in rounds], [v for r in rounds for v in r]) for s, rounds in recording.of(what, kind).items()}
 
 
-def marked(recording: Recording, what: str, kind: str = "same") -> dict[int, float]:
+def median_times(recording: MachineRecording, what: str, kind: str = "same") -> dict[int, float]:
     """Size -> seconds of a measurement by quantiles (send, send_back, late), less the cost of reading the clock."""
     clock = costs(recording).get("clock", 0.0)
     return {s: max(0.0, median([r[MEDIAN] for r in rounds]) * NS - clock) for s, rounds in recording.of(what, kind).items()}
 
 
-def stream_gap(recording: Recording, what: str, kind: str = "same") -> dict[int, float]:
+def stream_gap(recording: MachineRecording, what: str, kind: str = "same") -> dict[int, float]:
     """Size -> seconds that a message adds to a ``stream`` or, for ``both``, a message in each direction."""
     out = {}
     for size, rounds in recording.of(what, kind).items():
@@ -72,7 +72,7 @@ def stream_gap(recording: Recording, what: str, kind: str = "same") -> dict[int,
     return out
 
 
-def first_use(recording: Recording, kind: str = "same") -> float:
+def first_use(recording: MachineRecording, kind: str = "same") -> float:
     """Seconds by which the first exchanges of two ranks exceed later ones, in total: connections, first page accesses."""
     rounds = [r for all_rounds in recording.of("first", kind).values() for r in all_rounds]
     # A disturbance of microseconds is negligible in a batch, but not in single messages.
@@ -82,7 +82,7 @@ def first_use(recording: Recording, kind: str = "same") -> float:
 OPERATIONS = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall")
 
 
-def work(recording: Recording) -> dict[str, dict[int, float]]:
+def work(recording: MachineRecording) -> dict[str, dict[int, float]]:
     """Costs of collectives other than messages -> {bytes: seconds}; {} for a recording without such measurements.
 
     ``call OPERATION``: the call on MPI_COMM_SELF; ``combine``: MPI_Reduce_local; ``buffers 1``, ``buffers 2``: allocating, filling and
@@ -97,11 +97,11 @@ def work(recording: Recording) -> dict[str, dict[int, float]]:
     return {what: sizes for what, sizes in found.items() if sizes}
 
 
-def _values(recording: Recording, what: str) -> dict[int, float]:
+def _values(recording: MachineRecording, what: str) -> dict[int, float]:
     return {s: e.value for s, e in times(recording, what).items()}
 
 
-def costs(recording: Recording) -> dict[str, float]:
+def costs(recording: MachineRecording) -> dict[str, float]:
     """Seconds of clock, wtime, syscall, iprobe, test, line, switch, less the cost of an empty call."""
     of = {what: recording.of(what) for what in ("nothing", "clock", "wtime", "syscall", "iprobe", "test", "line", "switch")}
     found = {what: median([v for r in sizes[0] for v in r]) * NS for what, sizes in of.items() if sizes}
@@ -109,7 +109,7 @@ def costs(recording: Recording) -> dict[str, float]:
     return {k: max(0.0, v - nothing) if k not in ("line", "switch") else v for k, v in found.items()}
 
 
-def rates(recording: Recording) -> dict[str, float]:
+def rates(recording: MachineRecording) -> dict[str, float]:
     """Floating point operations a second of one core alone (``flops``) and beside a busy one (``flops_both``)."""
     out = {}
     for what in ("flops", "flops_both"):
@@ -119,7 +119,7 @@ def rates(recording: Recording) -> dict[str, float]:
     return out
 
 
-def copies(recording: Recording) -> dict[int, float]:
+def copies(recording: MachineRecording) -> dict[int, float]:
     """Working set in bytes (source and target) -> bytes copied a second."""
     found = {}
     for size, rounds in recording.of("copy").items():

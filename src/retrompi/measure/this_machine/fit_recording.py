@@ -14,13 +14,13 @@ from retrompi.base.units import PS
 from retrompi.measure import fit as curve_fit
 from retrompi.measure.this_machine import estimate, mpich4, plan, switches
 from retrompi.measure.this_machine.estimate import Estimate
-from retrompi.measure.this_machine.recording import Recording
+from retrompi.measure.this_machine.recording import MachineRecording
 
 if TYPE_CHECKING:
-    from retrompi.measure.fit import Fit
+    from retrompi.measure.fit import SegmentFit
     from retrompi.sim.sampling import Sample
 
-__all__ = ["Found", "Kind", "fit", "summary", "write"]
+__all__ = ["FittedRecording", "PairKindFit", "fit", "summary", "write"]
 
 BY = "retrompi calibrate this-machine"
 FIT = "fit: measured by 'retrompi calibrate this-machine'"
@@ -36,13 +36,13 @@ _WORK = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class PairKindFit:
     """One pair kind: its fit, the curve of all columns, its limits, and the measured times for validation."""
 
-    fit: Fit
+    fit: SegmentFit
     sample: Sample
     limit: switches.Behaviour
-    steps: tuple[switches.Step, ...]
+    steps: tuple[switches.CurveStep, ...]
     seen: Mapping[int, Estimate]
     held_out: Mapping[int, Estimate]
     sources: Mapping[str, str]
@@ -66,32 +66,32 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Found:
+class FittedRecording:
     """All pair kinds of a recording and the host's properties."""
 
-    recording: Recording
-    kinds: Mapping[str, Kind]
+    recording: MachineRecording
+    kinds: Mapping[str, PairKindFit]
     costs: Mapping[str, float]
     levels: Sequence[Mapping[str, Any]]
     rates: Mapping[str, float]
     work: Mapping[str, Mapping[int, float]]
 
 
-def fit(recording: Recording) -> Found:
+def fit(recording: MachineRecording) -> FittedRecording:
     """The fit of the whole recording. It reads no size of ``plan.HELD_OUT``."""
     kinds = {kind: _kind(recording, kind) for kind in recording.rows}
     levels = estimate.levels(estimate.copies(recording), recording.facts.get("caches", []))
-    return Found(recording, kinds, estimate.costs(recording), levels, estimate.rates(recording), estimate.work(recording))
+    return FittedRecording(recording, kinds, estimate.costs(recording), levels, estimate.rates(recording), estimate.work(recording))
 
 
-def _kind(recording: Recording, kind: str) -> Kind:
+def _kind(recording: MachineRecording, kind: str) -> PairKindFit:
     limit = plan.limits_from(recording.rows[kind])
     # A program has just written the data it sends, so their cache lines are those of the sending core; recordings without an echo, where
     # one buffer was sent repeatedly, are used as they are.
     times = estimate.times(recording, "echo", kind) or estimate.times(recording, "pingpong", kind)
     seen = {s: e for s, e in times.items() if s not in plan.HELD_OUT}
     held = {s: e for s, e in times.items() if s in plan.HELD_OUT}
-    steps: tuple[switches.Step, ...] = ()
+    steps: tuple[switches.CurveStep, ...] = ()
     if kind == "same":
         samples = {s: [estimate.one_way(v) for v in r] for s, r in recording.of("pingpong").items() if s in seen}
         before = {s: v for s, v in samples.items() if s in plan.FIT_SIZES or s in (limit.size, (limit.size or 0) - 1)}
@@ -108,16 +108,15 @@ def _kind(recording: Recording, kind: str) -> Kind:
         max_segments=MOST_SEGMENTS,
     )
     parts = _parts(recording, kind, limit)
-    return Kind(
-        found, curve_fit.sample_of(found, parts, connect_s=estimate.first_use(recording, kind)), limit, steps, seen, held, parts.described()
-    )
+    sample = curve_fit.sample_of(found, parts, connect_s=estimate.first_use(recording, kind))
+    return PairKindFit(found, sample, limit, steps, seen, held, parts.column_sources())
 
 
-def _parts(recording: Recording, kind: str, limit: switches.Behaviour) -> curve_fit.Parts:
+def _parts(recording: MachineRecording, kind: str, limit: switches.Behaviour) -> curve_fit.Parts:
     times = estimate.times(recording, "pingpong", kind) or estimate.times(recording, "echo", kind)
-    sends, back = (estimate.marked(recording, what, kind) for what in ("send", "send_back"))
+    sends, back = (estimate.median_times(recording, what, kind) for what in ("send", "send_back"))
     send = {s: (t + back.get(s, t)) / 2 for s, t in sends.items()}
-    recv = estimate.marked(recording, "late", kind)
+    recv = estimate.median_times(recording, "late", kind)
     if limit.size is not None:
         # A rendezvous sender is blocked until the receiver has copied everything: the receiver's work lies inside that time.
         recv = {s: t for s, t in recv.items() if s < limit.size} | {limit.size: 0.0, plan.TOP: 0.0}
@@ -138,7 +137,7 @@ def _parts(recording: Recording, kind: str, limit: switches.Behaviour) -> curve_
     return curve_fit.Parts(measured, {k: sources[k] for k in measured}, remote=kind == "remote")
 
 
-def judged(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def error_summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Count, median, 95th percentile, largest and signed median of the errors of rows; {} without rows."""
     errors = sorted(abs(r["error"]) for r in rows)
     if not errors:
@@ -149,7 +148,7 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
             "signed_median": statistics.median(r["error"] for r in rows)}  # fmt: skip
 
 
-def summary(found: Found) -> dict[str, Any]:
+def summary(found: FittedRecording) -> dict[str, Any]:
     """All results for --json: machine, noise, limits, steps, segments, errors seen and held out, levels, costs, rates."""
     kinds = {}
     for name, k in found.kinds.items():
@@ -158,8 +157,8 @@ def summary(found: Found) -> dict[str, Any]:
             "eager_limit": k.limit.row(),
             "steps": [s.row() for s in k.steps],
             "segments": [s.row() for s in k.fit.segments],
-            "errors_seen": judged([r for r in rows if r["seen"]]),
-            "errors_held_out": judged([r for r in rows if not r["seen"]]),
+            "errors_seen": error_summary([r for r in rows if r["seen"]]),
+            "errors_held_out": error_summary([r for r in rows if not r["seen"]]),
             "points": rows,
         }
     return {"machine": found.recording.facts, "kinds": kinds, "levels": [dict(x) for x in found.levels], "costs_s": dict(found.costs),
@@ -167,7 +166,7 @@ def summary(found: Found) -> dict[str, Any]:
             "first_use_s": {k: x.sample.connect * PS for k, x in found.kinds.items()}}  # fmt: skip
 
 
-def write(found: Found, folder: Path, platform_file: Path) -> None:
+def write(found: FittedRecording, folder: Path, platform_file: Path) -> None:
     """Writes the model into ``folder`` (whose name is the model's) and the platform into ``platform_file``, with its fit beside it."""
     facts = found.recording.facts
     family = facts["family"]
@@ -208,12 +207,12 @@ def write(found: Found, folder: Path, platform_file: Path) -> None:
 
 def _rate(levels: Sequence[Mapping[str, Any]], low: float, high: float) -> float | None:
     """The rate of the level that covers most of the working sets low..high (in octaves); None if nothing was measured there."""
-    def shared(row: Mapping[str, Any]) -> float:
+    def overlap(row: Mapping[str, Any]) -> float:
         a, b = max(low, row["low_B"] / 1.42), min(high, row["high_B"] * 1.42)
         return math.log2(b / a) if b > a else 0.0
 
-    best = max(levels, key=shared, default=None)
-    return float(best["rate_Bps"]) if best is not None and shared(best) > 0 else None
+    best = max(levels, key=overlap, default=None)
+    return float(best["rate_Bps"]) if best is not None and overlap(best) > 0 else None
 
 
 def _flops(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -223,7 +222,7 @@ def _flops(facts: Mapping[str, Any]) -> tuple[str, str]:
     return "1000 Mflop/s", "assumed: this calibration timed no loops; 'retrompi calibrate this-machine' does"
 
 
-def _write_platform(found: Found, file: Path) -> None:
+def _write_platform(found: FittedRecording, file: Path) -> None:
     facts = found.recording.facts
     by_level = {c["level"]: c for c in facts.get("caches", [])}
     known: dict[str, tuple[str, str]] = {
@@ -254,7 +253,7 @@ def _write_platform(found: Found, file: Path) -> None:
     if "line" in costs:
         measured["line_bus"] = f"{costs['line'] * 1e9:.1f} ns"
     known |= {k: (v, FIT) for k, v in measured.items()}
-    curve_fit.PlatformFile(
+    curve_fit.IdealPlatform(
         name=file.stem,
         title=f"This machine: {facts['cpu']}, {facts['cores']} cores",
         summary=f"measured by '{BY}': {facts['cpu']}, {facts['system']}, {facts['mpi']}",

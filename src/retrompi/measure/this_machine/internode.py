@@ -23,10 +23,10 @@ from retrompi.base.errors import UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.measure.launch.execution import BackendError
-from retrompi.measure.record.compiled import compile_to, digest, kept
-from retrompi.measure.this_machine.bench import Bench
+from retrompi.measure.record.compiled import build_once, compile_to, digest
+from retrompi.measure.this_machine.bench import PairBench
 
-__all__ = ["Link", "check", "two_hosts"]
+__all__ = ["LinkEstimate", "check", "two_hosts"]
 
 _RELAY = Path(__file__).with_name("native") / "link" / "relay.c"
 _NET = "10.213.77"
@@ -36,16 +36,16 @@ _MOST_DELAY = 1.0
 
 
 @dataclass(frozen=True)
-class Link:
+class LinkEstimate:
     """``rate`` in bytes a second, ``delay`` one way in seconds."""
 
     rate: float = 100e6 / 8
     delay: float = 100e-6
 
     @staticmethod
-    def parse(rate: str | None, delay: str | None) -> Link:
+    def parse(rate: str | None, delay: str | None) -> LinkEstimate:
         """A link from texts with units, ``100 Mbps`` and ``50 us``. Raises UsageError for invalid ones."""
-        found = Link()
+        found = LinkEstimate()
         if rate is not None:
             found = replace(found, rate=units.parse(rate, "B/s"))
         if delay is not None:
@@ -89,10 +89,10 @@ def _relay() -> Path:
     def make(made: Path) -> None:
         compile_to([compiler, "-std=gnu11", "-O2", "-o", str(made), str(_RELAY)], "the link", error=BackendError)
 
-    return kept(cache_dir("machine") / f"relay-{digest((), [_RELAY])}", make, error=BackendError)
+    return build_once(cache_dir("machine") / f"relay-{digest((), [_RELAY])}", make, error=BackendError)
 
 
-def _netem(ends: tuple[str, str], spaces: tuple[str, str], link: Link) -> bool:
+def _netem(ends: tuple[str, str], spaces: tuple[str, str], link: LinkEstimate) -> bool:
     """A veth pair with rate and delay set by the kernel; False, with everything removed, if the kernel cannot."""
     if shutil.which("tc") is None:
         return False
@@ -112,7 +112,7 @@ def _netem(ends: tuple[str, str], spaces: tuple[str, str], link: Link) -> bool:
 
 
 @contextlib.contextmanager
-def two_hosts(bench: Bench, link: Link) -> Iterator[tuple[Bench, dict[str, Any]]]:
+def two_hosts(bench: PairBench, link: LinkEstimate) -> Iterator[tuple[PairBench, dict[str, Any]]]:
     """A bench whose second rank is behind ``link``, and facts for the recording. Everything is removed at the end, even on Ctrl-C.
 
     Raises BackendError when it cannot be made.
@@ -161,7 +161,7 @@ def two_hosts(bench: Bench, link: Link) -> Iterator[tuple[Bench, dict[str, Any]]
                 subprocess.run(["ip", "link", "del", end], capture_output=True)
 
 
-def _remote(bench: Bench, spaces: tuple[str, str], work: Path) -> Bench:
+def _remote(bench: PairBench, spaces: tuple[str, str], work: Path) -> PairBench:
     """mpiexec in the first namespace; its launcher enters the second one for the second host."""
     ip = shutil.which("ip")
     script = work / "launch"

@@ -23,9 +23,9 @@ from retrompi.measure.launch import machine_load, stats
 from retrompi.measure.launch.execution import BackendError
 from retrompi.measure.record.rate import machine_rate
 from retrompi.measure.this_machine import core_distance, switches
-from retrompi.measure.this_machine.bench import Bench, Row, version
+from retrompi.measure.this_machine.bench import BenchRow, PairBench, version
 from retrompi.measure.this_machine.estimate import one_way
-from retrompi.measure.this_machine.recording import Recording
+from retrompi.measure.this_machine.recording import MachineRecording
 
 __all__ = ["FIT_SIZES", "HELD_OUT", "TOP", "caches", "limits_from", "measure", "recorded_probe"]
 
@@ -92,7 +92,7 @@ def _clock_hz() -> float:
     return 0.0
 
 
-def _facts(bench: Bench, quick: bool) -> dict[str, Any]:
+def _facts(bench: PairBench, quick: bool) -> dict[str, Any]:
     here = machine_load.machine()
     name, said = version(bench)
     rate = machine_rate(fresh=True)
@@ -113,12 +113,12 @@ def _facts(bench: Bench, quick: bool) -> dict[str, Any]:
     }
 
 
-def limits_from(rows: Iterable[Row]) -> switches.Behaviour:
+def limits_from(rows: Iterable[BenchRow]) -> switches.Behaviour:
     """The eager limit from the probes of ``eager``."""
     return switches.by_behaviour([(r.round, r.size, r.values[0] > 0) for r in rows if r.what == "eager"])
 
 
-def recorded_probe(recording: Recording) -> switches.Measure:
+def recorded_probe(recording: MachineRecording) -> switches.Measure:
     """A measurement that returns the values recorded during the search for steps."""
     known: dict[int, dict[int, list[float]]] = {}
     for row in recording.rows.get("same", ()):
@@ -135,13 +135,13 @@ def recorded_probe(recording: Recording) -> switches.Measure:
     return probe
 
 
-def _probing(steady: _Steady, recording: Recording) -> switches.Measure:
+def _probing(steady: _Steady, recording: MachineRecording) -> switches.Measure:
     turn = 0
 
     def probe(sizes: Sequence[int]) -> switches.Samples:
         nonlocal turn
         rows = steady.run("pingpong", sizes, rounds=8 if steady.quick else 16)
-        recording.add("same", (Row("probe", r.size, turn, r.values) for r in rows))
+        recording.add("same", (BenchRow("probe", r.size, turn, r.values) for r in rows))
         turn += 1
         found: dict[int, list[float]] = {}
         for r in rows:
@@ -161,15 +161,15 @@ class _Steady:
     After `_STAYS` consecutive launches in another state it raises `_MovedError`; a quick measurement accepts every launch.
     """
 
-    def __init__(self, bench: Bench, quick: bool) -> None:
+    def __init__(self, bench: PairBench, quick: bool) -> None:
         self.bench, self.quick = bench, quick
         self.kept = self.moved = 0
         self.states = [core_distance.line_ns(bench=bench) for _ in range(2 if quick else 12)]
         self.reference = median(self.states[-3:])
 
-    def run(self, what: str, sizes: Sequence[int] = (), *, rounds: int, launches: int = 1) -> list[Row]:
-        """Rows of ``launches`` launches, as returned by `Bench.run`, without those of the state."""
-        rows: list[Row] = []
+    def run(self, what: str, sizes: Sequence[int] = (), *, rounds: int, launches: int = 1) -> list[BenchRow]:
+        """Rows of ``launches`` launches, as returned by `PairBench.run`, without those of the state."""
+        rows: list[BenchRow] = []
         done = in_a_row = 0
         while done < launches:
             found = self.bench.run(what, sizes, rounds=rounds, quick=self.quick)
@@ -204,7 +204,7 @@ _STAYS = 12
 _ATTEMPTS = 4
 
 
-def measure(bench: Bench, *, quick: bool = False, report: Report = _silent) -> Recording:
+def measure(bench: PairBench, *, quick: bool = False, report: Report = _silent) -> MachineRecording:
     """Measures two ranks of one host: about a minute, with ``quick`` a few seconds.
 
     All of it is measured in one state of the machine (`state`); if that changes permanently, the measurement restarts. Raises BackendError
@@ -212,7 +212,7 @@ def measure(bench: Bench, *, quick: bool = False, report: Report = _silent) -> R
     """
     for _ in range(_ATTEMPTS):
         try:
-            return _measured(bench, quick, report)
+            return _measure(bench, quick, report)
         except _MovedError:
             continue
     raise BackendError(
@@ -221,10 +221,10 @@ def measure(bench: Bench, *, quick: bool = False, report: Report = _silent) -> R
     )
 
 
-def _measured(bench: Bench, quick: bool, report: Report) -> Recording:
-    recording = Recording(_facts(bench, quick))
+def _measure(bench: PairBench, quick: bool, report: Report) -> MachineRecording:
+    recording = MachineRecording(_facts(bench, quick))
     steady = _Steady(bench, quick)
-    before, probes, waited = machine_load.Counters.now(), machine_load.probe(), [machine_load.waiting()]
+    before, probes, waited = machine_load.CpuTimes.now(), machine_load.probe(), [machine_load.waiting()]
     launches, rounds = (1, 3) if quick else (6, 8)
     jobs: list[tuple[str, Sequence[int], int, int]] = [
         ("eager", (0, TOP), 1, 3 if quick else 5),
@@ -253,7 +253,7 @@ def _measured(bench: Bench, quick: bool, report: Report) -> Recording:
     report(len(jobs) + 1, total, "steps of the curve")
     _steps(steady, recording)
     probes += machine_load.probe()
-    noise = stats.judged([], probes, machine_load.elsewhere(before, machine_load.Counters.now()), sum(waited) / len(waited), 0.0)
+    noise = stats.judge_noise([], probes, machine_load.elsewhere(before, machine_load.CpuTimes.now()), sum(waited) / len(waited), 0.0)
     recording.facts["noise"] = {
         "probe": noise.probe,
         "stolen": noise.stolen,
@@ -280,7 +280,7 @@ def _copy_sizes(quick: bool) -> list[int]:
     return [round(2 ** (k / 2)) // 128 * 128 for k in half_steps]
 
 
-def _late(steady: _Steady, recording: Recording, launches: int, rounds: int) -> None:
+def _late(steady: _Steady, recording: MachineRecording, launches: int, rounds: int) -> None:
     """Late receives of eager messages; around the limit both sides are measured as well."""
     limit = limits_from(recording.rows["same"]).size
     recording.facts["eager_limit"] = limit
@@ -298,13 +298,13 @@ def _late(steady: _Steady, recording: Recording, launches: int, rounds: int) -> 
         recording.add("same", steady.run("exchange", around, rounds=rounds, launches=launches))
 
 
-def _steps(steady: _Steady, recording: Recording) -> None:
+def _steps(steady: _Steady, recording: MachineRecording) -> None:
     """Other steps of the curve; the result depends on the fit's sizes alone, and every probe is kept."""
     samples = {s: [one_way(v) for v in rounds] for s, rounds in recording.of("pingpong").items() if s not in HELD_OUT}
     switches.find(_probing(steady, recording), sorted(samples), samples)
 
 
-def measure_remote(bench: Bench, recording: Recording, *, quick: bool, report: Report = _silent, kind: str = "remote") -> None:
+def measure_remote(bench: PairBench, recording: MachineRecording, *, quick: bool, report: Report = _silent, kind: str = "remote") -> None:
     """Two ranks of two hosts, at fewer sizes: echo, marks, a stream, exchange, late receives, the eager limit."""
     rounds = 2 if quick else 3
     held = [s for s in HELD_OUT[::4] if s <= REMOTE_SIZES[-1]]

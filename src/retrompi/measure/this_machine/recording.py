@@ -13,9 +13,9 @@ import zstandard
 from retrompi.base.errors import InputError
 from retrompi.base.files import open_regular
 from retrompi.base.unpack import whole
-from retrompi.measure.this_machine.bench import Row
+from retrompi.measure.this_machine.bench import BenchRow
 
-__all__ = ["Recording", "load", "save"]
+__all__ = ["MachineRecording", "load", "save"]
 
 _FORMAT = 1
 _LARGEST = 1 << 28
@@ -23,13 +23,13 @@ _LARGEST = 1 << 28
 
 
 @dataclass
-class Recording:
+class MachineRecording:
     """``rows``: the lines of the measuring programs, by pair kind (``same``, ``remote``); ``facts``: machine, mpi, caches, noise, plan."""
 
     facts: dict[str, Any]
-    rows: dict[str, list[Row]] = field(default_factory=dict)
+    rows: dict[str, list[BenchRow]] = field(default_factory=dict)
 
-    def add(self, kind: str, rows: Iterable[Row]) -> None:
+    def add(self, kind: str, rows: Iterable[BenchRow]) -> None:
         """More rows of a pair kind."""
         self.rows.setdefault(kind, []).extend(rows)
 
@@ -42,7 +42,7 @@ class Recording:
         return dict(sorted(found.items()))
 
 
-def save(recording: Recording, file: Path) -> None:
+def save(recording: MachineRecording, file: Path) -> None:
     """Writes ``file``, compressed where its name ends with .zst."""
     rows = {k: [[r.what, r.size, r.round, *r.values] for r in v] for k, v in recording.rows.items()}
     text = json.dumps({"retrompi-machine": _FORMAT, "facts": recording.facts, "rows": rows}, separators=(",", ":")).encode()
@@ -53,7 +53,7 @@ def save(recording: Recording, file: Path) -> None:
         raise InputError(f"cannot write the measurement: {error.strerror}", file, code="unwritable-file") from None
 
 
-def load(file: Path) -> Recording:
+def load(file: Path) -> MachineRecording:
     """Reads a file written by `save`. Raises InputError for any other file."""
     try:
         with open_regular(file) as raw:
@@ -63,8 +63,10 @@ def load(file: Path) -> Recording:
             raise InputError(
                 f"a measurement of format {data['retrompi-machine']}, not {_FORMAT}: measure again", file, code="wrong-version"
             )
-        rows = {str(k): [Row(str(r[0]), int(r[1]), int(r[2]), tuple(float(v) for v in r[3:])) for r in v] for k, v in data["rows"].items()}
-        return Recording(dict(data["facts"]), rows)
+        rows = {
+            str(k): [BenchRow(str(r[0]), int(r[1]), int(r[2]), tuple(float(v) for v in r[3:])) for r in v] for k, v in data["rows"].items()
+        }
+        return MachineRecording(dict(data["facts"]), rows)
     except OSError as error:
         raise InputError(f"cannot read this measurement: {error.strerror}", file, code="unreadable-file") from None
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:

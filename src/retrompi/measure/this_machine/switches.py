@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-__all__ = ["Behaviour", "Measure", "Step", "by_behaviour", "find", "spread"]
+__all__ = ["Behaviour", "CurveStep", "Measure", "by_behaviour", "find", "spread"]
 
 Samples = Mapping[int, Sequence[float]]
 Measure = Callable[[Sequence[int]], Samples]
@@ -57,7 +57,7 @@ def by_behaviour(rows: Sequence[tuple[int, int, bool]]) -> Behaviour:
 
 
 @dataclass(frozen=True)
-class Step:
+class CurveStep:
     """A change of the curve: ``size`` is the first size after it, known to lie in ``low``..``high``; ``step``: the relative jump of the
     time there, ``chance``: the probability of such a difference between equal times (rank test). ``kind``: ``step``, or ``bend`` if only
     the slope changes and its place cannot be determined."""
@@ -108,10 +108,10 @@ def candidates(sizes: Sequence[int], samples: Samples) -> list[int]:
     return out
 
 
-def find(measure: Measure, sizes: Sequence[int], samples: Samples) -> list[Step]:
+def find(measure: Measure, sizes: Sequence[int], samples: Samples) -> list[CurveStep]:
     """The steps of a curve, given its ``samples`` at ascending ``sizes``, each narrowed down by bisection with ``measure``."""
     open_: dict[int, tuple[int, int]] = {i: (sizes[i], sizes[i + 1]) for i in candidates(sizes, samples)}
-    done: dict[int, Step] = {}
+    done: dict[int, CurveStep] = {}
     last: dict[int, Samples] = {}
     for _ in range(MOST_PROBES):
         wanted: set[int] = set()
@@ -145,25 +145,25 @@ def find(measure: Measure, sizes: Sequence[int], samples: Samples) -> list[Step]
     return _apart([done[i] for i in sorted(done)])
 
 
-def _step(i: int, low: int, high: int, sizes: Sequence[int], seen: Samples) -> Step:
+def _step(i: int, low: int, high: int, sizes: Sequence[int], seen: Samples) -> CurveStep:
     a, b = median(seen[low]), median(seen[high])
     slope = min(abs(median(seen[low]) - median(seen[sizes[i - 1]])) / max(1, low - sizes[i - 1]),
                 abs(median(seen[sizes[i + 2]]) - median(seen[high])) / max(1, sizes[i + 2] - high))  # fmt: skip
     jump = (b - a - slope * (high - low)) / a if a > 0 else 0.0
     chance = rank_test([v + slope * (high - low) for v in seen[low]], seen[high])
     kind = "step" if abs(jump) >= LEAST_STEP and chance <= SURE else "bend"
-    return Step(high, low + 1, high, jump, chance, kind)
+    return CurveStep(high, low + 1, high, jump, chance, kind)
 
 
-def _apart(steps: list[Step]) -> list[Step]:
+def _apart(steps: list[CurveStep]) -> list[CurveStep]:
     """Merge neighbouring intervals that found the same place."""
     sure = [s for s in steps if s.kind == "step"]
     # A bend beside a step is the step's effect on its neighbours; one between two neighbouring sizes is not significant.
     bends = [s for s in steps if s.kind == "bend" and s.high > s.low and not any(s.low - 2 <= t.size <= s.high + 2 for t in sure)]
-    out: list[Step] = []
+    out: list[CurveStep] = []
     for step in bends:
         if out and step.low <= out[-1].high + 1:
-            out[-1] = Step(step.size, out[-1].low, step.high, step.step, step.chance, "bend")
+            out[-1] = CurveStep(step.size, out[-1].low, step.high, step.step, step.chance, "bend")
         else:
             out.append(step)
     return sorted([*sure, *out], key=lambda s: s.size)

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.claims import by_paper, checks
-from retrompi.papers.curve_checks import asked, curves_of, facts_of
-from retrompi.papers.curves import Curve, of, question
-from retrompi.papers.draw import answered
+from retrompi.papers.curve_checks import curves_of, facts_of, sizes_asked
+from retrompi.papers.curves import PaperCurve, of, question
+from retrompi.papers.draw import answer_drawn
 from retrompi.papers.experiments import Done, Job
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     curves = of(plan)
     below = {c.name: c.layer_below for c in curves}
     if plan.draw is not None:
-        curves = tuple(c for c in curves if c.points or c.name in named(plan, below))
-    sizes = asked(by_paper(plan.key), checks(), below)
+        curves = tuple(c for c in curves if c.points or c.name in checked_curves(plan, below))
+    sizes = sizes_asked(by_paper(plan.key), checks(), below)
 
-    def one(curve: Curve) -> Done:
-        got = answered(plan.draw, store, question(curve, {*curve.grid, *sizes[curve.name]}), fresh)
+    def one(curve: PaperCurve) -> Done:
+        got = answer_drawn(plan.draw, store, question(curve, {*curve.grid, *sizes[curve.name]}), fresh)
         times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in got.rows}
         told: dict[str, Any] = {curve.name: facts_of(curve.grid, times)}
         return Done("curves", told, (got.run_id,), int(not got.found))
@@ -35,7 +35,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     return [first, *(Job(c.title, partial(one, c), sum(c.grid) * 1e-7 + 0.5) for c in curves)]
 
 
-def named(plan: Paper, below: Mapping[str, str]) -> set[str]:
+def checked_curves(plan: Paper, below: Mapping[str, str]) -> set[str]:
     """The curves that a check of the paper's claims names."""
     how = checks()
     mine = (c for claim in by_paper(plan.key) for c in how.get(claim.id, ()) if c.get("kind") == "curve")

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from retrompi.papers.claims import checks
-from retrompi.papers.draw import answered
+from retrompi.papers.draw import answer_drawn
 from retrompi.papers.evidence import evidence, sizes_asked
 from retrompi.papers.experiments import Done, Job, Look, Seen
 from retrompi.sim import simulate
@@ -27,7 +27,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
 
     def curve(model: str, mode: str) -> Done:
         work = pingpong(plan.sizes, None if plan.draw is None else _repetitions)
-        got = answered(plan.draw, store, Question(model, plan.platform, work, mode, fidelity=plan.fidelity), fresh)
+        got = answer_drawn(plan.draw, store, Question(model, plan.platform, work, mode, fidelity=plan.fidelity), fresh)
         tag = {"model": model, "platform": plan.platform, "mode": mode}
         return Done("points", [{**tag, **row, "run_id": got.run_id} for row in got.rows], (got.run_id,), int(not got.found))
 

@@ -6,9 +6,9 @@ from fnmatch import fnmatch
 from functools import partial
 from typing import TYPE_CHECKING
 
-from retrompi.papers.draw import answered
+from retrompi.papers.draw import answer_drawn
 from retrompi.papers.experiments import MESSAGES, Done, Job
-from retrompi.sim.cautions import stored
+from retrompi.sim.cautions import stored_cautions
 from retrompi.studies import catalogue
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         scenario = catalogue.scenario(name)
         if plan.fidelity != "mechanism":
             scenario = scenario.with_settings({"fidelity": plan.fidelity})
-        got = answered(plan.draw, store, scenario.question(), fresh)
+        got = answer_drawn(plan.draw, store, scenario.question(), fresh)
         run = store.run(got.run_id)
         facts = {
             "outcome": run["outcome"], "time_s": run["time_s"], "model": scenario.model, "platform": scenario.platform,
-            "cautions": sum(c.code == "not-simulated" for c in stored(run["facts"])),
+            "cautions": sum(c.code == "not-simulated" for c in stored_cautions(run["facts"])),
         }  # fmt: skip
         if scenario.generator:
             facts["rule"] = generate.generator(scenario.generator).rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from retrompi.papers.draw import drawn
+from retrompi.papers.draw import apply_draw
 from retrompi.papers.experiments import Done, Job
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
@@ -24,7 +24,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     processes, starts = int(o["processes"]), int(o["starts"])
 
     def start(model: str) -> Done:
-        asked = Resolved.of(drawn(plan.draw, Question(model, plan.platform, Starts(processes, starts))))
+        asked = Resolved.of(apply_draw(plan.draw, Question(model, plan.platform, Starts(processes, starts))))
         run_id, facts, found = facts_of(store, specification(asked), lambda: {"startup": simulate.startup(asked)}, fresh=fresh)
         return Done(f"startup.{model}", facts["startup"], (run_id,), int(not found))
 

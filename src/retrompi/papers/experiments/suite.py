@@ -83,7 +83,7 @@ def outcomes_of(model: str, platform: str, mode: str, runs: Mapping[str, Trace],
             _, line, action, reason = refused[0]
             return ("lost" if reason.startswith(LOST) else "missing"), f"line {line}: {action}: {reason}"
         try:
-            asked = alike.changed(workload=Replay(trace))
+            asked = alike.with_fields(workload=Replay(trace))
             needs = asked.ranks, calls_of(trace, asked.question)
             if needs in ran:
                 asked.compile_as(ran[needs])

@@ -21,7 +21,7 @@ from retrompi.base.units import PS, format_time
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["LIMIT", "PS", "STORED", "Calls", "Messages", "Process", "Request", "Timeline", "Traffic", "call_name"]
+__all__ = ["LIMIT", "PS", "STORED", "Messages", "Process", "Timeline", "TimelineCalls", "TimelineRequest", "Traffic", "call_name"]
 
 LIMIT = 200_000
 """Maximum number of states, of calls and of messages recorded."""
@@ -31,7 +31,7 @@ _FIRST_RESOLUTION = 1024
 
 
 @dataclass(frozen=True)
-class Request:
+class TimelineRequest:
     """A request for a timeline: the maximum number of states, of calls and of messages, and the interval in simulated seconds.
 
     Raises UsageError for an empty one.
@@ -73,7 +73,7 @@ class Process:
 
 
 @dataclass
-class Calls:
+class TimelineCalls:
     """Calls of the ranks, by rank and then by time; ``open``: not returned when the run ended."""
 
     rank: Sequence[int]
@@ -147,7 +147,7 @@ class Timeline:
     states: list[str]
     ops: list[str]
     processes: list[Process]
-    calls: Calls
+    calls: TimelineCalls
     messages: Messages
     traffic: list[Traffic]
     files: list[str]
@@ -200,7 +200,7 @@ class Timeline:
         return out
 
     @staticmethod
-    def from_engine(told: Mapping[str, Any], files: Sequence[str], end: int, wanted: Request, about: Mapping[str, Any]) -> Timeline:
+    def from_engine(told: Mapping[str, Any], files: Sequence[str], end: int, wanted: TimelineRequest, about: Mapping[str, Any]) -> Timeline:
         """From the record ``told`` returned by the engine; ``end`` in ps."""
         states = list(told["states"])
         processes = []
@@ -208,7 +208,7 @@ class Timeline:
             totals = {s: t for s, t in zip(states, p["totals"], strict=True) if t}
             columns = (_column("q", p["begin"]), _column("b", p["state"]), _column("b", p["merged"]))
             processes.append(Process(p["name"], p["kind"], p["host"], p["end"], *columns, totals=totals))
-        calls = Calls(**{k: _column(_CALL_TYPES.get(k, "i"), v) for k, v in told["calls"].items()})
+        calls = TimelineCalls(**{k: _column(_CALL_TYPES.get(k, "i"), v) for k, v in told["calls"].items()})
         messages = Messages(**{k: _column(_MESSAGE_TYPES.get(k, "i"), v) for k, v in told["messages"].items()})
         return Timeline(
             states, list(told["ops"]), processes, calls, messages, [Traffic(*t) for t in told["traffic"]], list(files),
@@ -235,14 +235,14 @@ class Timeline:
         return Timeline(
             **plain,
             processes=[Process(**p) for p in row["processes"]],
-            calls=Calls(**row["calls"]),
+            calls=TimelineCalls(**row["calls"]),
             messages=Messages(**row["messages"]),
             traffic=[Traffic(*t) for t in row["traffic"]],
             comms=[(c[0], c[1], c[2]) for c in row["comms"]],
             marks=[(label, at) for label, at in row.get("marks", ())],
         )
 
-    def thinned(self, states: int, calls: int | None = None, messages: int | None = None) -> Timeline:
+    def thin_to(self, states: int, calls: int | None = None, messages: int | None = None) -> Timeline:
         """A copy with about that many states, calls and messages at most (each process keeps every state once), as the engine samples."""
         calls, messages = states if calls is None else calls, states if messages is None else messages
         out = Timeline(**vars(self))
@@ -258,7 +258,7 @@ class Timeline:
                 last = rank
                 if nth % step == 0:
                     keep.append(i)
-            out.calls = Calls(**{k: [v[i] for i in keep] for k, v in vars(self.calls).items()})
+            out.calls = TimelineCalls(**{k: [v[i] for i in keep] for k, v in vars(self.calls).items()})
             out.every_call *= step
         step = _step(len(self.messages), messages)
         if step > 1:

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from retrompi.base.units import PS
 from retrompi.sim.timeline import Timeline
 
-__all__ = ["Section", "points", "sections"]
+__all__ = ["SectionTimes", "points", "sections"]
 
 _CALLS = 12
 """Points taken from the calls of rank 0 when a trace has no marks."""
 
 
 @dataclass(frozen=True)
-class Section:
+class SectionTimes:
     """From one point to the next: the time in seconds in either run."""
 
     name: str
@@ -76,6 +76,6 @@ def _calls(one: Timeline, other: Timeline) -> list[tuple[str, int, int]]:
     ]
 
 
-def sections(found: Sequence[tuple[str, int, int]]) -> list[Section]:
+def sections(found: Sequence[tuple[str, int, int]]) -> list[SectionTimes]:
     """The times between `points`; they add up to the runs' times exactly in picoseconds."""
-    return [Section(f"{a} to {b}", (b1 - a1) * PS, (b2 - a2) * PS) for (a, a1, a2), (b, b1, b2) in itertools.pairwise(found)]
+    return [SectionTimes(f"{a} to {b}", (b1 - a1) * PS, (b2 - a2) * PS) for (a, a1, a2), (b, b1, b2) in itertools.pairwise(found)]

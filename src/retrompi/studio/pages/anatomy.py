@@ -92,7 +92,7 @@ def _in_language(choices: Mapping[str, str]) -> dict[str, str]:
 
 def layout(query: Query, resources: Resources) -> Component:
     """The controls of one or two messages, the player, the bars, the tables."""
-    values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls, "b-"))
+    values, wrong = read(PAGE.controls, menus.with_platforms(query, PAGE.controls, "b-"))
     two = values["view"] == "two"
     asked = [
         parts.controls(
@@ -124,7 +124,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     import plotly.graph_objects as go
 
     from retrompi.render.engine_words import stage_name
-    from retrompi.render.figures import hatched as hatched_bar
+    from retrompi.render.figures import hatch_pattern
     from retrompi.render.figures import layout as common
     from retrompi.studio.scene import STAGES
     from retrompi.studio.words import STAGE_WORDS, time_of
@@ -141,7 +141,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
             told = [[time_of(v), f"{100 * v / t:.1f}", _(STAGE_WORDS[stage])] for v, t in zip(values, totals, strict=True)]
             out.add_trace(go.Bar(
                 y=names, x=[v / scale for v in values], name=stage_name(stage), orientation="h", customdata=told,
-                marker={"color": colour, "line": {"color": "white", "width": 1}, "pattern": hatched_bar("/" if hatched else "", 0.35)},
+                marker={"color": colour, "line": {"color": "white", "width": 1}, "pattern": hatch_pattern("/" if hatched else "", 0.35)},
                 hovertemplate=f"<b>{stage_name(stage)}</b>: %{{customdata[0]}} (%{{customdata[1]}} %)<br>%{{customdata[2]}}<extra></extra>",
             ))  # fmt: skip
     common(out, "")
@@ -221,7 +221,7 @@ def _messages(values: Mapping[str, Any]) -> tuple[str, list[dict[str, str]]]:
     """(title of the job, the messages) that the controls ask for. Raises UsageError."""
     messages = [{k: str(values[f"{key}{k}"]) for k in _KEYS} for key in ("", "b-")][: 2 if values["view"] == "two" else 1]
     for prefix, m in zip(("anatomy", "anatomy-b"), messages, strict=False):
-        with entries.entered(f"{prefix}-set"):
+        with entries.beside_control(f"{prefix}-set"):
             resolve(m["model"], m["platform"], sets_of(m["set"]))
     names = dict.fromkeys(registry.models()[m["model"]].title for m in messages)
     told = ngettext("One message of {names}", "Two messages of {names}", len(messages)).format(names=", ".join(names))
@@ -235,7 +235,7 @@ FIRST_DRAWN_BY = "anatomy.js"
 
 def first(query: Query, resources: Resources) -> Any:
     """(the question as a job, its scenes, whether they are the same for everybody) of a link, for `retrompi.studio.first`."""
-    values, _lines = read(PAGE.controls, menus.followed(query, PAGE.controls, "b-"))
+    values, _lines = read(PAGE.controls, menus.with_platforms(query, PAGE.controls, "b-"))
     told, messages = _messages(values)
     return (told, scenes, (messages, values["way"])), lambda found: [m["scene"] for m in found], True
 
@@ -249,11 +249,11 @@ def register(app: Dash, resources: Resources) -> None:
         here = {"anatomy-view": view, "anatomy-way": way, **dict(zip(ids, given, strict=True))}
         if view != "two":  # what is not shown is not asked: an entry there may be wrong
             here |= {i: _SECOND[k] for i, k in zip(ids[len(_KEYS) :], _KEYS, strict=True)}
-        told, messages = _messages(entries.checked(PAGE.controls, here))
+        told, messages = _messages(entries.check_controls(PAGE.controls, here))
         return told, travel, (messages, way)
 
     def blame(error: str, _view: str, _way: str, *given: str) -> dict[str, str]:
-        return entries.blamed(error, {i: v for i, v in zip(ids, given, strict=True) if i.endswith("-set")})
+        return entries.blame_values(error, {i: v for i, v in zip(ids, given, strict=True) if i.endswith("-set")})
 
     def show(shown: Any) -> Any:
         return [m["scene"] for m in shown if "scene" in m], figure(shown), _sentences(shown), _tables(shown)

@@ -43,9 +43,9 @@ def _sizes(value: str) -> str:
     return value
 
 
-def _coloured() -> list[str]:
+def _coloured_models() -> list[str]:
     """The runtimes that have a colour of their own in every figure, by colour."""
-    found = {legend(name).colour: name for name in registry.shipped()}
+    found = {legend(name).colour: name for name in registry.shipped_models()}
     return [found[i] for i in range(COLOURS) if i in found]
 
 
@@ -55,7 +55,7 @@ PAGE = Page(
     order=10,
     help=lazy("One-way time and bandwidth over message size: runtimes, published statements, stored runs and measured curves."),
     controls=(
-        Control("curves-models", "value", "model", _coloured(), choice(registry.model_names, "model")),
+        Control("curves-models", "value", "model", _coloured_models(), choice(registry.model_names, "model")),
         Control("curves-platform", "value", "platform", "nt-pair", choice([OWN], "platform", menus.is_platform), "model"),
         Control("curves-modes", "value", "mode", ["shared"], text(60)),
         Control("curves-series", "value", "series", "bandwidth", choice(["time", "bandwidth"], "series")),
@@ -88,7 +88,7 @@ def _there(chosen: list[str], options: list[dict[str, str]]) -> list[str]:
 
 def layout(query: Query, resources: Resources) -> Component:
     """The controls as given by the query; the figure, the statements and the numbers below."""
-    values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls))
+    values, wrong = read(PAGE.controls, menus.with_platforms(query, PAGE.controls))
     platforms = [{"value": OWN, "label": _("each runtime's own (on which it was calibrated)")}, *menus.platforms(values["platform"])]
     stored = _choices(resources, parts.session())
     if len(there := _there(values["run"], stored)) < len(values["run"]):
@@ -137,7 +137,7 @@ def first(query: Query, resources: Resources) -> Any:
     """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.first`."""
     from retrompi.studio import drawing
 
-    values, _ = read(PAGE.controls, menus.followed(query, PAGE.controls))
+    values, _ = read(PAGE.controls, menus.with_platforms(query, PAGE.controls))
     if values["run"]:
         return None
     wanted = _question(resources, values["model"], values["platform"], values["mode"], [], values["sizes"])
@@ -154,10 +154,10 @@ def _question(resources: Resources, models: Any, platform: Any, chosen: Any, ove
         check_names(model=model)
     wanted = [(m, _where(m, platform), mode) for m in models for mode in chosen]
     if len(wanted) + len(overlays) > MOST_CURVES:
-        with entries.entered("curves-models"):
+        with entries.beside_control("curves-models"):
             many = len(wanted) + len(overlays)
             raise UsageError(f"{many} curves are too many for one figure; choose at most {MOST_CURVES}", code="too-many")
-    with entries.entered("curves-sizes"):
+    with entries.beside_control("curves-sizes"):
         asked = parse_sizes(_sizes(sizes)) if sizes else None
     # A missing upload is reported in a line; the other curves are drawn all the same.
     files: dict[str, tuple[str, str]] = {}
@@ -190,7 +190,7 @@ def register(app: Dash, resources: Resources) -> None:
         Input("curves-upload", "contents"), State("curves-upload", "filename"), State("curves-overlays", "value"),
         prevent_initial_call=True,
     )  # fmt: skip
-    def uploaded(contents: Any, filename: Any, chosen: Any) -> Any:
+    def add_upload(contents: Any, filename: Any, chosen: Any) -> Any:
         if contents is None:
             return no_update, no_update, no_update, no_update
         before = parts.texts(chosen)
@@ -205,7 +205,7 @@ def register(app: Dash, resources: Resources) -> None:
     @app.callback(
         Output("curves-modes", "options"), Input("curves-platform", "value"), State("curves-modes", "value"), prevent_initial_call=True
     )
-    def offered(platform: Any, chosen: Any) -> list[dict[str, str]]:
+    def mode_options(platform: Any, chosen: Any) -> list[dict[str, str]]:
         return _mode_options(parts.text(platform), parts.texts(chosen))
 
     parts.register_graph(app, "curves-figure")
@@ -250,12 +250,12 @@ def register(app: Dash, resources: Resources) -> None:
         rows = [
             {"curve": name, "size_B": r["size_B"], "time_us": r["time_us"], "bandwidth_MBps": r["bandwidth_MBps"],
              "repetitions": r.get("repetitions")}
-            for name, points in _named(answer) for r in points
+            for name, points in _curves_by_name(answer) for r in points
         ]  # fmt: skip
         return dcc.send_string(parts.csv_text(rows, ("curve", "size_B", "time_us", "bandwidth_MBps", "repetitions")), "curves.csv")
 
 
-def _named(answer: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+def _curves_by_name(answer: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Every curve by a name that is unique in the figure."""
     made = answer["curves"]
     several = len({c["mode"] for c in made}) > 1
@@ -299,7 +299,7 @@ def _numbers(answer: dict[str, Any], series: str) -> Component:
     """Some numbers of each curve, then the series at every size."""
     from retrompi.studio.drawing import metric_rows, number_rows
 
-    named = _named(answer)
+    named = _curves_by_name(answer)
     wholes = [*answer["curves"], *({"rows": o["rows"], "outcome": Outcome.COMPLETED} for o in answer["overlays"])]
     head = [("what", "")] + [(name, name) for name, _curve in named]
     unit = "µs" if series == "time" else "MB/s"

@@ -65,7 +65,7 @@ PAGE = Page(
 def _listing(desk: Desk, student: str) -> list[Part]:
     begun = desk.progress(student)
     cards = []
-    for found in desk.offered():
+    for found in desk.offered_labs():
         mine = begun.get(found.name)
         needs = ", ".join(found.needs)
         told = _("{minutes} minutes, {points} points").format(minutes=found.minutes, points=f"{found.points:g}")
@@ -86,7 +86,7 @@ def _about(found: Lab) -> Component:
     return facts([(_("goals"), html.Ul(goals)), (_("time"), told), (_("needs"), ", ".join(found.needs))])
 
 
-def _shown(desk: Desk, name: str, student: str, step: int) -> list[Part]:
+def _lab_parts(desk: Desk, name: str, student: str, step: int) -> list[Part]:
     """The list, or a step of a lab; what is wrong with the name is told above the list."""
     from retrompi.labs.lab import lab
 
@@ -125,7 +125,7 @@ def layout(query: Query, resources: Resources) -> Component:
     """The labs, or a step of one."""
     values, lines = read(PAGE.controls, query)
     desk = Desk(resources)
-    offered = [{"label": f"{found.key} {found.title}", "value": found.name} for found in desk.offered()]
+    offered = [{"label": f"{found.key} {found.title}", "value": found.name} for found in desk.offered_labs()]
     known = [{"label": _("all labs"), "value": ""}, *offered]
     member = resources.member(parts.session())
     hidden = {"style": {"display": "none"}} if member is not None else {}
@@ -139,7 +139,7 @@ def layout(query: Query, resources: Resources) -> Component:
             ),
             dcc.Store(id="labs-step", data=values["step"]), dcc.Store(id="labs-again", data=0), dcc.Store(id="labs-question"),
             dcc.Store(id="labs-paper-question"), dcc.Download(id="labs-download"), dcc.Store(id="labs-checked"),
-            html.Div(_shown(desk, values["lab"], values["student"], int(values["step"])), id="labs-shown"),
+            html.Div(_lab_parts(desk, values["lab"], values["student"], int(values["step"])), id="labs-shown"),
             parts.job_bar("labs"), parts.job_bar("labs-paper"), entries.store("labs-run"),
         ]
     )  # fmt: skip
@@ -173,7 +173,7 @@ def register(app: Dash, resources: Resources) -> None:
     entries.register(app, {"type": lab_page.FILE_WRONG, "name": MATCH})
     lab_page.register(app)
 
-    def clicked() -> bool:
+    def was_clicked() -> bool:
         """Whether a button was really pressed: new ones come with no clicks."""
         return any(t["value"] for t in ctx.triggered)
 
@@ -181,11 +181,11 @@ def register(app: Dash, resources: Resources) -> None:
         Output("labs-shown", "children"), Input("labs-lab", "value"), Input("labs-student", "value"), Input("labs-step", "data"),
         Input("labs-again", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def shown(name: Any, student: Any, step: Any, _again: Any) -> Any:
+    def show_step(name: Any, student: Any, step: Any, _again: Any) -> Any:
         if parts.changed_by("labs-lab") and step != 1:
             set_props("labs-step", {"data": 1})
             step = 1
-        return _shown(desk, parts.text(name), parts.text(student), int(step or 1))
+        return _lab_parts(desk, parts.text(name), parts.text(student), int(step or 1))
 
     def keep(name: Any, student: Any, fields: tuple[Any, ...]) -> list[str]:
         """Saves what stands in the fields, typed a moment ago; returns what is wrong."""
@@ -204,7 +204,7 @@ def register(app: Dash, resources: Resources) -> None:
         *_WHERE, *_FIELDS, prevent_initial_call=True,
     )  # fmt: skip
     def turn(_steps: Any, _turns: Any, name: Any, student: Any, *fields: Any) -> Any:
-        if not clicked():
+        if not was_clicked():
             return no_update
         keep(name, student, fields)
         to = str(ctx.triggered_id["to"]).partition(" ")[0]
@@ -228,7 +228,7 @@ def register(app: Dash, resources: Resources) -> None:
         Output({"type": "labs-saved", "task": MATCH}, "children"), Output({"type": lab_page.WRONG, "task": MATCH}, "data"),
         Input({"type": "labs-typed", "task": MATCH}, "data"), *_WHERE, prevent_initial_call=True,
     )  # fmt: skip
-    def saved(value: Any, name: Any, student: Any) -> Any:
+    def save_answer(value: Any, name: Any, student: Any) -> Any:
         return keep_answer(name, student, value or "") if ctx.triggered_id else (no_update, no_update)
 
     @app.callback(
@@ -236,14 +236,14 @@ def register(app: Dash, resources: Resources) -> None:
         Output({"type": lab_page.WRONG, "task": MATCH}, "data", allow_duplicate=True),
         Input({"type": "labs-place", "task": MATCH, "place": ALL}, "value"), *_WHERE, prevent_initial_call=True,
     )  # fmt: skip
-    def ordered(values: Any, name: Any, student: Any) -> Any:
+    def save_order(values: Any, name: Any, student: Any) -> Any:
         return keep_answer(name, student, [v for v in values if v]) if ctx.triggered_id else (no_update, no_update)
 
     @app.callback(
         Output({"type": "labs-file-said", "name": MATCH}, "children"), Output({"type": lab_page.FILE_WRONG, "name": MATCH}, "data"),
         Input({"type": "labs-file-typed", "name": MATCH}, "data"), *_WHERE, prevent_initial_call=True,
     )  # fmt: skip
-    def edited(value: Any, name: Any, student: Any) -> Any:
+    def save_file(value: Any, name: Any, student: Any) -> Any:
         if not ctx.triggered_id:
             return no_update, no_update
         file = str(ctx.triggered_id["name"])
@@ -256,7 +256,7 @@ def register(app: Dash, resources: Resources) -> None:
         Output({"type": "labs-upload", "name": MATCH}, "contents"), Input({"type": "labs-upload", "name": MATCH}, "contents"), *_WHERE,
         State("labs-again", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def uploaded(contents: Any, name: Any, student: Any, again: Any) -> Any:
+    def save_upload(contents: Any, name: Any, student: Any, again: Any) -> Any:
         if not contents or not ctx.triggered_id:
             return no_update, no_update, no_update
         file = str(ctx.triggered_id["name"])
@@ -270,7 +270,7 @@ def register(app: Dash, resources: Resources) -> None:
         return said.line, {}, None
 
     def hint(take: bool, _clicks: Any, name: Any, student: Any) -> Any:
-        if not clicked():
+        if not was_clicked():
             return no_update
         return desk.hint(name, student, str(ctx.triggered_id["task"]), take=take)
 
@@ -279,7 +279,7 @@ def register(app: Dash, resources: Resources) -> None:
         *_FIELDS, State("labs-again", "data"), State("labs-step", "data"), prevent_initial_call=True,
     )  # fmt: skip
     def seal(_clicks: Any, name: Any, student: Any, *rest: Any) -> Any:
-        if not clicked():
+        if not was_clicked():
             return no_update, no_update
         *fields, again, step = rest
         refused = keep(name, student, tuple(fields))
@@ -312,14 +312,14 @@ def register(app: Dash, resources: Resources) -> None:
         State({"type": "labs-file", "name": ALL}, "id"), prevent_initial_call=True,
     )  # fmt: skip
     def run(_clicks: Any, ticks: Any, values: Any, ids: Any, job: Any, name: Any, student: Any, files: Any, file_ids: Any) -> Any:
-        if not clicked():
+        if not was_clicked():
             return no_update, no_update, no_update, no_update
         key = str(ctx.triggered_id["form"])
         fields = {entries.element(i): v for i, v in zip((*ids, *file_ids), (*values, *files), strict=True)}
 
-        def refused(error: str) -> Any:
+        def show_refusal(error: str) -> Any:
             """Beside the field that the line quotes, else below the button."""
-            at = entries.blamed(error, fields)
+            at = entries.blame_values(error, fields)
             entries.tell("labs-run", at)
             return [] if at else [parts.notices([error])], "", None, 0
 
@@ -334,19 +334,19 @@ def register(app: Dash, resources: Resources) -> None:
             if not state.ended:
                 return no_update, parts.job_line(state), job, (ticks if isinstance(ticks, int) else 0) + 1
             if state.status != "done":
-                return refused(state.error or state.status)
+                return show_refusal(state.error or state.status)
             return desk.ran(state.result), _("done in {seconds} s").format(seconds=f"{state.seconds:.2g}"), None, 0
         except RetrompiError as error:
-            return refused(str(error))
+            return show_refusal(str(error))
 
     @app.callback(
         Output({"type": "labs-opened", "form": MATCH}, "children"), Output({"type": "labs-open", "form": MATCH}, "aria-expanded"),
         Input({"type": "labs-open", "form": MATCH}, "n_clicks"), *_WHERE, prevent_initial_call=True,
     )  # fmt: skip
-    def opened(clicks: Any, name: Any, student: Any) -> Any:
-        if not clicked() or not isinstance(clicks, int) or clicks % 2 == 0:
+    def open_result(clicks: Any, name: Any, student: Any) -> Any:
+        if not was_clicked() or not isinstance(clicks, int) or clicks % 2 == 0:
             return [], "false"
-        return desk.opened(name, student, str(ctx.triggered_id["form"])), "true"
+        return desk.open_result(name, student, str(ctx.triggered_id["form"])), "true"
 
     # A check: the fields are saved and sealed at once; then the grading is a job, unless all right values are known.
 
@@ -355,7 +355,7 @@ def register(app: Dash, resources: Resources) -> None:
         State("labs-question", "data"), State("labs-step", "data"), prevent_initial_call=True,
     )  # fmt: skip
     def check(_clicks: Any, name: Any, student: Any, *rest: Any) -> Any:
-        if not clicked():
+        if not was_clicked():
             return no_update
         *fields, before, step = rest
         wrong = keep(name, student, tuple(fields))
@@ -369,7 +369,7 @@ def register(app: Dash, resources: Resources) -> None:
             return None
         return desk.check(question.get("lab"), question.get("student"))
 
-    def graded(result: Mapping[str, Any], question: Any, name: Any, student: Any, step: Any) -> Any:
+    def show_grading(result: Mapping[str, Any], question: Any, name: Any, student: Any, step: Any) -> Any:
         """Shows a check where it belongs. The page may have been opened after it was asked for, and may show another lab by now."""
         told = result["grading"]
         if not name or (desk.lab(name).name, normal_id(desk.who(student))) != (told["lab"], normal_id(told["student"])):
@@ -382,13 +382,13 @@ def register(app: Dash, resources: Resources) -> None:
         rows = {row["task"]: row for row in last.row.get("tasks", told["tasks"])}
         for task, row in rows.items():
             if task in here and (one.startswith("*") or task == one):
-                parts_ = lab_page.result_parts(row, lab_page.compared(found, found.task(task), rows))
+                parts_ = lab_page.result_parts(row, lab_page.comparison_text(found, found.task(task), rows))
                 set_props({"type": "labs-result", "task": task}, {"children": parts_})
         set_props("labs-summary", {"children": desk.summary(last)})
         return told["checks"]
 
     parts.register_job(  # its output is always there: a page that is opened finds the check that runs
-        app, resources, "labs", [Input("labs-question", "data")], begin, parts.outputs("labs-checked.data"), graded,
+        app, resources, "labs", [Input("labs-question", "data")], begin, parts.outputs("labs-checked.data"), show_grading,
         views=[Input("labs-question", "data"), *_WHERE, State("labs-step", "data")], resumes=True, owner=desk.owner,
     )  # fmt: skip
 
@@ -397,7 +397,7 @@ def register(app: Dash, resources: Resources) -> None:
         State("labs-paper-question", "data"), prevent_initial_call=True,
     )  # fmt: skip
     def report(_clicks: Any, name: Any, student: Any, before: Any) -> Any:
-        if not clicked():
+        if not was_clicked():
             return no_update
         return {"lab": name, "student": student, "count": int((before or {}).get("count") or 0) + 1}
 
@@ -417,10 +417,10 @@ def register(app: Dash, resources: Resources) -> None:
         Output("labs-download", "data", allow_duplicate=True), Input({"type": "labs-pack", "of": ALL}, "n_clicks"), *_WHERE,
         prevent_initial_call=True,
     )  # fmt: skip
-    def packed(_clicks: Any, name: Any, student: Any) -> Any:
+    def download_work(_clicks: Any, name: Any, student: Any) -> Any:
         from retrompi.labs.shelf import pack
 
-        if not clicked():
+        if not was_clicked():
             return no_update
         found = desk.lab(name)
         work = desk.work(found, student)

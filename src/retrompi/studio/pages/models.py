@@ -91,7 +91,7 @@ def _rest(card: dict[str, Any], platform: str) -> list[Part]:
         *card_parts.fit(card["fit"]),
         *card_parts.posterior(card["posterior"]),
         html.H2(_("Statements that judge it"), id="judged"),
-        *card_parts.judged(card["judged"]),
+        *card_parts.verdict_parts(card["judged"]),
         *card_parts.transfer(card["transfer"]),
     ]
 
@@ -99,7 +99,9 @@ def _rest(card: dict[str, Any], platform: str) -> list[Part]:
 def layout(query: Query, resources: Resources) -> Component:
     """The card of one model, with filters on its numbers."""
     values, lines = read(PAGE.controls, query)
-    lines += [_("'{name}' is left out: {name2}").format(name=name, name2=type(error).__name__) for name, error in registry.broken().items()]
+    lines += [
+        _("'{name}' is left out: {name2}").format(name=name, name2=type(error).__name__) for name, error in registry.load_errors().items()
+    ]
     card = _dossier(values["model"], resources)
     choices = [{"label": _("its own"), "value": ""}, *menus.platforms(values["platform"])]
     return html.Div(
@@ -135,7 +137,7 @@ def register(app: Dash, resources: Resources) -> None:
         Output("models-numbers", "children"),
         Input("models-model", "value"), Input("models-source", "value"), Input("models-text", "value"), prevent_initial_call=True,
     )  # fmt: skip
-    def filtered(model: str, source: str | None, words: str | None) -> Any:
+    def filter_table(model: str, source: str | None, words: str | None) -> Any:
         if model not in registry.model_names():
             return no_update
         return _table(_dossier(model, resources), str(source or ""), str(words or "")[:80])

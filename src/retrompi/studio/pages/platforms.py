@@ -12,7 +12,7 @@ from retrompi.render.html import config
 from retrompi.spec import registry
 from retrompi.studio import card_parts, memory_levels, menus, numbers, parts
 from retrompi.studio.page import Page
-from retrompi.studio.pieces import Part, cited, facts
+from retrompi.studio.pieces import Part, citation_parts, facts
 from retrompi.studio.state import Control, Query, choice, read, text
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ PAGE = Page(
 )
 
 
-def _head(card: dict[str, Any], groups: list[numbers.Group]) -> list[Part]:
+def _head(card: dict[str, Any], groups: list[numbers.HostGroup]) -> list[Part]:
     fitted: list[Part] = []
     for fit in card["fits"]:
         meta = fit.get("meta", {})
@@ -42,7 +42,7 @@ def _head(card: dict[str, Any], groups: list[numbers.Group]) -> list[Part]:
             _("{found}; with {by}, {date}, code {version}, seed {seed}").format(
                 found=found, by=fit["by"], date=meta.get("date"), version=meta.get("version"), seed=meta.get("seed")
             ),
-            *cited(fit["rows"]),
+            *citation_parts(fit["rows"]),
         ]
     return [
         html.H2([f"{card['title']} ", html.Code(card["name"])]),
@@ -85,7 +85,7 @@ def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
     ]
 
 
-def _card(platform: str) -> tuple[dict[str, Any], list[numbers.Group]]:
+def _card(platform: str) -> tuple[dict[str, Any], list[numbers.HostGroup]]:
     from retrompi.render.dossier import platform_dossier
 
     loaded = registry.platform(platform)
@@ -128,7 +128,7 @@ def register(app: Dash, resources: Resources) -> None:
         Input("platforms-platform", "value"), Input("platforms-source", "value"), Input("platforms-text", "value"),
         prevent_initial_call=True,
     )  # fmt: skip
-    def filtered(platform: str, source: str | None, words: str | None) -> Any:
+    def filter_numbers(platform: str, source: str | None, words: str | None) -> Any:
         if not menus.is_platform(platform):
             return no_update
         return _numbers(_card(platform)[0], str(source or ""), str(words or "")[:80])

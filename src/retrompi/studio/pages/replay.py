@@ -20,7 +20,7 @@ from retrompi.studio.first import pending
 from retrompi.studio.message import sets_of
 from retrompi.studio.page import Page
 from retrompi.studio.performance import perform
-from retrompi.studio.programs import MADE, chosen, shipped
+from retrompi.studio.programs import MADE, check_choice, shipped_traces
 from retrompi.studio.state import Control, Query, choice, number, read, text
 from retrompi.studio.uploads import uploads_of
 from retrompi.studio.words import OUTCOME_WORDS, seconds
@@ -53,7 +53,7 @@ PAGE = Page(
     order=30,
     help=lazy("A complete program on a runtime: timeline, communication matrix, times of the ranks, and the outcome."),
     controls=(
-        Control("replay-trace", "value", "trace", "made:broadcast", chosen),
+        Control("replay-trace", "value", "trace", "made:broadcast", check_choice),
         Control("replay-model", "value", "model", registry.FIRST_MODEL, choice(registry.model_names, "model")),
         Control("replay-platform", "value", "platform", "nt-cluster", menus.PLATFORM, "model"),
         Control("replay-mode", "value", "mode", "distributed", choice(list(_MODES), "mode")),
@@ -70,12 +70,12 @@ def options(resources: Resources, session: str) -> list[dict[str, str]]:
     uploads = resources.uploads.of(session, "trace")
     own = [{"value": f"upload:{u.id}", "label": _("your upload: {label}").format(label=u.label)} for u in uploads]
     made = [{"value": name, "label": _("made: {label}").format(label=_(m.label))} for name, m in MADE.items()]
-    return [*own, *made, *({"value": name, "label": _("recorded: {name}").format(name=name)} for name in shipped())]
+    return [*own, *made, *({"value": name, "label": _("recorded: {name}").format(name=name)} for name in shipped_traces())]
 
 
 def layout(query: Query, resources: Resources) -> Component:
     """The controls, the upload, and the result of the replay."""
-    values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls))
+    values, wrong = read(PAGE.controls, menus.with_platforms(query, PAGE.controls))
     known = options(resources, parts.session())
     if values["trace"] not in {o["value"] for o in known}:
         wrong.append(_("the trace of this link was uploaded in another browser session, or has been removed; upload it again"))
@@ -218,7 +218,7 @@ def register(app: Dash, resources: Resources) -> None:
         *parts.outputs("replay-trace.options", "replay-trace.value", "replay-upload-said.children", "replay-upload.contents"),
         Input("replay-upload", "contents"), State("replay-upload", "filename"), prevent_initial_call=True,
     )  # fmt: skip
-    def uploaded(contents: Any, filename: Any) -> Any:
+    def add_upload(contents: Any, filename: Any) -> Any:
         if contents is None:
             return no_update, no_update, no_update, no_update
         try:
@@ -229,18 +229,18 @@ def register(app: Dash, resources: Resources) -> None:
         return options(resources, parts.session()), f"upload:{upload.id}", said, None
 
     @app.callback(Output("replay-made", "style"), Input("replay-trace", "value"))
-    def made(name: str | None) -> dict[str, str]:
+    def generator_style(name: str | None) -> dict[str, str]:
         return {} if name in MADE else {"display": "none"}
 
     def begin(trace: str, model: str, platform: str, mode: str, ranks: int | None, size: str | None, sets: str | None) -> Any:
         # A post need not come from our controls: a model's name that is a path would be imported.
         given = (trace, model, platform, mode, ranks, size, sets)
-        asked = entries.checked(PAGE.controls, {c.id: v for c, v in zip(PAGE.controls, given, strict=True)})
-        with entries.entered("replay-set"):
+        asked = entries.check_controls(PAGE.controls, {c.id: v for c, v in zip(PAGE.controls, given, strict=True)})
+        with entries.beside_control("replay-set"):
             resolve(model, platform, sets_of(asked["set"]))
         path = label = ""
         if asked["trace"].startswith("upload:"):
-            with entries.entered("replay-trace"):
+            with entries.beside_control("replay-trace"):
                 found, upload = resources.uploads.find(parts.session(), asked["trace"].removeprefix("upload:"))
             path, label = str(found), upload.label
         asked["size"] = _bytes(asked["size"])
@@ -256,9 +256,9 @@ def register(app: Dash, resources: Resources) -> None:
         return (_facts(r), drawn, chart, matrix, figures.get("bytes", pending()), figures.get("messages", pending()), _rank_tables(r))
 
     def blame(error: str, *given: Any) -> dict[str, str]:
-        return entries.blamed(error, {"replay-set": given[-1]})
+        return entries.blame_values(error, {"replay-set": given[-1]})
 
-    def failed(state: Any) -> Any:
+    def show_failure(state: Any) -> Any:
         line = parts.notices([state.error]) if state.error else ""
         return line, {"display": "none"}, no_update, no_update, no_update, no_update, ""
 
@@ -266,5 +266,5 @@ def register(app: Dash, resources: Resources) -> None:
         app, resources, "replay", [Input(c.id, c.property) for c in PAGE.controls], begin,
         parts.outputs("replay-said.children", "replay-figures.style", "replay-timeline.src", "replay-matrix.style",
                       "replay-bytes.figure", "replay-messages.figure", "replay-tables.children"),
-        show, failed=failed, blame=blame,
+        show, failed=show_failure, blame=blame,
     )  # fmt: skip

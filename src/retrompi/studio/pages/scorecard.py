@@ -16,9 +16,9 @@ from retrompi.papers.paper import all_papers
 from retrompi.papers.systems import systems
 from retrompi.studio import inputs, judging, parts, statement_cards
 from retrompi.studio.page import Page
-from retrompi.studio.pieces import Part, counted
+from retrompi.studio.pieces import Part, count_boxes
 from retrompi.studio.state import Control, Query, choice, number, read, text
-from retrompi.studio.statements import GROUPS, VERDICTS, Choice, Statement, chosen, counts, matrix
+from retrompi.studio.statements import GROUPS, VERDICTS, Statement, StatementFilter, counts, matrix, select_statements
 from retrompi.studio.statements import read as stored
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ def _statements(resources: Resources) -> tuple[list[Statement], str]:
         return stored(), _("There is no store yet; judging creates one.")
 
 
-def _choice(values: Sequence[Any]) -> Choice:
+def _choice(values: Sequence[Any]) -> StatementFilter:
     paper, system, group, verdict, words = (str(v or "") for v in values)
-    return Choice(paper, system, verdict, group, words[:80])
+    return StatementFilter(paper, system, verdict, group, words[:80])
 
 
 def _weight(s: Statement) -> tuple[bool, int]:
@@ -88,7 +88,7 @@ def _at(found: Sequence[Statement], at: int) -> tuple[int, bool, bool]:
 
 
 def _tallies(some: Sequence[Statement]) -> Component:
-    return counted(statement_cards.tallies(counts(some)))
+    return count_boxes(statement_cards.tallies(counts(some)))
 
 
 def _by(everything: Sequence[Statement]) -> list[Component]:
@@ -128,14 +128,14 @@ def _blind() -> Component:
         (_("inside"), f"{100 * sum(s.points * s.inside for s in found) / points:.0f} %", _("of the points inside the 90 % intervals")),
     ]
     head = (_("curve"), _("error"), _("raw layer's error"), _("bias"), _("inside 90 %"))
-    titles = {name: told["title"] for name, told in predictions.shipped().items()}
+    titles = {name: told["title"] for name, told in predictions.shipped_predictions().items()}
     rows = []
     for s in found:
         numbers = f"{100 * s.median_error:.1f} %", f"{100 * s.raw_error:.1f} %", f"{100 * s.bias:+.1f} %", f"{100 * s.inside:.0f} %"
         rows.append(html.Tr([html.Td(titles[s.prediction], lang="en"), *(html.Td(n, className="v") for n in numbers)]))
     table = html.Table([html.Thead(html.Tr([html.Th(h, scope="col") for h in head])), html.Tbody(rows)], className="matrix")
     scroller = html.Div(table, className="scroll", tabIndex=0, role="region", **{"aria-label": _("blind predictions and their errors")})
-    return html.Details([html.Summary(_("The blind test: predicted first, compared afterwards")), counted(boxes), scroller])
+    return html.Details([html.Summary(_("The blind test: predicted first, compared afterwards")), count_boxes(boxes), scroller])
 
 
 def _overview(everything: Sequence[Statement]) -> list[Part]:
@@ -147,7 +147,7 @@ def layout(query: Query, resources: Resources) -> Component:
     values, lines = read(PAGE.controls, query)
     everything, trouble = _statements(resources)
     want = _choice([values[c.key] for c in FILTERS])
-    found = chosen(everything, want)
+    found = select_statements(everything, want)
     at, first, last = _at(found, int(values["page"]))
 
     def options(every: str, some: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
@@ -176,7 +176,9 @@ def layout(query: Query, resources: Resources) -> Component:
         [
             html.Div(parts.notices([*lines, trouble])),
             html.Div(_tallies(found), id="scorecard-counts"),
-            html.Details([html.Summary(_("By system")), html.Div(_overview(everything), id="scorecard-matrix")], open=want == Choice()),
+            html.Details(
+                [html.Summary(_("By system")), html.Div(_overview(everything), id="scorecard-matrix")], open=want == StatementFilter()
+            ),
             _blind(),
             parts.controls(*fields),
             judge,
@@ -218,7 +220,7 @@ def register(app: Dash, resources: Resources) -> None:
     def shown(*values: Any) -> Any:
         filters, at = values[: len(FILTERS)], values[-1]
         everything, _when = _statements(resources)
-        found = chosen(everything, _choice(filters))
+        found = select_statements(everything, _choice(filters))
         step = parts.changed_by("scorecard-next") - parts.changed_by("scorecard-previous")
         wanted = (at if isinstance(at, int) else 1) + step if step else at if parts.changed_by("scorecard-judged") else 1
         number, first, last = _at(found, wanted if isinstance(wanted, int) else 1)

@@ -113,10 +113,10 @@ def _doors() -> Component:
 
 def first(query: Query, resources: Resources) -> Any:
     """(the story as a job, its figure, whether it is the same for everybody) for `retrompi.studio.first`."""
-    return (_("the story"), story.told, (resources.places,)), _begun, True
+    return (_("the story"), story.simulate_story, (resources.places,)), _partial_figure, True
 
 
-def _begun(told: Mapping[str, Any]) -> dict[str, Any]:
+def _partial_figure(told: Mapping[str, Any]) -> dict[str, Any]:
     """The curve as far as the question goes."""
     from retrompi.render.figures import PALETTE
 
@@ -168,6 +168,6 @@ def register(app: Dash, resources: Resources) -> None:
     )  # fmt: skip
     parts.register_job(
         app, resources, "start", [Input("start-ask", "data")],
-        lambda ask: (_("the story"), story.told, (resources.places,)) if ask else None,
+        lambda ask: (_("the story"), story.simulate_story, (resources.places,)) if ask else None,
         parts.outputs("start-shown.children"), _story,
     )  # fmt: skip

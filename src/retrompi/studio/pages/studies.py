@@ -47,11 +47,11 @@ PAGE = Page(
 )
 
 
-def _listed(resources: Resources) -> list[studying.Listed]:
+def _list_studies(resources: Resources) -> list[studying.Listed]:
     try:
-        return studying.listed(resources.open_store())
+        return studying.list_studies(resources.open_store())
     except RetrompiError:  # no store exists yet; a run creates it
-        return studying.listed(None)
+        return studying.list_studies(None)
 
 
 def _options(some: Sequence[studying.Listed]) -> list[dict[str, str]]:
@@ -73,14 +73,14 @@ def _view(
     """(the display of a study, its axes)."""
     if not which:
         return [], ()
-    known = next((s for s in _listed(resources) if which in (s.key, s.name)), None)
+    known = next((s for s in _list_studies(resources) if which in (s.key, s.name)), None)
     if known is not None and not known.done:
         return study_parts.unrun(known), ()
     try:
-        found = studying.shown(resources.open_store(), which, metric, x, by, panel)
+        found = studying.show_study(resources.open_store(), which, metric, x, by, panel)
     except RetrompiError as error:
         return [parts.notices([str(error)])], () if known is None else known.axes
-    return study_parts.shown(found), found.axes
+    return study_parts.result_parts(found), found.axes
 
 
 def _axes(axes: Sequence[str], any_size: bool = True) -> list[dict[str, str]]:
@@ -99,14 +99,14 @@ def _study_of(values: Sequence[Any]) -> Study:
     for (key, given), number in zip(pairs, ("", "2"), strict=True):
         if key.strip() or given.strip() or not number:
             try:
-                studying.asked(scenario, [(key, given)])
+                studying.study_of_form(scenario, [(key, given)])
             except RetrompiError as error:
                 at = "key" if not key.strip() or error.code in _OF_KEY else "values"
                 wrong |= entries.WrongEntries.of(f"studies-{at}{number}", error).lines
     if wrong:
         raise entries.WrongEntries(wrong)
-    with entries.entered("studies-values2"):  # both together
-        return studying.asked(scenario, pairs)
+    with entries.beside_control("studies-values2"):  # both together
+        return studying.study_of_form(scenario, pairs)
 
 
 def _form_line(values: Sequence[Any]) -> tuple[list[Part], dict[str, str]]:
@@ -127,7 +127,7 @@ def _form_line(values: Sequence[Any]) -> tuple[list[Part], dict[str, str]]:
 def layout(query: Query, resources: Resources) -> Component:
     """The list, the chosen study, and the form of a new one."""
     values, lines = read(PAGE.controls, query)
-    some = _listed(resources)
+    some = _list_studies(resources)
     which = values["study"]
     if which and not any(which in (s.key, s.name) for s in some):
         lines.append(_("no study '{which}' in this store").format(which=which[:60]))
@@ -202,8 +202,8 @@ def register(app: Dash, resources: Resources) -> None:
         Input("studies-ran", "data"), Input({"type": "studies-pick", "name": ALL}, "n_clicks"), State("studies-study", "value"),
         prevent_initial_call=True,
     )  # fmt: skip
-    def chosen(ran: Any, clicks: list[int | None], now: str | None) -> Any:
-        some = _listed(resources)
+    def choose_study(ran: Any, clicks: list[int | None], now: str | None) -> Any:
+        some = _list_studies(resources)
         if parts.changed_by("studies-ran"):
             number = str(ran.get("study", "")) if isinstance(ran, dict) else ""
             # A predefined study has a number once it was run.
@@ -240,9 +240,9 @@ def register(app: Dash, resources: Resources) -> None:
             study = _study_of(form)
         elif parts.changed_by("studies-run") and run:
             if not which:
-                with entries.entered("studies-study"):
+                with entries.beside_control("studies-study"):
                     raise UsageError(_("choose a study first"), code="missing-option")
-            study = studying.found(resources.open_store(), which)
+            study = studying.find_study(resources.open_store(), which)
             design.check(study, studying.MOST_POINTS)
         else:
             return None

@@ -52,7 +52,9 @@ PAGE = Page(
         Control("whatif-sets", "data", "set", {}, _set),
     ),
     inputs={
-        "whatif-question.data": inputs.mapping(model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.named),
+        "whatif-question.data": inputs.mapping(
+            model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.texts_by_name
+        ),
         "whatif-draws-job.data": inputs.text(60),
         "whatif-drawn.data": inputs.text(60),
         "whatif-before.data": inputs.text(),
@@ -62,7 +64,7 @@ PAGE = Page(
 
 def layout(query: Query, resources: Resources) -> Component:
     """The sliders as given by the query beside the figure, which stays in view; on a phone the figure comes first."""
-    values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls))
+    values, wrong = read(PAGE.controls, menus.with_platforms(query, PAGE.controls))
     model, platform, mode = values["model"], values["platform"], values["mode"]
     try:
         known = slots_for(model, platform, mode, values["set"])
@@ -70,7 +72,7 @@ def layout(query: Query, resources: Resources) -> Component:
         wrong.append(_("mode={mode} in this link: {error}").format(mode=mode, error=error))
         mode = "shared"
         known = slots_for(model, platform, mode, values["set"])
-    sets, refused = _meant(model, platform, known, values["set"])
+    sets, refused = _known_overrides(model, platform, known, values["set"])
     held = html.Div(
         [
             html.Div([parts.job_bar("whatif"), parts.job_bar("whatif-draws")], className="bars"),
@@ -128,11 +130,11 @@ def first(query: Query, resources: Resources) -> Any:
     """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.first`."""
     from retrompi.studio import drawing
 
-    values, _lines = read(PAGE.controls, menus.followed(query, PAGE.controls))
+    values, _lines = read(PAGE.controls, menus.with_platforms(query, PAGE.controls))
     if values["interval"]:
         return None
     model, platform, mode = values["model"], values["platform"], values["mode"]
-    sets, _notes = _meant(model, platform, slots_for(model, platform, mode, values["set"]), values["set"])
+    sets, _notes = _known_overrides(model, platform, slots_for(model, platform, mode, values["set"]), values["set"])
     asked = _question_parts({"model": model, "platform": platform, "mode": mode, "sets": sets})
     wanted = (
         _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
@@ -147,7 +149,7 @@ def _modes(platform: str, mode: str) -> list[str]:
     return known if mode in known else [*known, mode]
 
 
-def _meant(model: str, platform: str, known: tuple[Slot, ...], given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+def _known_overrides(model: str, platform: str, known: tuple[Slot, ...], given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """(a link's overrides that exist here, by slot; a line for each of the others)."""
     names, out, wrong = [s.name for s in known], {}, []
     for name, value in given.items():
@@ -256,9 +258,9 @@ def register(app: Dash, resources: Resources) -> None:
     )  # fmt: skip
     def other(model: Any, platform: Any, mode: Any, _clicks: int | None, own: int | None, sets: Any, was: Any) -> Any:
         model, mode = parts.text(model), parts.text(mode)
-        platform = homes.chosen("whatif", model, parts.text(platform), own, parts.text(was))
+        platform = homes.platform_after("whatif", model, parts.text(platform), own, parts.text(was))
         offered = modes(platform)
-        before = {} if parts.changed_by("whatif-reset") else _named(sets)
+        before = {} if parts.changed_by("whatif-reset") else _texts_by_name(sets)
         wrong = []
         try:
             known = slots_for(model, platform, mode, before)
@@ -349,7 +351,7 @@ def register(app: Dash, resources: Resources) -> None:
         return _("run {run} of the store").format(run=state.result["run"]) + (_(" (it was there already)") if state.result["there"] else "")
 
 
-def _named(sets: Any) -> dict[str, str]:
+def _texts_by_name(sets: Any) -> dict[str, str]:
     """Untrusted data from the browser as texts by name."""
     if sets is None:
         return {}
@@ -363,14 +365,14 @@ def _question_parts(question: Any) -> tuple[str, str, str, list[str]]:
     if not isinstance(question, dict):
         raise UsageError("a what-if has a model, a platform, a mode and overrides", code="missing-option")
     model, platform, mode = (parts.text(question.get(key)) for key in ("model", "platform", "mode"))
-    sets = _named(question.get("sets"))
+    sets = _texts_by_name(question.get("sets"))
     if len(sets) > MOST_SETS:
         raise UsageError(f"{len(sets)} parameters are changed; change {MOST_SETS} at most together", code="out-of-range")
     known = slots_for(model, platform, mode, sets)
     wrong: dict[str, str] = {}
     for name in {s.name for s in known if not s.choices} & set(sets):
         try:
-            with entries.entered({"type": "whatif-text", "name": name}):
+            with entries.beside_control({"type": "whatif-text", "name": name}):
                 resolve(model, platform, overrides(known, {name: sets[name]}))
         except entries.WrongEntries as error:
             wrong |= error.lines
@@ -383,7 +385,7 @@ def _question_parts(question: Any) -> tuple[str, str, str, list[str]]:
 
 def _stops(model: str, platform: str, mode: str, touched: Mapping[str, Any]) -> dict[str, list[str]]:
     """Text -> overrides of the stops that are wanted of a slider, by untrusted data from the browser."""
-    sets = _named(touched.get("sets"))
+    sets = _texts_by_name(touched.get("sets"))
     known = slots_for(model, platform, mode, sets)
     slot = next((s for s in known if s.name == touched.get("name")), None)
     wanted = touched.get("texts") or []

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
 
-from .calls import Recorded, read_calls
+from .calls import RecordedCalls, read_calls
 from .grid import Grid, GridLaw, rival
 from .levels import recognise_levels
 from .levels_make import Amounts, make_levels, told_levels
-from .make import Made, make
-from .recognise import Pattern, Refused, recognise
-from .report import Comparison, Report, compare, told
+from .make import ExtrapolatedTrace, make
+from .recognise import NotRecognised, Pattern, recognise
+from .report import Report, TraceComparison, compare, report_on
 
-__all__ = ["Comparison", "Extrapolated", "Report", "compare", "extrapolate"]
+__all__ = ["Extrapolated", "Report", "TraceComparison", "compare", "extrapolate"]
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ def extrapolate(recorded: Sequence[Trace], ranks: int, *, progress: Callable[[in
         raise UsageError(f"{ranks} ranks are not more than the {sizes[-1]} that were recorded", code="out-of-range")
     jobs = len(sizes) + 2
     tell = progress or (lambda done, total, what: None)
-    read: list[Recorded] = []
+    read: list[RecordedCalls] = []
     for i, trace in enumerate(by_size):
         read.append(read_calls(trace))
         tell(i + 1, jobs, f"{trace.ranks} ranks read")
     try:
-        made, report = _made(read, ranks)
-    except Refused as e:
+        made, report = _extrapolate(read, ranks)
+    except NotRecognised as e:
         raise e.error() from None
     tell(jobs - 1, jobs, "made")
     if made.untested:
@@ -63,22 +63,22 @@ def extrapolate(recorded: Sequence[Trace], ranks: int, *, progress: Callable[[in
         report.why_not = "needs a third recording"
     else:
         try:
-            held, _ = _made(read[:-1], sizes[-1])
+            held, _ = _extrapolate(read[:-1], sizes[-1])
             report.held_out = compare(held.trace, by_size[-1])
-        except Refused as e:
+        except NotRecognised as e:
             report.why_not = f"the smaller recordings are not enough: {e}"
     tell(jobs, jobs, "checked")
     return Extrapolated(made.trace, report)
 
 
-def _made(read: Sequence[Recorded], ranks: int) -> tuple[Made, Report]:
+def _extrapolate(read: Sequence[RecordedCalls], ranks: int) -> tuple[ExtrapolatedTrace, Report]:
     """The trace and what was recognised: ranks that do the same at the same place of the grid, or else the levels of a multigrid."""
     try:
         pattern = recognise(read)
-    except Refused as e:
+    except NotRecognised as e:
         try:
             found = recognise_levels(read)
-        except Refused as other:
+        except NotRecognised as other:
             raise (other if other.stage else e) from None
         _one_grid(found.law, read, ranks)
         amounts = Amounts(found, read)
@@ -87,16 +87,16 @@ def _made(read: Sequence[Recorded], ranks: int) -> tuple[Made, Report]:
     _one_grid(pattern.law, read, ranks)
     _no_blind_axis(pattern, ranks)
     made = make(pattern, ranks)
-    return made, told(pattern, ranks, str(made.grid))
+    return made, report_on(pattern, ranks, str(made.grid))
 
 
-def _one_grid(law: GridLaw, read: Sequence[Recorded], ranks: int) -> None:
+def _one_grid(law: GridLaw, read: Sequence[RecordedCalls], ranks: int) -> None:
     """Raises Refused where the recorded grids do not show the order of the axes and the wanted one depends on it."""
     other = rival(law, [r.ranks for r in read], ranks)
     mine = law.of(ranks)
     if other is not None and mine is not None:
-        raise Refused(f"{ranks} ranks could be a grid of {Grid(mine)} or of {Grid(other)}: the recorded grids are as long along both axes; "
-                      "record a size at which they are not")  # fmt: skip
+        raise NotRecognised(f"{ranks} ranks could be a grid of {Grid(mine)} or of {Grid(other)}: the recorded grids are as long along both "
+                            "axes; record a size at which they are not")  # fmt: skip
 
 
 def _no_blind_axis(pattern: Pattern, ranks: int) -> None:
@@ -106,5 +106,5 @@ def _no_blind_axis(pattern: Pattern, ranks: int) -> None:
     for axis, length in enumerate(wanted):
         recorded = {grid.dims[axis] for grid in pattern.grids.values()}
         if len(recorded) == 1 and length not in recorded:
-            raise Refused(f"{ranks} ranks are {length} long along axis {axis + 1} and all recorded grids {recorded.pop()}: what depends on "
-                          "that length is not known; record a size with another")  # fmt: skip
+            raise NotRecognised(f"{ranks} ranks are {length} long along axis {axis + 1} and all recorded grids {recorded.pop()}: what "
+                                "depends on that length is not known; record a size with another")  # fmt: skip

@@ -11,7 +11,7 @@ from retrompi.spec.calls import Family, Form, call_of, names
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import join, rank_lines, split
 
-__all__ = ["Call", "Recorded", "Shape", "read_calls", "write_call"]
+__all__ = ["RecordedCalls", "Shape", "ShapedCall", "read_calls", "write_call"]
 
 _KEYED = names(Form.REQUEST)
 _LAWS = (Family.LOCAL, Family.SEND, Family.RECEIVE, Family.EXCHANGE, Family.REQUEST, Family.PROBE, Family.PERSISTENT, Family.COLLECTIVE)
@@ -33,7 +33,7 @@ class Shape:
     names: tuple[str, ...]
 
 
-class Call(NamedTuple):
+class ShapedCall(NamedTuple):
     """A call of a rank: its shape, peers, numbers, the computation before it (operations) and its line in the rank's file."""
 
     shape: Shape
@@ -44,11 +44,11 @@ class Call(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedCalls:
     """The calls of a trace: of each rank, and the name of its file for messages; ``rest[r]`` is computation after the last call."""
 
     ranks: int
-    calls: list[list[Call]]
+    calls: list[list[ShapedCall]]
     rest: list[float]
     files: list[str]
 
@@ -58,17 +58,17 @@ class Recorded:
         return self.files[rank], of[min(index, len(of) - 1)].line if of else 0
 
 
-def read_calls(trace: Trace) -> Recorded:
+def read_calls(trace: Trace) -> RecordedCalls:
     """The calls of all ranks. Raises TraceError at the first line that no extrapolation is known for."""
     shapes: dict[tuple[str, str, int, tuple[str, ...]], Shape] = {}
     files = list(trace.files)
     if len(files) != trace.ranks:  # a shared file
         files = [files[0]] * trace.ranks
-    calls: list[list[Call]] = []
+    calls: list[list[ShapedCall]] = []
     rest: list[float] = []
     for rank in range(trace.ranks):
         texts, numbers = rank_lines(trace, rank)
-        mine: list[Call] = []
+        mine: list[ShapedCall] = []
         known: dict[str, tuple[Shape, tuple[int, ...], tuple[int, ...]]] = {}  # most lines of a rank occur many times
         compute = 0.0
         for text, line in zip(texts, numbers, strict=True):
@@ -82,11 +82,11 @@ def read_calls(trace: Trace) -> Recorded:
                     found = known[text] = _parts(text, rank, action, a, attributes, shapes)
                 except _Unknown as e:
                     raise TraceError(f"{action}: {e}", files[rank], line, code="not-recognised") from None
-            mine.append(Call(*found, compute, line))
+            mine.append(ShapedCall(*found, compute, line))
             compute = 0.0
         calls.append(mine)
         rest.append(compute)
-    return Recorded(trace.ranks, calls, rest, files)
+    return RecordedCalls(trace.ranks, calls, rest, files)
 
 
 def write_call(rank: int, shape: Shape, peers: Sequence[int], numbers: Sequence[int]) -> str:
@@ -130,7 +130,7 @@ def _parts(
         raise _Unknown(f"on communicator {attributes['comm']}; only calls on MPI_COMM_WORLD are extrapolated")
     call = call_of(action)
     if action in _KEYED:
-        words = _keyed(a, rank, peer, number)
+        words = _key_arguments(a, rank, peer, number)
     elif call is not None and call.family in _LAWS and not call.form.vectors:
         words = list(a)
         for i, argument in enumerate(call.form.arguments[: len(a)]):
@@ -158,7 +158,7 @@ def _form(text: str, peers: int, numbers: int) -> str:
     return form
 
 
-def _keyed(a: list[str], rank: int, peer: Callable[[str], str], number: Callable[[str, str], str]) -> list[str]:
+def _key_arguments(a: list[str], rank: int, peer: Callable[[str], str], number: Callable[[str, str], str]) -> list[str]:
     """The arguments of a call that names its request by source, destination and tag, one of which is the rank itself."""
     if not a:
         return a

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Grid", "GridLaw", "Relation", "described", "grid_laws", "peer_of", "relations", "rival", "simplest"]
+__all__ = ["Grid", "GridLaw", "Relation", "grid_laws", "peer_of", "relation_text", "relations", "rival", "simplest"]
 
 Relation = tuple[str, tuple[int, ...]]
 """Where a peer is: a kind, and a vector of steps or a number. See `peer_of`."""
@@ -98,21 +98,21 @@ def _all_laws(sizes: Sequence[int]) -> Iterator[GridLaw]:
 
 def _square(count: int, order: tuple[int, ...]) -> Callable[[int], tuple[int, ...]]:
     def of(p: int) -> tuple[int, ...]:
-        sides = _balanced(p, count)
+        sides = _balanced_factors(p, count)
         return tuple(sides[i] for i in order)
 
     return of
 
 
 @lru_cache(maxsize=4096)
-def _balanced(p: int, count: int) -> tuple[int, ...]:
+def _balanced_factors(p: int, count: int) -> tuple[int, ...]:
     """``p`` as a product of ``count`` factors, the largest first, as equal as possible (as MPI_Dims_create is to do)."""
     if count == 1:
         return (p,)
     best: tuple[int, ...] | None = None
     for first in range(round(p ** (1 / count)), p + 1):
         if first and p % first == 0:
-            rest = _balanced(p // first, count - 1)
+            rest = _balanced_factors(p // first, count - 1)
             if rest[0] <= first and (best is None or first - rest[-1] < best[0] - best[-1]):
                 best = (first, *rest)
         if best is not None and first > best[0]:
@@ -136,13 +136,13 @@ def peer_of(relation: Relation, rank: int, grid: Grid) -> int:
     if kind == "mirror":
         return grid.rank([d - 1 - c if s else c for c, s, d in zip(grid.at(rank), v, grid.dims, strict=True)])
     if kind == "transpose":
-        found = _transposed(rank, grid)
+        found = _transpose(rank, grid)
         assert found is not None
         return found
     raise AssertionError(kind)
 
 
-def _transposed(rank: int, grid: Grid) -> int | None:
+def _transpose(rank: int, grid: Grid) -> int | None:
     """The rank at the transposed place; on a grid twice as long as wide, pairs of ranks along the longer axis are transposed."""
     if len(grid.dims) != 2:
         return None
@@ -178,7 +178,7 @@ def relations(rank: int, peer: int, grid: Grid) -> frozenset[Relation]:
             found.add(("half", v))
         if peer_of(("mirror", v), rank, grid) == peer:
             found.add(("mirror", v))
-    if _transposed(rank, grid) == peer:
+    if _transpose(rank, grid) == peer:
         found.add(("transpose", ()))
     return frozenset(found)
 
@@ -191,11 +191,11 @@ def simplest(among: frozenset[Relation]) -> Relation:
     return min(among, key=lambda r: (_ORDER[r[0]], sum(map(abs, r[1])), r))
 
 
-def described(relation: Relation) -> str:
+def relation_text(relation: Relation) -> str:
     """A relation in words."""
     kind, v = relation
     if kind == "shift":
-        return "neighbour " + stepped(v)
+        return "neighbour " + vector_text(v)
     along = " and ".join(f"{a + 1}" for a, s in enumerate(v) if s)
     return {
         "self": "itself",
@@ -207,6 +207,6 @@ def described(relation: Relation) -> str:
     }[kind]
 
 
-def stepped(vector: Sequence[int]) -> str:
+def vector_text(vector: Sequence[int]) -> str:
     """A vector of steps: ``(+1, 0)``."""
     return "(" + ", ".join(f"{s:+d}" if s else "0" for s in vector) + ")"

@@ -102,7 +102,7 @@ def exact_laws(points: Mapping[Grid, int]) -> list[Law]:
         [(CONSTANT, f) for f in logs],
         _products(len(grids[0].dims)),
     ):
-        found = [law for features in choices if (law := _solved(features, grids, values)) is not None]
+        found = [law for features in choices if (law := _solve(features, grids, values)) is not None]
         if found:
             return found
     return []
@@ -120,7 +120,7 @@ def _products(axes: int) -> list[tuple[Feature, ...]]:
     return out
 
 
-def _solved(features: Sequence[Feature], grids: Sequence[Grid], values: Sequence[Fraction]) -> Law | None:
+def _solve(features: Sequence[Feature], grids: Sequence[Grid], values: Sequence[Fraction]) -> Law | None:
     """The law of these features through all values, if they determine one."""
     rows = [[f(g) for _, f in features] + [v] for g, v in zip(grids, values, strict=True)]
     n = len(features)

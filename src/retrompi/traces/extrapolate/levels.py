@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
-from .calls import Recorded, Shape
+from .calls import RecordedCalls, Shape
 from .grid import Grid, GridLaw, grid_laws
 from .laws import Law, exact_laws
-from .recognise import Refused, is_root
+from .recognise import NotRecognised, is_root
 
-__all__ = ["Form", "Item", "Levels", "Planned", "Role", "Spec", "face", "form_of", "recognise_levels", "steps_of"]
+__all__ = ["ExchangeSpec", "Form", "Item", "Levels", "Planned", "Role", "face", "form_of", "recognise_levels", "steps_of"]
 
 Form = tuple[Shape, ...]
 """The calls of an exchange without peers and numbers."""
@@ -37,7 +37,7 @@ GUARDS = {
 
 
 @dataclass(frozen=True)
-class Token:
+class LevelToken:
     """What a rank does next: a call with no neighbour (``axis`` -1), or an exchange with ranks ``stride`` away along ``axis``."""
 
     form: Form
@@ -56,7 +56,7 @@ class Item:
 
 
 @dataclass
-class Spec:
+class ExchangeSpec:
     """An exchange: for each call the directions (+1, -1) that each of its peers can have, and for each of its numbers the laws over grids,
     or the faces of a block: (bytes a point, margins along the other axes) that give every recorded size. ``spare``: the recorded blocks
     beyond those that a face needs."""
@@ -93,13 +93,13 @@ class Levels:
 
     law: GridLaw
     grids: dict[int, Grid]
-    largest: Recorded
+    largest: RecordedCalls
     last: bool
     items: list[Item]
     coarsest: tuple[int, ...] = ()
     level: list[int] = field(default_factory=list)
     steps: dict[tuple[str, Form], tuple[int, ...]] = field(default_factory=dict)
-    specs: dict[Role, Spec] = field(default_factory=dict)
+    specs: dict[Role, ExchangeSpec] = field(default_factory=dict)
     plain: dict[tuple[int, int], list[Law]] = field(default_factory=dict)
     everyone: bool = True
     guards: dict[tuple[str, Form], list[str]] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Levels:
         for level in sorted({k for k in self.level if k >= 0}):
             for axis, (n, d) in enumerate(zip(self.points(level), grid.dims, strict=True)):
                 if n % d and d % n:
-                    raise Refused(f"{n} points of a level do not divide evenly over {d} ranks along axis {axis + 1}")
+                    raise NotRecognised(f"{n} points of a level do not divide evenly over {d} ranks along axis {axis + 1}")
 
     def place(self, rank: int, grid: Grid) -> tuple[int, ...]:
         """What of a rank's place matters for what it does: its offset along each axis modulo the longest distance of neighbours."""
@@ -153,8 +153,8 @@ class Levels:
                     if wide == near or offset[axis] % near:
                         continue
                     if axis not in self.steps[step]:
-                        raise Refused(f"no recorded size has ranks that join a level along axis {axis + 1}, so what they do is not known; "
-                                      "record a size with more ranks along it")  # fmt: skip
+                        raise NotRecognised(f"no recorded size has ranks that join a level along axis {axis + 1}, so what they do is not "
+                                            "known; record a size with more ranks along it")  # fmt: skip
                     guard = blocks[fine] if guards[step] == "fine" else blocks[coarse] if guards[step] == "coarse" else ()
                     role: Role = "coarse" if offset[axis] % wide == 0 else "fine", step, axis
                     if role in self.specs and all(n for a, n in enumerate(guard) if a != axis):
@@ -172,9 +172,9 @@ class Levels:
         return "finer" if here > before else "coarser", self.items[item].form
 
 
-def recognise_levels(recorded: Sequence[Recorded]) -> Levels:
+def recognise_levels(recorded: Sequence[RecordedCalls]) -> Levels:
     """The levels in recordings of increasing size. Raises Refused with the first place that is not recognised."""
-    best: Refused | None = None
+    best: NotRecognised | None = None
     for law in grid_laws([r.ranks for r in recorded]):
         grids = {r.ranks: Grid(dims) for r in recorded if (dims := law.of(r.ranks)) is not None}
         if len(grids[recorded[-1].ranks].dims) < 2:
@@ -182,17 +182,17 @@ def recognise_levels(recorded: Sequence[Recorded]) -> Levels:
         for last in (True, False):
             try:
                 return _with(recorded, law, grids, last=last)
-            except Refused as e:
+            except NotRecognised as e:
                 if best is None or (e.stage, e.index) > (best.stage, best.index):
                     best = e
-    raise best or Refused("no grid of two or three dimensions")
+    raise best or NotRecognised("no grid of two or three dimensions")
 
 
-def _with(recorded: Sequence[Recorded], law: GridLaw, grids: dict[int, Grid], *, last: bool) -> Levels:
+def _with(recorded: Sequence[RecordedCalls], law: GridLaw, grids: dict[int, Grid], *, last: bool) -> Levels:
     corners = {of.ranks: _tokens(of, _corner(of.ranks, last), grids[of.ranks]) for of in recorded}
     forms = Counter(token.form for mine in corners.values() for token in mine if token.axis >= 0)
     if not forms:
-        raise Refused("no exchanges with ranks 1, 2, 4, … away along one axis")
+        raise NotRecognised("no exchanges with ranks 1, 2, 4, … away along one axis")
     usual = forms.most_common(1)[0][0]
     corners = {p: list(_split(mine, usual)) for p, mine in corners.items()}
     found = Levels(law, grids, recorded[-1], last, _items(recorded, corners, len(grids[recorded[-1].ranks].dims), last=last))
@@ -209,7 +209,7 @@ def _with(recorded: Sequence[Recorded], law: GridLaw, grids: dict[int, Grid], *,
         _find_guards(found, recorded, tokens)
         stage = 3
         _find_numbers(found, recorded)
-    except Refused as e:
+    except NotRecognised as e:
         e.stage = stage
         raise
     return found
@@ -243,24 +243,24 @@ def neighbour(rank: int, peers: tuple[int, ...], grid: Grid) -> tuple[int, int, 
     return (*found.pop(), signs) if len(found) == 1 else None
 
 
-def _tokens(of: Recorded, rank: int, grid: Grid) -> list[Token]:
-    found: list[Token] = []
+def _tokens(of: RecordedCalls, rank: int, grid: Grid) -> list[LevelToken]:
+    found: list[LevelToken] = []
     form: list[Shape] = []
     start, where = 0, (-1, 0)
 
     def close() -> None:
         if form:
-            found.append(Token(tuple(form), *where, start))
+            found.append(LevelToken(tuple(form), *where, start))
             form.clear()
 
     for i, call in enumerate(of.calls[rank]):
         if not call.peers or is_root(call.shape):
             close()
-            found.append(Token((call.shape,), -1, 0, i))
+            found.append(LevelToken((call.shape,), -1, 0, i))
             continue
         got = neighbour(rank, call.peers, grid)
         if got is None:
-            raise Refused(f"{call.shape.action} with rank {call.peers[0]}, which is not 1, 2, 4, … away along one axis (grid {grid})",
+            raise NotRecognised(f"{call.shape.action} with rank {call.peers[0]}, which is not 1, 2, 4, … away along one axis (grid {grid})",
                           of, rank, i)  # fmt: skip
         if not form or got[:2] != where:
             close()
@@ -270,7 +270,7 @@ def _tokens(of: Recorded, rank: int, grid: Grid) -> list[Token]:
     return found
 
 
-def _split(tokens: Sequence[Token], usual: Form) -> Iterator[Token]:
+def _split(tokens: Sequence[LevelToken], usual: Form) -> Iterator[LevelToken]:
     """The tokens, with the usual exchange apart from what a rank does just before or after it along the same axis."""
     for token in tokens:
         start = 0
@@ -280,18 +280,18 @@ def _split(tokens: Sequence[Token], usual: Form) -> Iterator[Token]:
                 at += 1
                 continue
             if at > start:
-                yield Token(token.form[start:at], token.axis, token.stride, token.first + start)
-            yield Token(usual, token.axis, token.stride, token.first + at)
+                yield LevelToken(token.form[start:at], token.axis, token.stride, token.first + start)
+            yield LevelToken(usual, token.axis, token.stride, token.first + at)
             start = at = at + len(usual)
         if start < len(token.form):
-            yield Token(token.form[start:], token.axis, token.stride, token.first + start)
+            yield LevelToken(token.form[start:], token.axis, token.stride, token.first + start)
 
 
 def _corner(ranks: int, last: bool) -> int:
     return ranks - 1 if last else 0
 
 
-def _items(recorded: Sequence[Recorded], tokens: dict[int, list[Token]], axes: int, *, last: bool) -> list[Item]:
+def _items(recorded: Sequence[RecordedCalls], tokens: dict[int, list[LevelToken]], axes: int, *, last: bool) -> list[Item]:
     """The program of the rank in the corner that has points at every level: the exchanges that it does at every size."""
     by_size: list[list[Item]] = []
     for of in recorded:
@@ -310,20 +310,20 @@ def _items(recorded: Sequence[Recorded], tokens: dict[int, list[Token]], axes: i
         for i, (a, b) in enumerate(itertools.zip_longest(groups, programs[-1])):
             if a != b:
                 rank = _corner(of.ranks, last)
-                raise Refused(f"its exchanges are not those of rank {_corner(recorded[-1].ranks, last)} of {recorded[-1].ranks}, from the "
-                              f"{i + 1}th on", of, rank, 0)  # fmt: skip
+                raise NotRecognised(f"its exchanges are not those of rank {_corner(recorded[-1].ranks, last)} of {recorded[-1].ranks}, "
+                                    f"from the {i + 1}th on", of, rank, 0)  # fmt: skip
     if not any(len(g.axes) == axes for g in programs[-1]):
-        raise Refused(f"rank {_corner(recorded[-1].ranks, last)} of {recorded[-1].ranks} has no exchanges along all axes")
+        raise NotRecognised(f"rank {_corner(recorded[-1].ranks, last)} of {recorded[-1].ranks} has no exchanges along all axes")
     partial = next((g for g in programs[-1] if g.axes and len(g.axes) != axes), None)
     if partial is not None:
-        raise Refused("exchanges along some of the axes only")
+        raise NotRecognised("exchanges along some of the axes only")
     return programs[-1]
 
 
 # --- the levels ------------------------------------------------------------------------------------------------------------
 
 
-def _find_levels(found: Levels, recorded: Sequence[Recorded], tokens: dict[int, list[list[Token]]]) -> None:
+def _find_levels(found: Levels, recorded: Sequence[RecordedCalls], tokens: dict[int, list[list[LevelToken]]]) -> None:
     """The level of each item. Distances of two and more give the points along their axis; the sizes of messages, the faces of blocks of
     as many points with margins, order the levels at which all ranks have points."""
     axes = range(len(found.grids[recorded[-1].ranks].dims))
@@ -347,12 +347,12 @@ def _find_levels(found: Levels, recorded: Sequence[Recorded], tokens: dict[int, 
     coarsest = {a: min((n[a] for n in known.values() if a in n), default=0) for a in axes}
     never = [str(a + 1) for a, n in coarsest.items() if not n]
     if never:
-        raise Refused(f"no recorded size has neighbours more than one rank away along axis {', '.join(never)}: no levels")
+        raise NotRecognised(f"no recorded size has neighbours more than one rank away along axis {', '.join(never)}: no levels")
     found.coarsest = tuple(coarsest.values())
     # Sizes that differ between the exchanges of one grid are faces; the others are buffers.
     faces = [key for key, by in sizes.items() if any(len({v[g] for v in by.values()}) > 1 for g in found.grids.values())]
     if not faces:
-        raise Refused("the sizes of messages do not differ from level to level")
+        raise NotRecognised("the sizes of messages do not differ from level to level")
     form, call = faces[0][:2]
     given = {a: sizes[form, call, a] for a in axes}
     for hypothesis in _hypotheses(found, given, known):
@@ -360,7 +360,7 @@ def _find_levels(found: Levels, recorded: Sequence[Recorded], tokens: dict[int, 
         if all(k is not None for k in level):
             found.level = [k for k in level if k is not None]
             return
-    raise Refused("no points of a block at each level give the sizes of messages and the distances of neighbours")
+    raise NotRecognised("no points of a block at each level give the sizes of messages and the distances of neighbours")
 
 
 Hypothesis = dict[int, tuple[int, tuple[int, ...]]]
@@ -414,7 +414,7 @@ def _level(
 # --- who takes part --------------------------------------------------------------------------------------------------------
 
 
-def _find_steps(found: Levels, recorded: Sequence[Recorded], tokens: dict[int, list[list[Token]]]) -> None:
+def _find_steps(found: Levels, recorded: Sequence[RecordedCalls], tokens: dict[int, list[list[LevelToken]]]) -> None:
     """The exchanges between levels, from those of the corner outwards."""
     exchanges = {item.form for item in found.items if item.axes}
     handed: dict[tuple[str, Form], set[int]] = defaultdict(set)
@@ -432,7 +432,7 @@ def _find_steps(found: Levels, recorded: Sequence[Recorded], tokens: dict[int, l
                 continue
             step = found.step(before, at + 1) if at + 1 < len(found.items) else None
             if step is None:
-                raise Refused(f"{token.form[0].action}: an exchange that other ranks do not have, where the level does not change",
+                raise NotRecognised(f"{token.form[0].action}: an exchange that other ranks do not have, where the level does not change",
                               of, rank, token.first)  # fmt: skip
             handed[step].add(token.axis)
             _add_spec(found, ("coarse", step, token.axis), token, of, rank, grid)
@@ -453,7 +453,7 @@ def _find_steps(found: Levels, recorded: Sequence[Recorded], tokens: dict[int, l
                         _add_spec(found, (kind, step, token.axis), token, of, rank, grid)
 
 
-def _add_spec(found: Levels, role: Role, token: Token, of: Recorded, rank: int, grid: Grid) -> None:
+def _add_spec(found: Levels, role: Role, token: LevelToken, of: RecordedCalls, rank: int, grid: Grid) -> None:
     """Add what a rank does to what is known of an exchange."""
     seen = []
     for j in range(len(token.form)):
@@ -462,19 +462,19 @@ def _add_spec(found: Levels, role: Role, token: Token, of: Recorded, rank: int, 
         seen.append(got[2])
     spec = found.specs.get(role)
     if spec is None:
-        found.specs[role] = Spec(token.form, token.axis, seen)
+        found.specs[role] = ExchangeSpec(token.form, token.axis, seen)
         return
     if spec.form != token.form:
-        raise Refused(f"{token.form[0].action} where other ranks at the same place have {spec.form[0].action}", of, rank, token.first)
+        raise NotRecognised(f"{token.form[0].action} where other ranks at the same place have {spec.form[0].action}", of, rank, token.first)
     for j, (known, here) in enumerate(zip(spec.signs, seen, strict=True)):
         spec.signs[j] = [a & b for a, b in zip(known, here, strict=True)]
         if not all(spec.signs[j]):
-            raise Refused(f"{token.form[j].action} in the other direction than other ranks", of, rank, token.first + j)
+            raise NotRecognised(f"{token.form[j].action} in the other direction than other ranks", of, rank, token.first + j)
 
 
-def _find_guards(found: Levels, recorded: Sequence[Recorded], tokens: dict[int, list[list[Token]]]) -> None:
+def _find_guards(found: Levels, recorded: Sequence[RecordedCalls], tokens: dict[int, list[list[LevelToken]]]) -> None:
     """Which ranks take part, so that every recorded rank does what is planned: all rules that the recordings do not tell apart."""
-    worst: tuple[int, Refused] | None = None
+    worst: tuple[int, NotRecognised] | None = None
     for everyone in (True, False):
         found.everyone = everyone
         passed = False
@@ -490,7 +490,7 @@ def _find_guards(found: Levels, recorded: Sequence[Recorded], tokens: dict[int, 
                         if place not in plans:
                             plans[place] = list(found.plan(place, grid, guards))
                         _check(found, of, rank, tokens[of.ranks][rank], plans[place])
-            except Refused as e:
+            except NotRecognised as e:
                 if worst is None or e.index > worst[0]:
                     worst = e.index, e
                 continue
@@ -505,17 +505,17 @@ def _find_guards(found: Levels, recorded: Sequence[Recorded], tokens: dict[int, 
     raise worst[1]
 
 
-def _check(found: Levels, of: Recorded, rank: int, tokens: Sequence[Token], planned: Sequence[Planned]) -> None:
+def _check(found: Levels, of: RecordedCalls, rank: int, tokens: Sequence[LevelToken], planned: Sequence[Planned]) -> None:
     for token, plan in itertools.zip_longest(tokens, planned):
         if plan is None:
-            raise Refused(f"{token.form[0].action} where the levels give nothing more", of, rank, token.first)
+            raise NotRecognised(f"{token.form[0].action} where the levels give nothing more", of, rank, token.first)
         form = found.items[plan.item].form if plan.role is None else found.specs[plan.role].form
         axis = -1 if plan.role is None else plan.role[2]
         if token is None or (token.form, token.axis, token.stride) != (form, axis, plan.stride):
             first = token.first if token is not None else len(of.calls[rank]) - 1
             was = token.form[0].action if token is not None else "the end"
             where = f" {plan.stride} away along axis {axis + 1}" if axis >= 0 else ""
-            raise Refused(f"{was} where its level gives {form[0].action}{where}", of, rank, first)
+            raise NotRecognised(f"{was} where its level gives {form[0].action}{where}", of, rank, first)
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------------
@@ -532,11 +532,11 @@ def form_of(found: Levels, plan: Planned) -> Form:
     return found.items[plan.item].form if plan.role is None else found.specs[plan.role].form
 
 
-def _find_numbers(found: Levels, recorded: Sequence[Recorded]) -> None:
+def _find_numbers(found: Levels, recorded: Sequence[RecordedCalls]) -> None:
     """The laws of all numbers. Ranks at the same place have the same numbers in the same calls."""
     seen: dict[tuple[Role, int, int], dict[Grid, dict[tuple[int, ...], int]]] = defaultdict(lambda: defaultdict(dict))
     plain: dict[tuple[int, int], dict[Grid, int]] = defaultdict(dict)
-    first: dict[object, tuple[Recorded, int, int]] = {}
+    first: dict[object, tuple[RecordedCalls, int, int]] = {}
     for of in recorded:
         grid = found.grids[of.ranks]
         steps: dict[tuple[int, ...], list[tuple[Planned, int, Shape]]] = {}
@@ -547,7 +547,8 @@ def _find_numbers(found: Levels, recorded: Sequence[Recorded]) -> None:
             if place in done:
                 if numbers != done[place]:
                     index = next(i for i, (a, b) in enumerate(zip(numbers, done[place], strict=True)) if a != b)
-                    raise Refused(f"{of.calls[rank][index].shape.action} with other numbers than ranks at the same place", of, rank, index)
+                    action = of.calls[rank][index].shape.action
+                    raise NotRecognised(f"{action} with other numbers than ranks at the same place", of, rank, index)
                 continue
             done[place] = numbers
             steps[place] = steps_of(found, grid, place)
@@ -561,7 +562,7 @@ def _find_numbers(found: Levels, recorded: Sequence[Recorded]) -> None:
                         known = seen[plan.role, j, n][grid].setdefault(plan.points, value)
                         first[plan.role, j, n] = of, rank, index
                     if known != value:
-                        raise Refused(f"{call.shape.action} with {value} where its level gives {known}", of, rank, index)
+                        raise NotRecognised(f"{call.shape.action} with {value} where its level gives {known}", of, rank, index)
     for key, by in plain.items():
         found.plain[key] = _laws(by, first[key])
     families: dict[tuple[str, tuple[str, Form], int, int], list[int]] = defaultdict(list)
@@ -572,7 +573,7 @@ def _find_numbers(found: Levels, recorded: Sequence[Recorded]) -> None:
         elif found.specs[role].form[j].names[n] == "bytes":
             families[role[0], role[1], j, n].append(role[2])
         else:
-            raise Refused(f"its {found.specs[role].form[j].names[n]} differs from level to level", *first[role, j, n])
+            raise NotRecognised(f"its {found.specs[role].form[j].names[n]} differs from level to level", *first[role, j, n])
     for (role, j, n), by in buffers.items():
         # Calls of one kind whose numbers agree wherever both were recorded have one law: together they were recorded on more grids.
         shape = found.specs[role].form[j]
@@ -587,10 +588,10 @@ def _find_numbers(found: Levels, recorded: Sequence[Recorded]) -> None:
         _fit_faces(found, (kind, step), (j, n), by_axis, first[(kind, step, axes[0]), j, n])
 
 
-def _laws(points: dict[Grid, int], where: tuple[Recorded, int, int]) -> list[Law]:
+def _laws(points: dict[Grid, int], where: tuple[RecordedCalls, int, int]) -> list[Law]:
     laws = exact_laws(points)
     if not laws:
-        raise Refused("no law gives its number: " + ", ".join(f"{v} on {g}" for g, v in points.items()), *where)
+        raise NotRecognised("no law gives its number: " + ", ".join(f"{v} on {g}" for g, v in points.items()), *where)
     return laws
 
 
@@ -616,7 +617,7 @@ def _buffers(found: Levels, points: dict[Grid, int]) -> list[Law]:
 
 def _fit_faces(
     found: Levels, what: tuple[str, tuple[str, Form]], number: tuple[int, int], by_axis: dict[int, set[tuple[tuple[int, ...], int]]],
-    where: tuple[Recorded, int, int],
+    where: tuple[RecordedCalls, int, int],
 ) -> None:  # fmt: skip
     """The faces that give the sizes across all axes, of as many bytes a point."""
     common = math.gcd(*(v for of in by_axis.values() for _, v in of))
@@ -633,7 +634,7 @@ def _fit_faces(
             for a, faces in fitting.items():
                 good[a] += faces
     if not good:
-        raise Refused("no face of a block of points gives the sizes of its messages", *where)
+        raise NotRecognised("no face of a block of points gives the sizes of its messages", *where)
     # All faces together need the bytes a point and the margins of each.
     spare = max(0, sum(map(len, by_axis.values())) - 1 - len(by_axis) * (len(found.coarsest) - 1))
     for a, faces in good.items():

@@ -12,12 +12,12 @@ import numpy as np
 
 from retrompi.traces.files import parse
 
-from .calls import Recorded, write_call
+from .calls import RecordedCalls, write_call
 from .grid import Grid
 from .laws import TOLERANCE, Law
-from .levels import GUARDS, Levels, Planned, Role, Spec, face, steps_of
-from .make import Made
-from .recognise import Refused
+from .levels import GUARDS, ExchangeSpec, Levels, Planned, Role, face, steps_of
+from .make import ExtrapolatedTrace
+from .recognise import NotRecognised
 from .report import Report
 
 __all__ = ["Amounts", "make_levels", "told_levels"]
@@ -28,16 +28,17 @@ Kind = tuple[object, ...]
 """What computation depends on apart from the size of a block: the call, the one before it, and how far apart their levels are."""
 
 
-def make_levels(found: Levels, amounts: Amounts, ranks: int) -> Made:
+def make_levels(found: Levels, amounts: Amounts, ranks: int) -> ExtrapolatedTrace:
     """The trace on ``ranks`` ranks. Raises Refused."""
     dims = found.law.of(ranks)
     if dims is None:
-        raise Refused(f"{ranks} ranks do not make a grid of this law: {found.law.name}")
+        raise NotRecognised(f"{ranks} ranks do not make a grid of this law: {found.law.name}")
     grid = Grid(dims)
     found.fits(grid)
     _told_apart(found, grid)
     writer = _Writer(found, grid, amounts)
-    return Made(parse([writer.rank(rank) for rank in range(ranks)], name="extrapolated"), grid, writer.untested, writer.numbers)
+    trace = parse([writer.rank(rank) for rank in range(ranks)], name="extrapolated")
+    return ExtrapolatedTrace(trace, grid, writer.untested, writer.numbers)
 
 
 def _told_apart(found: Levels, grid: Grid) -> None:
@@ -47,7 +48,7 @@ def _told_apart(found: Levels, grid: Grid) -> None:
         return
     sizes = range(found.largest.ranks + 1, grid.size + 1)
     enough = next(p for p in sizes if (dims := found.law.of(p)) is not None and _differing(found, Grid(dims)) is not None)
-    raise Refused(f"the recorded sizes do not tell apart which ranks hand over to others that join a level on {grid} ({differ}); "
+    raise NotRecognised(f"the recorded sizes do not tell apart which ranks hand over to others that join a level on {grid} ({differ}); "
                   + (f"a recording on {enough} ranks would" if enough < grid.size else "no smaller size does"))  # fmt: skip
 
 
@@ -57,7 +58,7 @@ def _differing(found: Levels, grid: Grid) -> str | None:
     others = [(step, rule) for step, among in found.guards.items() for rule in among[1:]]
     try:
         found.fits(grid)
-    except Refused:
+    except NotRecognised:
         return None
     for place in itertools.product(*(range(s) for s in found.strides(0, grid))):
         plan = list(found.plan(place, grid, first))
@@ -89,13 +90,14 @@ class _Numbers:
         spec = self.found.specs[plan.role]
         return [self._number(spec, plan, j, n) for n in range(len(spec.form[j].names))]
 
-    def _number(self, spec: Spec, plan: Planned, j: int, n: int) -> int:
+    def _number(self, spec: ExchangeSpec, plan: Planned, j: int, n: int) -> int:
         if (j, n) in spec.laws:
             return self.by_law(spec.laws[j, n])
         values = {face(plan.points, spec.axis, f) for f in spec.faces[j, n]}
         if len(values) > 1:
             told = " or ".join(map(str, sorted(values)[:3]))
-            raise Refused(f"{spec.form[j].action}: the recorded sizes do not tell apart {told} bytes on {self.grid}; record a further size")
+            action = spec.form[j].action
+            raise NotRecognised(f"{action}: the recorded sizes do not tell apart {told} bytes on {self.grid}; record a further size")
         return values.pop()
 
     def by_law(self, laws: Sequence[Law]) -> int:
@@ -103,10 +105,10 @@ class _Numbers:
         values = {law.at(self.grid) for law in laws}
         if len(values) > 1:
             told = " or ".join(sorted(f"{float(law.at(self.grid)):g} ({law.text})" for law in laws)[:3])
-            raise Refused(f"the recorded sizes do not tell apart: {told} on {self.grid}; record a further size")
+            raise NotRecognised(f"the recorded sizes do not tell apart: {told} on {self.grid}; record a further size")
         value = values.pop()
         if value < 0:
-            raise Refused(f"a number would be {float(value):g} on {self.grid} ({laws[0].text})")
+            raise NotRecognised(f"a number would be {float(value):g} on {self.grid} ({laws[0].text})")
         return round(value)
 
 
@@ -168,10 +170,11 @@ class _Writer:
             out.append((plan, j, [*values, *root], compute))
         return out
 
-    def _peer(self, here: tuple[int, ...], spec: Spec, signs: frozenset[int], plan: Planned) -> int:
+    def _peer(self, here: tuple[int, ...], spec: ExchangeSpec, signs: frozenset[int], plan: Planned) -> int:
         found = {self.grid.rank([c + (s * plan.stride if a == spec.axis else 0) for a, c in enumerate(here)]) for s in signs}
         if len(found) > 1:
-            raise Refused(f"{spec.form[0].action}: the recorded grids are too small to tell the directions of axis {spec.axis + 1} apart")
+            action = spec.form[0].action
+            raise NotRecognised(f"{action}: the recorded grids are too small to tell the directions of axis {spec.axis + 1} apart")
         return found.pop()
 
 
@@ -180,7 +183,7 @@ class Amounts:
     before it, and products of a block's points along some of the axes; from all levels and recorded sizes together, because a level on
     a larger grid has the blocks that a coarser one has on a smaller grid."""
 
-    def __init__(self, found: Levels, recorded: Sequence[Recorded]) -> None:
+    def __init__(self, found: Levels, recorded: Sequence[RecordedCalls]) -> None:
         self.found = found
         self._classes = self._structure()
         self._seen: dict[Kind, dict[tuple[float, ...], list[float]]] = defaultdict(lambda: defaultdict(lambda: [0.0, 0]))
@@ -196,7 +199,7 @@ class Amounts:
                 steps = steps_of(found, grid, place)
                 sizes = [list(call.numbers) for call in of.calls[ranks[0]]]
                 computed = np.array([[call.compute for call in of.calls[rank]] for rank in ranks]).sum(axis=0)
-                for (plan, _, _), kinds, features, total in zip(steps, *self._described(steps, sizes), computed, strict=True):
+                for (plan, _, _), kinds, features, total in zip(steps, *self._call_kinds(steps, sizes), computed, strict=True):
                     self._of_level[kinds[0]] = max(plan.level, self._of_level.get(kinds[0], 0))
                     if of is found.largest:
                         self._share[plan.level] += total
@@ -208,7 +211,7 @@ class Amounts:
     def on(self, grid: Grid, steps: Sequence[tuple[Planned, int, Any]], sizes: Sequence[Sequence[int]]) -> list[float]:
         """The computation before each call of a rank."""
         out = []
-        for kinds, features in zip(*self._described(steps, sizes), strict=True):
+        for kinds, features in zip(*self._call_kinds(steps, sizes), strict=True):
             kind = next((k for k in kinds if k in self._seen), None)
             out.append(self._value(kind, features) if kind is not None else 0.0)
         return out
@@ -249,7 +252,7 @@ class Amounts:
             for i, item in enumerate(found.items)
         ]  # fmt: skip
 
-    def _described(
+    def _call_kinds(
         self, steps: Sequence[tuple[Planned, int, Any]], sizes: Sequence[Sequence[int]]
     ) -> tuple[list[tuple[Kind, ...]], list[tuple[float, ...]]]:  # fmt: skip
         """For each call its kinds, the most specific first, and the features of its amount."""
@@ -346,7 +349,7 @@ def _row_of_call(found: Levels, item: int) -> dict[str, Any]:
             "tested": min((of[0].spare for of in laws), default=None)}  # fmt: skip
 
 
-def _row_of_exchange(spec: Spec, role: Role, j: int) -> dict[str, Any]:
+def _row_of_exchange(spec: ExchangeSpec, role: Role, j: int) -> dict[str, Any]:
     which = {"all": "next with points of the level", "coarse": "rank that joins a finer level", "fine": "rank of the coarser level"}
     directions = "/".join("+" if s > 0 else "-" for signs in spec.signs[j] for s in sorted(signs, reverse=True))
     texts, tested = [], []

@@ -12,16 +12,16 @@ from retrompi.traces.files import parse
 from retrompi.traces.lines import RECVS, SENDS
 
 from .calls import write_call
-from .grid import Grid, Relation, peer_of, simplest, stepped
+from .grid import Grid, Relation, peer_of, simplest, vector_text
 from .laws import Law
 from .program import Round, Step, turns
-from .recognise import Class, Pattern, Refused, called, contexts, is_root, related
+from .recognise import Class, NotRecognised, Pattern, call_context, contexts, is_root, relations_of
 
-__all__ = ["Made", "make"]
+__all__ = ["ExtrapolatedTrace", "make"]
 
 
 @dataclass
-class Made:
+class ExtrapolatedTrace:
     """The trace made, its grid, and how many numbers come from laws that no further recorded size has tested."""
 
     trace: Trace
@@ -30,18 +30,18 @@ class Made:
     numbers: int
 
 
-def make(pattern: Pattern, ranks: int) -> Made:
+def make(pattern: Pattern, ranks: int) -> ExtrapolatedTrace:
     """The trace of ``pattern`` on ``ranks`` ranks. Raises Refused."""
     dims = pattern.law.of(ranks)
     if dims is None:
-        raise Refused(f"{ranks} ranks do not make a grid of this law: {pattern.law.name}")
+        raise NotRecognised(f"{ranks} ranks do not make a grid of this law: {pattern.law.name}")
     grid = Grid(dims)
     writer = _Writer(pattern, grid)
     texts = [writer.rank(rank) for rank in range(ranks)]
     lonely = next(iter((writer.sent - writer.received) or (writer.received - writer.sent)), None)
     if lonely is not None:
-        raise Refused(f"on {ranks} ranks a message from {lonely[0]} to {lonely[1]} with tag {lonely[2]} would have only one end")
-    return Made(parse(texts, name="extrapolated"), grid, writer.untested, writer.numbers)
+        raise NotRecognised(f"on {ranks} ranks a message from {lonely[0]} to {lonely[1]} with tag {lonely[2]} would have only one end")
+    return ExtrapolatedTrace(parse(texts, name="extrapolated"), grid, writer.untested, writer.numbers)
 
 
 class _Planned(NamedTuple):
@@ -74,7 +74,7 @@ class _Writer:
         key = self.pattern.key(rank, self.grid)
         of = self.pattern.classes.get(key)
         if of is None:
-            raise Refused(f"rank {rank} of {self.grid.size} is at a place ({_place_text(self.grid.place(rank))}) that no rank of the "
+            raise NotRecognised(f"rank {rank} of {self.grid.size} is at a place ({_place_text(self.grid.place(rank))}) that no rank of the "
                           f"largest recording has, on {self.top}")  # fmt: skip
         plan = self._plans.get(key)
         if plan is None:
@@ -114,21 +114,21 @@ class _Writer:
             for turn, count, _, step in turns(part, rank, self.grid):
                 place = place + 1 if turn == last else 0
                 last = turn
-                calls.append(called(self.pattern, of, p, place, turn))
+                calls.append(call_context(self.pattern, of, p, place, turn))
                 numbers = [self._number(of, p, place, n, turn, count) for n in range(len(step.shape.names))]
                 plan.append(_Planned(step, self.pattern.ids[of.key, p, place], (p, place), turn, numbers, self._ratio(calls[-4:])))
         return plan
 
     def _peers(self, step: Step, rank: int) -> list[int]:
         found = []
-        for among, relation in zip(step.peers, related(step, is_root(step.shape)), strict=True):
+        for among, relation in zip(step.peers, relations_of(step, is_root(step.shape)), strict=True):
             if among is None or relation is None:
                 raise AssertionError("a peer that no rank has shown")
             if relation[0] == "shift":
                 relation = self._direction(step, rank, [r for r in among if r[0] == "shift"])
             peer = peer_of(relation, rank, self.grid)
             if not 0 <= peer < self.grid.size:
-                raise Refused(f"{step.shape.action}: there is no rank {peer} among {self.grid.size}")
+                raise NotRecognised(f"{step.shape.action}: there is no rank {peer} among {self.grid.size}")
             found.append(peer)
         return found
 
@@ -143,8 +143,8 @@ class _Writer:
         peer = peer_of(chosen, rank, self.grid)
         other = next((r for r in inside or among if peer_of(r, rank, self.grid) != peer), None)
         if other is not None:
-            raise Refused(f"{step.shape.action}: the grid {self.top} of the largest recording is too small to tell a peer at "
-                          f"{stepped(chosen[1])} from one at {stepped(other[1])}")  # fmt: skip
+            raise NotRecognised(f"{step.shape.action}: the grid {self.top} of the largest recording is too small to tell a peer at "
+                          f"{vector_text(chosen[1])} from one at {vector_text(other[1])}")  # fmt: skip
         return chosen
 
     def _number(self, of: Class, p: int, place: int, n: int, turn: int, count: int) -> int:
@@ -165,10 +165,10 @@ class _Writer:
             values = {law.at(self.grid): law for law in laws}
             if len(values) > 1:
                 told = " or ".join(sorted(f"{float(v):g} ({law.text})" for v, law in values.items())[:3])
-                raise Refused(f"the recorded sizes do not tell apart: {told} on {self.grid}; record a further size")
+                raise NotRecognised(f"the recorded sizes do not tell apart: {told} on {self.grid}; record a further size")
             (exact,) = values
             if exact < 0:
-                raise Refused(f"a number would be {float(exact):g} on {self.grid} ({laws[0].text})")
+                raise NotRecognised(f"a number would be {float(exact):g} on {self.grid} ({laws[0].text})")
             known = self._values[id(laws)] = round(exact)
             self._kept.append(laws)
         if laws[0].spare <= 0:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from .calls import Call, Shape
+from .calls import Shape, ShapedCall
 from .grid import Grid, Relation, relations
 
 __all__ = ["Mismatch", "Round", "Step", "align", "program_of", "turns"]
@@ -78,7 +78,7 @@ def turns(part: Part, rank: int, grid: Grid) -> Iterator[tuple[int, int, int, St
             yield i, len(partners), partner, step
 
 
-def program_of(calls: Sequence[Call], rank: int, grid: Grid, *, fold: bool) -> list[Part]:
+def program_of(calls: Sequence[ShapedCall], rank: int, grid: Grid, *, fold: bool) -> list[Part]:
     """The program that ``rank`` runs; with ``fold``, runs are folded into rounds."""
     parts: list[Part] = []
     i = 0
@@ -95,7 +95,7 @@ def program_of(calls: Sequence[Call], rank: int, grid: Grid, *, fold: bool) -> l
     return parts
 
 
-def align(program: Sequence[Part], calls: Sequence[Call], rank: int, grid: Grid) -> list[tuple[int, int, int, int]]:
+def align(program: Sequence[Part], calls: Sequence[ShapedCall], rank: int, grid: Grid) -> list[tuple[int, int, int, int]]:
     """For each call of ``rank``: (part, place in its body, turn, turns). Raises Mismatch. Narrows the relations of the program's steps."""
     where: list[tuple[int, int, int, int]] = []
     i = 0
@@ -128,7 +128,7 @@ def align(program: Sequence[Part], calls: Sequence[Call], rank: int, grid: Grid)
     return where
 
 
-def _round(calls: Sequence[Call], i: int, rank: int, grid: Grid) -> tuple[Round, int] | None:
+def _round(calls: Sequence[ShapedCall], i: int, rank: int, grid: Grid) -> tuple[Round, int] | None:
     """The round that begins with call ``i``, and the number of its calls."""
     first = calls[i].peers[0]
     candidates = list(_candidates(first, rank, grid))
@@ -145,7 +145,7 @@ def _round(calls: Sequence[Call], i: int, rank: int, grid: Grid) -> tuple[Round,
     return None
 
 
-def _with(call: Call, partner: int) -> bool:
+def _with(call: ShapedCall, partner: int) -> bool:
     return bool(call.peers) and all(q == partner for q in call.peers)
 
 
@@ -164,7 +164,7 @@ def _candidates(first: int, rank: int, grid: Grid) -> Iterator[Round]:
                 yield made
 
 
-def _matches(calls: Sequence[Call], i: int, body: int, partners: Sequence[int]) -> bool:
+def _matches(calls: Sequence[ShapedCall], i: int, body: int, partners: Sequence[int]) -> bool:
     if i + body * len(partners) > len(calls):
         return False
     for t, partner in enumerate(partners):

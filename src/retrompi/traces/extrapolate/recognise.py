@@ -15,12 +15,12 @@ from fractions import Fraction
 from retrompi.base.errors import UsageError
 from retrompi.traces.errors import TraceError
 
-from .calls import Recorded, Shape
+from .calls import RecordedCalls, Shape
 from .grid import Grid, GridLaw, Relation, grid_laws, simplest
 from .laws import CONSTANT, Amount, Law, amount, exact_laws, extents
 from .program import Mismatch, Part, Round, Step, align, program_of
 
-__all__ = ["Class", "Pattern", "Refused", "Spot", "recognise"]
+__all__ = ["Class", "NotRecognised", "Pattern", "Spot", "recognise"]
 
 Spot = tuple[str, int, int]
 """A call in the programs: the class, the part of its program, the place in the part's body."""
@@ -29,10 +29,10 @@ Key = tuple[str, int, int, int, str]
 """A number in the programs: a spot, the number's index in the call, and which coefficient over the turns of a round."""
 
 
-class Refused(Exception):
+class NotRecognised(Exception):
     """What is not recognised, and where: rank and index of a call of a recording, or -1."""
 
-    def __init__(self, why: str, recorded: Recorded | None = None, rank: int = -1, index: int = -1) -> None:
+    def __init__(self, why: str, recorded: RecordedCalls | None = None, rank: int = -1, index: int = -1) -> None:
         super().__init__(why)
         self.recorded = recorded
         self.rank = rank
@@ -70,7 +70,7 @@ class Pattern:
     borders: tuple[bool, ...]
     root: bool
     classes: dict[str, Class]
-    largest: Recorded
+    largest: RecordedCalls
     numbers: dict[Key, list[Law]] = field(default_factory=dict)
     forms: dict[tuple[str, int, int, int], str] = field(default_factory=dict)
     ids: dict[Spot, int] = field(default_factory=dict)
@@ -83,16 +83,16 @@ class Pattern:
         return _key(grid.place(rank), self.borders, self.root)
 
 
-def recognise(recorded: Sequence[Recorded]) -> Pattern:
+def recognise(recorded: Sequence[RecordedCalls]) -> Pattern:
     """The pattern of recordings of increasing size. Raises Refused with the first place that is not recognised."""
     sizes = [r.ranks for r in recorded]
-    best: tuple[tuple[int, int], Refused] | None = None
+    best: tuple[tuple[int, int], NotRecognised] | None = None
     for law in grid_laws(sizes):
         grids = {p: Grid(dims) for p in sizes if (dims := law.of(p)) is not None}
         for fold in (True, False):
             try:
                 return _with(recorded, law, grids, fold=fold)
-            except Refused as e:
+            except NotRecognised as e:
                 reached = e.stage, e.index
                 if best is None or reached > best[0]:
                     best = reached, e
@@ -105,7 +105,7 @@ def _key(place: str, borders: Sequence[bool], root: bool) -> str:
     return ("0" if root and place[0] == "0" else "-") + "".join(c if b else "*" for c, b in zip(place[1:], borders, strict=True))
 
 
-def _with(recorded: Sequence[Recorded], law: GridLaw, grids: dict[int, Grid], *, fold: bool) -> Pattern:
+def _with(recorded: Sequence[RecordedCalls], law: GridLaw, grids: dict[int, Grid], *, fold: bool) -> Pattern:
     largest = recorded[-1]
     grid = grids[largest.ranks]
     exact = _classes(largest, grid, fold=fold)
@@ -123,30 +123,30 @@ def _with(recorded: Sequence[Recorded], law: GridLaw, grids: dict[int, Grid], *,
         _identify(pattern)
         stage = 2
         _numbers(pattern, recorded, aligned)
-    except Refused as e:
+    except NotRecognised as e:
         e.stage = stage
         raise
     _amounts(pattern, recorded, aligned)
     return pattern
 
 
-def _all_aligned(pattern: Pattern, of: Recorded) -> Iterator[tuple[int, tuple[Class, list[tuple[int, int, int, int]]]]]:
+def _all_aligned(pattern: Pattern, of: RecordedCalls) -> Iterator[tuple[int, tuple[Class, list[tuple[int, int, int, int]]]]]:
     """The ranks of a recording, their class and where each of their calls is in its program."""
     grid = pattern.grids[of.ranks]
     for rank in range(of.ranks):
         found = pattern.classes.get(pattern.key(rank, grid))
         if found is not None:  # None: a place that the largest grid does not have, as on an axis of one rank
-            yield rank, (found, _aligned(found, of, rank, grid))
+            yield rank, (found, _align(found, of, rank, grid))
 
 
-def _aligned(of: Class, recorded: Recorded, rank: int, grid: Grid) -> list[tuple[int, int, int, int]]:
+def _align(of: Class, recorded: RecordedCalls, rank: int, grid: Grid) -> list[tuple[int, int, int, int]]:
     try:
         return align(of.parts, recorded.calls[rank], rank, grid)
     except Mismatch as e:
-        raise Refused(f"{e} (grid {grid})", recorded, rank, e.index) from None
+        raise NotRecognised(f"{e} (grid {grid})", recorded, rank, e.index) from None
 
 
-def _classes(recorded: Recorded, grid: Grid, *, fold: bool) -> dict[str, list[int]]:
+def _classes(recorded: RecordedCalls, grid: Grid, *, fold: bool) -> dict[str, list[int]]:
     """The ranks at each kind of place. Raises Refused if ranks at the same place do different things."""
     found: dict[str, list[int]] = defaultdict(list)
     for rank in range(recorded.ranks):
@@ -154,11 +154,11 @@ def _classes(recorded: Recorded, grid: Grid, *, fold: bool) -> dict[str, list[in
     for ranks in found.values():
         trial = Class("", program_of(recorded.calls[ranks[0]], ranks[0], grid, fold=fold))
         for rank in ranks:
-            _aligned(trial, recorded, rank, grid)
+            _align(trial, recorded, rank, grid)
     return found
 
 
-def _that_matter(places: dict[str, list[int]], recorded: Recorded, grid: Grid) -> tuple[tuple[bool, ...], bool]:
+def _that_matter(places: dict[str, list[int]], recorded: RecordedCalls, grid: Grid) -> tuple[tuple[bool, ...], bool]:
     """The axes along which a rank's place matters for what it does, and whether rank 0 is a case of its own."""
     borders = [True] * len(grid.dims)
     root = True
@@ -172,7 +172,7 @@ def _that_matter(places: dict[str, list[int]], recorded: Recorded, grid: Grid) -
     return tuple(borders), root
 
 
-def _same(ranks: Sequence[int], recorded: Recorded, grid: Grid) -> bool:
+def _same(ranks: Sequence[int], recorded: RecordedCalls, grid: Grid) -> bool:
     first = recorded.calls[ranks[0]]
     parts = program_of(first, ranks[0], grid, fold=True)
     if not any(isinstance(part, Round) for part in parts) and any(len(recorded.calls[rank]) != len(first) for rank in ranks):
@@ -191,7 +191,7 @@ def _steps(of: Class) -> Iterator[tuple[int, int, Part, Step]]:
             yield p, place, part, step
 
 
-def related(step: Step, root: bool) -> tuple[Relation | None, ...]:
+def relations_of(step: Step, root: bool) -> tuple[Relation | None, ...]:
     """The relation of each peer of a step: the simplest that is left; the root of a collective is a fixed rank if it can be."""
     found: list[Relation | None] = []
     for among in step.peers:
@@ -206,7 +206,7 @@ def _identify(pattern: Pattern) -> None:
     for of in pattern.classes.values():
         for p, place, part, step in _steps(of):
             kind = f"{part.kind} {part.axis} {part.order}" if isinstance(part, Round) else ""
-            what = step.shape, related(step, is_root(step.shape)), kind
+            what = step.shape, relations_of(step, is_root(step.shape)), kind
             pattern.ids[of.key, p, place] = known.setdefault(what, len(known))
 
 
@@ -221,7 +221,7 @@ Aligned = dict[int, dict[int, tuple[Class, list[tuple[int, int, int, int]]]]]
 Points = dict[Grid, set[int]]
 
 
-def _numbers(pattern: Pattern, recorded: Sequence[Recorded], aligned: Aligned) -> None:
+def _numbers(pattern: Pattern, recorded: Sequence[RecordedCalls], aligned: Aligned) -> None:
     """Find the law of each number."""
     seen: dict[tuple[str, int, int, int], dict[Grid, set[tuple[int, ...]]]] = defaultdict(lambda: defaultdict(set))
     first: dict[tuple[str, int, int, int], tuple[int, int]] = {}
@@ -248,7 +248,7 @@ def _numbers(pattern: Pattern, recorded: Sequence[Recorded], aligned: Aligned) -
         if form is None:
             rank, index = first[spot]
             name = pattern.largest.calls[rank][index].shape.names[spot[3]]
-            raise Refused(f"the {name} of its {pattern.largest.calls[rank][index].shape.action} follow no rule over the round",
+            raise NotRecognised(f"the {name} of its {pattern.largest.calls[rank][index].shape.action} follow no rule over the round",
                           pattern.largest, rank, index)  # fmt: skip
         pattern.forms[spot] = form
         for which, found in coefficients.items():
@@ -320,7 +320,7 @@ def _family(pattern: Pattern, keys: list[Key], points: dict[Key, Points], first:
     slopes: list[list[Law]] = []
     several: list[list[Key]] = []
     for members in groups.values():
-        merged = _merged(members, points)
+        merged = _merge_points(members, points)
         where = first[members[0][:4]]
         name = pattern.largest.calls[where[0]][where[1]].shape.names[members[0][3]]
         action = pattern.largest.calls[where[0]][where[1]].shape.action
@@ -328,7 +328,7 @@ def _family(pattern: Pattern, keys: list[Key], points: dict[Key, Points], first:
             if len(values) > 1:
                 told = ", ".join(map(str, sorted(values)[:4]))
                 why = f"{action}: ranks at the same place of the grid {grid} have different {name} ({told})"
-                raise Refused(why, pattern.largest, *where)
+                raise NotRecognised(why, pattern.largest, *where)
         single = {grid: next(iter(values)) for grid, values in merged.items()}
         if len(single) == 1:
             alone.append((members, next(iter(single.values()))))
@@ -336,7 +336,7 @@ def _family(pattern: Pattern, keys: list[Key], points: dict[Key, Points], first:
         laws = exact_laws(single)
         if not laws:
             told = ", ".join(f"{v} on {g}" for g, v in single.items())
-            raise Refused(f"{action}: no law gives its {name}: {told}", pattern.largest, *where)
+            raise NotRecognised(f"{action}: no law gives its {name}: {told}", pattern.largest, *where)
         slopes.append(laws)
         several.append(members)
     # Laws that one call cannot tell apart may be told apart by another of the family, which is as wide along the same axis.
@@ -344,14 +344,14 @@ def _family(pattern: Pattern, keys: list[Key], points: dict[Key, Points], first:
     for members, laws in zip(several, slopes, strict=True):
         most = max(shared[law.slope] for law in laws)
         kept = [law for law in laws if shared[law.slope] == most]
-        grids = list(_merged(members, points))
+        grids = list(_merge_points(members, points))
         blind = {a for a in range(len(top.dims)) if len({g.dims[a] for g in grids}) == 1}
         others = [[law for law in of if law.axes and law.axes <= blind] for of in slopes if of is not laws]
-        hidden = _shifted(others, next(iter(points[members[0]][top])), top) if blind else []
+        hidden = _shift_laws(others, next(iter(points[members[0]][top])), top) if blind else []
         for key in members:
             pattern.numbers[key] = hidden or kept
     for members, value in alone:
-        laws = _shifted(slopes, value, top)
+        laws = _shift_laws(slopes, value, top)
         if not laws:
             where = first[members[0][:4]]
             call = pattern.largest.calls[where[0]][where[1]]
@@ -359,16 +359,16 @@ def _family(pattern: Pattern, keys: list[Key], points: dict[Key, Points], first:
                 laws = [Law(((Fraction(value), CONSTANT),), 0)]
             else:
                 why = f"{call.shape.action}: {value} {call.shape.names[members[0][3]]} at one recorded size only, so no law"
-                raise Refused(why, pattern.largest, *where)
+                raise NotRecognised(why, pattern.largest, *where)
         for key in members:
             pattern.numbers[key] = laws
 
 
 def _agree(keys: Sequence[Key], points: dict[Key, Points]) -> bool:
-    return all(len(values) == 1 for values in _merged(keys, points).values())
+    return all(len(values) == 1 for values in _merge_points(keys, points).values())
 
 
-def _merged(keys: Sequence[Key], points: dict[Key, Points]) -> dict[Grid, set[int]]:
+def _merge_points(keys: Sequence[Key], points: dict[Key, Points]) -> dict[Grid, set[int]]:
     merged: dict[Grid, set[int]] = defaultdict(set)
     for key in keys:
         for grid, values in points[key].items():
@@ -376,7 +376,7 @@ def _merged(keys: Sequence[Key], points: dict[Key, Points]) -> dict[Grid, set[in
     return merged
 
 
-def _shifted(slopes: Sequence[Sequence[Law]], value: int, top: Grid) -> list[Law]:
+def _shift_laws(slopes: Sequence[Sequence[Law]], value: int, top: Grid) -> list[Law]:
     """The laws of a family, moved by a constant so that they give ``value`` on the largest recorded grid: those moved least."""
     found: dict[str, tuple[Fraction, Law]] = {}
     for laws in slopes:
@@ -403,12 +403,12 @@ def contexts(around: Sequence[tuple[int, int, bool]]) -> list[tuple[object, ...]
     return [last, last[-2:], *((n, *((i, later) for i, _, later in last[-n:])) for n in (4, 2, 1)), ()]
 
 
-def called(pattern: Pattern, of: Class, p: int, place: int, turn: int) -> tuple[int, int, bool]:
+def call_context(pattern: Pattern, of: Class, p: int, place: int, turn: int) -> tuple[int, int, bool]:
     """A call as `contexts` takes it."""
     return pattern.ids[of.key, p, place], pattern.fine[of.key, p, place], turn > 0
 
 
-def _amounts(pattern: Pattern, recorded: Sequence[Recorded], aligned: Aligned) -> None:
+def _amounts(pattern: Pattern, recorded: Sequence[RecordedCalls], aligned: Aligned) -> None:
     """Find the law of computation in each context: of its mean over ranks and occurrences."""
     known: dict[tuple[int, ...], int] = {}
     for group in pattern.classes.values():
@@ -425,7 +425,7 @@ def _amounts(pattern: Pattern, recorded: Sequence[Recorded], aligned: Aligned) -
         for rank, (group, _) in aligned[of.ranks].items():
             computed[group.key].append([call.compute for call in of.calls[rank]])
         for group, where in {group.key: (group, where) for group, where in aligned[of.ranks].values()}.values():
-            calls = [called(pattern, group, p, place, turn) for p, place, turn, _ in where]
+            calls = [call_context(pattern, group, p, place, turn) for p, place, turn, _ in where]
             ranks = computed[group.key]
             for index, total in enumerate(map(sum, zip(*ranks, strict=True))):
                 for context in contexts(calls[max(0, index - 3) : index + 1]):
@@ -435,14 +435,14 @@ def _amounts(pattern: Pattern, recorded: Sequence[Recorded], aligned: Aligned) -
         for context, entry in found.items():
             sums[context][grid] = entry
     borders = extents(law for laws in pattern.numbers.values() for law in laws)
-    varied = _varied(pattern.grids.values())
+    varied = _varying_axes(pattern.grids.values())
     for context, by_grid in sums.items():
         # Sizes that do not differ along an axis cannot show whether an amount depends on it; a less specific context may.
-        if len(by_grid) > 1 and _varied(by_grid) == varied:
+        if len(by_grid) > 1 and _varying_axes(by_grid) == varied:
             pattern.amounts[context] = amount({grid: total / count for grid, (total, count) in by_grid.items()}, borders)
 
 
-def _varied(grids: Iterable[Grid]) -> set[int]:
+def _varying_axes(grids: Iterable[Grid]) -> set[int]:
     """The axes along which grids differ."""
     dims = [g.dims for g in grids]
     return {a for a in range(len(dims[0])) if len({d[a] for d in dims}) > 1}

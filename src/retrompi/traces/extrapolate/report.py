@@ -8,16 +8,16 @@ from typing import Any
 
 from retrompi._engine import Trace
 
-from .calls import Recorded
-from .grid import described
+from .calls import RecordedCalls
+from .grid import relation_text
 from .program import Round, Step
-from .recognise import Pattern, is_root, related
+from .recognise import Pattern, is_root, relations_of
 
-__all__ = ["Comparison", "Report", "compare", "told"]
+__all__ = ["Report", "TraceComparison", "compare", "report_on"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TraceComparison:
     """An extrapolated trace beside a recorded one: messages and bytes of both, whether every pair of ranks exchanges the same number of
     messages and bytes, and the operations of computation of both."""
 
@@ -50,15 +50,15 @@ class Report:
     places: int
     calls: list[dict[str, Any]]
     computation: list[dict[str, Any]]
-    held_out: Comparison | None = None
+    held_out: TraceComparison | None = None
     why_not: str = ""
     notes: list[str] = field(default_factory=list)
 
 
-def compare(made: Trace, recorded: Trace) -> Comparison:
+def compare(made: Trace, recorded: Trace) -> TraceComparison:
     """An extrapolated trace beside the recorded one of as many ranks."""
     pairs = [sorted(t.traffic()["pairs"]) for t in (made, recorded)]
-    return Comparison(
+    return TraceComparison(
         made.ranks,
         (sum(p[2] for p in pairs[0]), sum(p[2] for p in pairs[1])),
         (sum(p[3] for p in pairs[0]), sum(p[3] for p in pairs[1])),
@@ -72,7 +72,7 @@ def _collectives(trace: Trace) -> dict[str, int]:
     return {name: n for name, n in dict(trace.info()["calls"]).items() if name not in quiet}
 
 
-def told(pattern: Pattern, ranks: int, grid: str) -> Report:
+def report_on(pattern: Pattern, ranks: int, grid: str) -> Report:
     """The report on a pattern extrapolated to ``ranks`` on ``grid``."""
     grids = {p: str(g) for p, g in pattern.grids.items()} | {ranks: grid}
     return Report(pattern.law.name, grids, len(pattern.classes), _calls(pattern), _computation(pattern))
@@ -105,8 +105,8 @@ def _peers(part: Step | Round, step: Step) -> str:
             return f"butterfly along axis {part.axis + 1}, bits {'upwards' if part.order > 0 else 'downwards'}"
         order = {1: "in order of ranks", -1: "from the last rank down", 2: "beginning with the next", -2: "beginning with the previous"}
         return f"every other rank, {order[part.order]}"
-    found = related(step, is_root(step.shape))
-    return ", ".join(("root " if is_root(step.shape) and r and r[0] == "rank" else "") + described(r) for r in found if r)
+    found = relations_of(step, is_root(step.shape))
+    return ", ".join(("root " if is_root(step.shape) and r and r[0] == "rank" else "") + relation_text(r) for r in found if r)
 
 
 def _law(pattern: Pattern, spot: tuple[str, int, int], step: Step) -> tuple[str, int | None]:
@@ -125,14 +125,14 @@ def _law(pattern: Pattern, spot: tuple[str, int, int], step: Step) -> tuple[str,
 
 def _computation(pattern: Pattern) -> list[dict[str, Any]]:
     """A row for each kind of law, by the widest context that has one."""
-    from .recognise import called, contexts
+    from .recognise import call_context, contexts
 
     share: Counter[str] = Counter()
     errors: dict[str, list[float]] = {}
-    largest: Recorded = pattern.largest
+    largest: RecordedCalls = pattern.largest
     for group in pattern.classes.values():
         for member in group.members:
-            calls = [called(pattern, group, p, place, turn) for p, place, turn, _ in pattern.where[member]]
+            calls = [call_context(pattern, group, p, place, turn) for p, place, turn, _ in pattern.where[member]]
             for i, call in enumerate(largest.calls[member]):
                 if not call.compute:
                     continue

@@ -9,15 +9,15 @@ import click
 
 from retrompi.cli.bundle import option, options
 from retrompi.cli.calibrate import RESIDUALS, VALUES
-from retrompi.cli.loop_rates import COLUMNS, KEYS, published
-from retrompi.cli.options import Drawn, Effort, Overrides, RunOutput, complete_platform, progress
+from retrompi.cli.loop_rates import COLUMNS, KEYS, with_published
+from retrompi.cli.options import Effort, Overrides, RunOutput, SeedOption, complete_platform, progress
 from retrompi.cli.output import Column, Output, as_text, note_run, print_json, print_table, say
 
 from ..experiments import _rinf1 as rinf1
 
 
 @dataclass(frozen=True)
-class Rinf1Options(Effort, Overrides, Drawn):
+class Rinf1Options(Effort, Overrides, SeedOption):
     """Options of ``retrompi paper rinf1``."""
 
     platform: str = option(
@@ -59,7 +59,7 @@ def command(given: Rinf1Options, output: RunOutput) -> None:
         workload = Benchmark("rinf1", {"kernels": given.loops})
         question = Question("wmpi", given.platform, workload, h, given.sets, given.seed, bounds=given.bounds())
         found = answer(store_, question, fresh=output.fresh)
-        tables[h] = published(found.rows, room.name, h)
+        tables[h] = with_published(found.rows, room.name, h)
         note_run(found.run_id, found.found)
     if not output.text:
         rows = [{"host": h, **r} for h, table in tables.items() for r in table]

@@ -46,7 +46,7 @@ def facts(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
     return out
 
 
-def expected(machine: kernels.Machine) -> dict[str, dict[str, float]]:
+def expected(machine: kernels.KernelMachine) -> dict[str, dict[str, float]]:
     """KERNEL.min/max and ``total`` computed without the engine, with the mean effect of the clock.
 
     Of many measurements of similar duration, the clock shortens the best and lengthens the worst by half a tick on average.
@@ -67,7 +67,7 @@ def expected(machine: kernels.Machine) -> dict[str, dict[str, float]]:
 
 @dataclass
 class Fit:
-    """The outcome of a calibration of one machine: rows as for `retrompi.papers.calibrate.Fit`."""
+    """The outcome of a calibration of one machine: rows as for `retrompi.papers.calibrate.ModelFit`."""
 
     host: str
     seed: int
@@ -112,9 +112,9 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     """
     import numpy as np
 
-    from retrompi.papers.free_values import Free, shown
+    from retrompi.papers.free_values import Free, value_text
     from retrompi.papers.metrics import SAME
-    from retrompi.papers.optimise import Search, identifiability, minimise, sensitivity
+    from retrompi.papers.optimise import OptimiserSettings, identifiability, minimise, sensitivity
 
     room = registry.platform(platform)
     base = kernels.machine(room, host)
@@ -123,7 +123,7 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     out = Fit(host, seed)
 
     def look(x: Sequence[float]) -> list[dict[str, Any]]:
-        machine = base.changed({f.key: f.value(v) for f, v in zip(free, x, strict=True)})
+        machine = base.with_values({f.key: f.value(v) for f, v in zip(free, x, strict=True)})
         got = expected(machine)
         rows = []
         for claim, name in seen:
@@ -140,13 +140,13 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     def residuals(x: Any) -> Any:
         return np.array([r["residual"] for r in look([float(v) for v in x])])
 
-    best = minimise(residuals, len(free), Search(starts=STARTS, steps=80, step=1e-3, scale=0.2, margin=0.05), seed)
+    best = minimise(residuals, len(free), OptimiserSettings(starts=STARTS, steps=80, step=1e-3, scale=0.2, margin=0.05), seed)
     jacobian = sensitivity(residuals, best.x)
     for i, f in enumerate(free):
         note = identifiability(jacobian, best.x, i, f"factors of {SAME:g}")
         name = f"platform.{host}.{f.key}" if f.key in MEMORY else f.key
-        out.values.append({"parameter": name, "value": f.show(float(best.x[i])), "low": shown(f.low, f.unit),
-                           "high": shown(f.high, f.unit), "note": note})  # fmt: skip
+        out.values.append({"parameter": name, "value": f.show(float(best.x[i])), "low": value_text(f.low, f.unit),
+                           "high": value_text(f.high, f.unit), "note": note})  # fmt: skip
     out.residuals = look([float(v) for v in best.x])
     outside = [r["claim"] for r in out.residuals if abs(r["residual"]) > 1]
     out.note = f"outside a factor {SAME:g}: {', '.join(outside)}" if outside else f"every row seen by the fit lies within a factor {SAME:g}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.papers.claims import for_fit
-from retrompi.papers.draw import drawn, overrides
+from retrompi.papers.draw import apply_draw, overrides
 from retrompi.papers.experiments import Done, Job, suite
 from retrompi.sim import simulate
 from retrompi.spec import registry
@@ -44,13 +44,13 @@ class _Study:
         options["models"] = {m: _model(m).hash() for m in options.get("sets", ())}
         if self.plan.draw is not None:
             options["drawn"] = {m: overrides(self.plan.draw, Question(m, platform, Starts(2))) for m in options["models"]}
-        spec = specification(drawn(self.plan.draw, Question(model, platform, Experiment.of("function", what, options))))
+        spec = specification(apply_draw(self.plan.draw, Question(model, platform, Experiment.of("function", what, options))))
         run_id, facts, found = facts_of(self.store, spec, lambda: {"function": work()}, fresh=self.fresh)
         return Done(where, facts["function"], (run_id,), int(not found))
 
     def run(self, question: Question) -> Result:
         """One run, with the parameters of the study's draw."""
-        return simulate.run(drawn(self.plan.draw, question))
+        return simulate.run(apply_draw(self.plan.draw, question))
 
     # ---- a process dies
 
@@ -150,7 +150,7 @@ class _Study:
     def administration(self, model: str, o: Mapping[str, Any]) -> Done:
         """Starting a job on every machine of the cluster and on a single machine: manual steps and failure rate."""
         starts = int(o["starts"])
-        asked = drawn(self.plan.draw, Question(model, o["platform"], Starts(int(o["machines"]), starts)))
+        asked = apply_draw(self.plan.draw, Question(model, o["platform"], Starts(int(o["machines"]), starts)))
 
         def work() -> dict[str, Any]:
             return {

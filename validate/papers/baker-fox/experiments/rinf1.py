@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from retrompi.papers.claims import find
-from retrompi.papers.draw import drawn
+from retrompi.papers.draw import apply_draw
 from retrompi.papers.experiments import Done, Job
-from retrompi.papers.kernel_rates import Judged, compare
+from retrompi.papers.kernel_rates import KernelComparison, compare
 from retrompi.spec import kernels as loop_data
 from retrompi.spec import registry, roofline
 from retrompi.spec.question import Benchmark, Question
@@ -33,14 +33,14 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     hosts = [h.name for h in registry.platform(platform).hosts]
 
     def loops() -> Done:
-        got = {h: answer(store, drawn(plan.draw, asked.with_(placement=h)), fresh=fresh) for h in hosts}
+        got = {h: answer(store, apply_draw(plan.draw, asked.with_(placement=h)), fresh=fresh) for h in hosts}
         runs = tuple(g.run_id for g in got.values())
         return Done("rinf1", benchmark.facts({h: g.rows for h, g in got.items()}), runs, sum(not g.found for g in got.values()))
 
     return [Job("Rinf1", partial(loops), 0.5)]
 
 
-def kernels() -> Iterator[Judged]:
+def kernels() -> Iterator[KernelComparison]:
     """The fastest and the slowest of all vector lengths, as the paper's table has them."""
     room = registry.platform("nt-pair")
     for host in room.hosts:
@@ -58,10 +58,10 @@ def _of_loop(which: loop_data.Loop) -> roofline.Kernel:
     """A vector loop of Rinf1 as operations and bytes: loads and stores, and a cache line for each element that is not next to the last."""
     moved = [(s, s.size if s.stride * s.size < _LINE and not s.random else _LINE) for s in which.streams]
 
-    def work(n: float, _: Mapping[str, float]) -> roofline.Work:
+    def work(n: float, _: Mapping[str, float]) -> roofline.KernelWork:
         inner = n * sum(s.size * (2 if s.use == "update" else 1) for s, _ in moved)
         read = n * sum(size for s, size in moved if s.use != "write")
         written = n * sum(size for s, size in moved if s.use != "read")
-        return roofline.Work(which.counted * n, inner, read, written, n * sum(size for _, size in moved))
+        return roofline.KernelWork(which.counted * n, inner, read, written, n * sum(size for _, size in moved))
 
     return roofline.Kernel(roofline.Kind(which.key, which.title, work), {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.claims import find
-from retrompi.papers.draw import drawn
+from retrompi.papers.draw import apply_draw
 from retrompi.papers.experiments import Done, Job
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Experiment, Question, Replay
@@ -37,7 +37,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         from retrompi.sim import simulate
         from retrompi.traces import rates
 
-        result = simulate.run(asked.changed(workload=Replay(rates.fork_join(ranks, part, flops))))
+        result = simulate.run(asked.with_fields(workload=Replay(rates.fork_join(ranks, part, flops))))
         simulate.require_completed(result, f"fork-join on {ranks} processors")
         begin, end = (m["time_s"] for m in result.marks)
         return 1 / float(end - begin)
@@ -56,7 +56,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
 
     def work() -> Done:
         made = {"flops": flops, "fraction": fraction, "processors": processors, "enough": ENOUGH}
-        asked = Resolved.of(drawn(plan.draw, Question(model, platform, Experiment.of("multitask", "fork-join", made), "shared")))
+        asked = Resolved.of(apply_draw(plan.draw, Question(model, platform, Experiment.of("multitask", "fork-join", made), "shared")))
         run_id, facts, found = facts_of(store, specification(asked), lambda: measure(asked), fresh=fresh)
         return Done("multitask", facts["multitask"], (run_id,), int(not found))
 

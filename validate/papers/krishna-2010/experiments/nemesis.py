@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.papers.claims import SizeRange
-from retrompi.papers.draw import Draw, answered, drawn, factor
+from retrompi.papers.draw import Draw, answer_drawn, apply_draw, factor
 from retrompi.papers.experiments import MESSAGES, Done, Job, Look, Seen
 from retrompi.papers.metrics import curves, median_ratio
 from retrompi.sim import simulate
@@ -39,7 +39,7 @@ class _Study:
     draw: Draw | None
 
     def answer(self, question: Question) -> Found:
-        return answered(self.draw, self.store, question, self.fresh)
+        return answer_drawn(self.draw, self.store, question, self.fresh)
 
 
 def _curve(s: _Study, c: Mapping[str, Any]) -> Done:
@@ -87,7 +87,7 @@ def _overlap(s: _Study, name: str, o: Mapping[str, Any], args: Mapping[str, Any]
     """Time inside MPI and the user's share of the time, between the marks of rank 0."""
     args = {**args, "ranks": o.get("ranks", 2)}
     question = Question(o["model"], o["platform"], Benchmark("overlap", args), placement, tuple(o.get("set", ())))
-    asked = Resolved.of(drawn(s.draw, question))
+    asked = Resolved.of(apply_draw(s.draw, question))
 
     def work() -> dict[str, Any]:
         result = simulate.run(asked)

@@ -21,7 +21,7 @@ from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.paths import reference_dir
 from retrompi.papers.claims import Claim, by_paper, for_fit
-from retrompi.papers.draw import drawn, factor
+from retrompi.papers.draw import apply_draw, factor
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
@@ -199,11 +199,11 @@ def cell(
     program = Program(section(at.trace), compute_s, fit.memory_share(at.program, platform))
     made = {"file": _bytes_hash(at.trace), **program.row()}
     question = Question(model, platform, Experiment.of("nas", at.trace, made))
-    asked = Resolved.of(drawn(draw, question))
+    asked = Resolved.of(apply_draw(draw, question))
 
     def work() -> dict[str, Any]:
         found = trace() if trace is not None else read(at.trace)
-        result = simulate.run(asked.changed(workload=Replay(found, at.trace, program)))
+        result = simulate.run(asked.with_fields(workload=Replay(found, at.trace, program)))
         simulate.require_completed(result, f"{at.trace} of {model} on {platform}")
         assert result.section is not None
         in_mpi = sum(r["mpi_s"] for r in result.per_rank) / max(sum(r["time_s"] for r in result.per_rank), 1e-30)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import InputError
 from retrompi.papers.claims import Claim, find, for_fit
-from retrompi.papers.draw import drawn, factor
+from retrompi.papers.draw import apply_draw, factor
 from retrompi.spec.question import Experiment, Question
 from retrompi.store.identity import code_version, specification
 from retrompi.store.lookup import facts_of
@@ -73,7 +73,7 @@ def rates(
     fixed = dict(disk_replication.NETWORKS[network].sets)
     made = {"network": fixed, "chunk": t.chunk, "chunks": disk_replication.RELAYED}
     question = Question("sockets", platform, Experiment.of("replication", f"relay on {network}", made), overrides=fixed)
-    sets = {k: v for k, v in drawn(draw, question).sets.items() if k not in fixed}  # what the network is made of is not drawn
+    sets = {k: v for k, v in apply_draw(draw, question).sets.items() if k not in fixed}  # what the network is made of is not drawn
 
     def work() -> dict[str, Any]:
         told = tuple(f"{k}={v}" for k, v in sets.items())

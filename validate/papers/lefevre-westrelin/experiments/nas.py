@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.experiments import Done, Job
-from retrompi.papers.kernel_rates import Judged
+from retrompi.papers.kernel_rates import KernelComparison
 
 from . import _nas as nas
 
@@ -73,11 +73,12 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     ]
 
 
-def kernels() -> Iterator[Judged]:
+def kernels() -> Iterator[KernelComparison]:
     """LU on one process: the words of its loops at the memory's rates, its operations at what a P6 does in cache (nas.toml)."""
     platform = "myrinet-piii"
     for cell, claim in nas.published().items():
         arithmetic = nas.arithmetic_seconds(cell.program, platform)
         if cell.processes == 1 and arithmetic is not None and claim.low is not None:
             terms = {"arithmetic": arithmetic, "memory": nas.memory_seconds(cell.program, platform)}
-            yield Judged(claim.id, "NAS", platform, cell.program, 1, claim.low, max(terms.values()), max(terms, key=terms.__getitem__))
+            slowest = max(terms, key=terms.__getitem__)
+            yield KernelComparison(claim.id, "NAS", platform, cell.program, 1, claim.low, terms[slowest], slowest)
