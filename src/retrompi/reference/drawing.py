@@ -70,7 +70,7 @@ class Drawing:
         self.communicators = [DrawnCommunicator(0, tuple(range(ranks)))]
         self.one_sided = rng.choice((0.0, 0.2, 0.5)) if one_sided else 0.0
         self.windows: list[DrawnCommunicator] = []
-        self.together = rng.choice((0.0, 0.1, 0.4))
+        self.together = rng.choice((0.0, 0.1, 0.4, 0.9))
         self.blocking = rng.choice((1.0, 0.5))
         self.sizes = [rng.choice(SIZES) for _ in range(rng.randint(1, 4))]
         self.disorder = rng.choice((0.0, 0.0, 0.05, 0.2))
@@ -91,7 +91,7 @@ class Drawing:
                 self.windows.append(comm)
                 for r in comm.group:
                     whole[r].append(f"win_create {len(self.windows)} 1000{comm.on}")
-            for _ in range(rng.choice((0, 0, 1, 3)) if self.together else 0):
+            for _ in range(rng.choice((0, 0, 1, 3, 5)) if self.together else 0):
                 for r, line in self.new_communicators():
                     whole[r].append(line)
             for _ in range(rng.randint(1, 5)):

@@ -123,13 +123,14 @@ def _crowd(rng: random.Random, ranks: int) -> tuple[tuple[str, ...], ...]:
 
 
 def _duration(program: DrawnProgram) -> float:
-    """Seconds that a program takes; 1 where it cannot be asked."""
+    """Seconds that a program takes; 1 where that is not known."""
     try:
         asked = Resolved.of(program.question())
         rows = {**engine_rows(asked), "event_limit": MOST}
-        return max(1e-6, float(by_engine(rows, asked.trace)["time_ps"]) * 1e-12)
+        ended = by_engine(rows, asked.trace).get("time_ps")
     except (RetrompiError, NotCovered):
         return 1.0
+    return max(1e-6, ended * 1e-12) if isinstance(ended, int) else 1.0
 
 
 def _traffic(rng: random.Random, hosts: list[str], span: float) -> Iterator[str]:
