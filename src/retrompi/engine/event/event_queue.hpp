@@ -7,9 +7,10 @@
 
 namespace retrompi {
 
-/// Most events are scheduled shortly before they happen, beside timers that are due long after: with all in one heap each event would go through as many
-/// levels as the timers make. Here they wait in no order until the heap is empty; then those of the next `width_` go into it. What is popped
-/// is in the order of one heap. The width follows what there is: between two looks at all that is later, an eighth to a half as many events are popped.
+/// Most events are scheduled shortly before they happen, beside timers that are due long after: with all in one heap each event would go through
+/// as many levels as the timers make. Here they wait in no order until the heap is empty; then those of the next `width_` go into it. What is
+/// popped is in the order of one heap. The width follows what there is: between two looks at all that is later, an eighth to a half as many
+/// events are popped.
 template <class E>
 class EventQueue {
  public:
@@ -65,7 +66,7 @@ class EventQueue {
     later_.resize(kept);
   }
 
-  E leader_{};          // before all others, if one `leads_`: most that are scheduled first of all never see the heap
+  E leader_{};  // before all others, if one `leads_`: most that are scheduled first of all never see the heap
   bool leads_ = false;
   EventHeap<E> near_;  // the others up to `until_`
   std::vector<E> later_;

@@ -27,8 +27,8 @@ class Outside {
 /// An event is *passive* when it only passes time (a quantum ends, a poll finds nothing): a simulation in which only
 /// passive events are left, nothing is on the wire and no process has anything to do is deadlocked.
 ///
-/// An event whose effects nobody sees may be left out. What it would have scheduled has its place in the order all the same: the loop keeps the turn of
-/// what is left out, and reserves a sequence number when it comes.
+/// An event whose effects nobody sees may be left out. What it would have scheduled has its place in the order all the same: the loop keeps the
+/// turn of what is left out, and reserves a sequence number when it comes.
 ///
 /// Several jobs share one queue. An event belongs to the owner it was scheduled for: with owners counted (`count_owners`), the loop
 /// knows when one of them has nothing pending while others continue.
@@ -41,8 +41,8 @@ class Loop {
   uint32_t owner = 0;          // of the running event; 0: none
   uint32_t cause = 0;          // what the running event is a consequence of (record/critical_path.hpp); 0: the start
   EffortWatch effort;
-  uint64_t tick_uses = 0;  // how often the phase of a host's clock has, or could have, decided something
-  bool foresees = false;   // events may be left out
+  uint64_t tick_uses = 0;        // how often the phase of a host's clock has, or could have, decided something
+  bool foresees = false;         // events may be left out
   std::function<void()> settle;  // schedules what has been left out and is not over
 
   /// The turn of an event that is left out.
@@ -113,9 +113,7 @@ class Loop {
     for (size_t i = present_begin_; i < present_.size(); ++i) s.put_event(now, (uint64_t{1} << 63) + i, present_[i].what);
   }
   /// Whether no event happens up to and including `t`: the running event may then move the clock there itself.
-  [[nodiscard]] bool no_event_until(Ps t) const {
-    return t < external_event && t < next_time() && t < next_turn_ && t <= limit && !stopped;
-  }
+  [[nodiscard]] bool no_event_until(Ps t) const { return t < external_event && t < next_time() && t < next_turn_ && t <= limit && !stopped; }
   void move_clock(Ps t) {
     assert(no_event_until(t));
     now = t;

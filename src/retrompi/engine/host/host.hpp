@@ -380,7 +380,7 @@ class Host {
     CriticalPath::Point end = 0;    // of the one before
   } kernel_;
   size_t own_kjobs_ = 0;  // those that belong to a job
-  struct {  // a frame that comes at `at` while nobody is here; the kernel is done with it at `until`
+  struct {                // a frame that comes at `at` while nobody is here; the kernel is done with it at `until`
     bool there = false;
     uint32_t owner = 0;
     Ps at = 0, until = 0;
