@@ -49,7 +49,7 @@ def test_frames_that_a_host_only_takes_in_are_left_out_on_a_crowded_wire(cores: 
     """Datagrams of several frames that are sent again while they wait: most frames find a host that nobody uses, and some do not."""
     overrides = [f"wmpi.udp_timeout={timeout}", f"platform.host.cores={cores}", f"platform.link.kind={kind}"]
     question = Question("wmpi", "nt-cluster*8", Replay(generate.halo2d(4, 2, 8192, 2, periodic=True)), "distributed", overrides)
-    engine, _, what = compared(question)
+    engine, _, what = compare_question(question)
     assert not what, what
     assert engine["outcome"] == "completed"
 
