@@ -25,7 +25,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "transfer": ("transfer",),
     "predict": ("predict",),
     "trace": ("record",),
-    "measured": ("import_measured", "list_measured", "measured"),
+    "measured": ("import_measured", "list_measured", "measured_curve"),
     "calibrate": ("calibrate",),
     "models": ("list_models", "model"),
     "platforms": ("list_platforms", "platform"),

@@ -42,7 +42,7 @@ Each command beside its function (tests/test_api.py writes this table):
     explore     - (a search of its own without a store; --json has its result)
     trace       record
     smpi        - (writes files for SimGrid)
-    measured    import_measured, list_measured, measured
+    measured    import_measured, list_measured, measured_curve
     fit         - (writes a model's folder, whose name pingpong and the others take)
     calibrate   calibrate
     models      list_models, model

@@ -73,7 +73,7 @@ class DrawnProgram:
     def text(self) -> str:
         """The program as a Python expression that makes it."""
         parts = [f"{name}={value!r}" for name, value in vars(self).items() if value != DrawnProgram.__dataclass_fields__[name].default]
-        return f"Program({', '.join(parts)})"
+        return f"DrawnProgram({', '.join(parts)})"
 
 
 def _overrides(rng: random.Random, model: str) -> Iterator[tuple[str, str]]:
