@@ -7,7 +7,7 @@ import ast
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape as html
 from importlib import import_module
@@ -22,6 +22,7 @@ from retrompi.labs.lab import labs
 from retrompi.manual.markdown import ManualPage, escape, link, slug, table
 from retrompi.reference.compare import compare_question
 from retrompi.sim import simulate
+from retrompi.spec.fields import fields_of
 from retrompi.spec.question import Beside, Message, Question, Replay, Workload
 from retrompi.studio.scene import STAGES
 from retrompi.traces.files import parse
@@ -58,8 +59,7 @@ class Chapter:
     network: str = "native"
     size: int = 0
     trace: str = ""
-    traffic: str = ""
-    failure: str = ""
+    beside: Mapping[str, Sequence[str]] = field(default_factory=dict)
     labs: tuple[str, ...] = ()
 
     @property
@@ -69,15 +69,16 @@ class Chapter:
 
     def question(self, workload: Workload) -> Question:
         """What is simulated."""
-        beside = Beside(traffic=[self.traffic] if self.traffic else [], failures=[self.failure] if self.failure else [])
+        beside = Beside(**self.beside)
         return Question(self.model, self.platform, workload, self.mode, fidelity=self.fidelity, network=self.network, beside=beside)
 
     @property
     def options(self) -> str:
         """The run's options on a command line."""
-        options = {"--fidelity": (self.fidelity, "mechanism"), "--network": (self.network, "native"),
-                   "--traffic": (self.traffic, ""), "--fail": (self.failure, "")}  # fmt: skip
-        own = [f"{option} {shlex.quote(value)}" for option, (value, usual) in options.items() if value != usual]
+        options = {"--fidelity": (self.fidelity, "mechanism"), "--network": (self.network, "native")}
+        own = [f"{option} {value}" for option, (value, usual) in options.items() if value != usual]
+        declared = fields_of(Beside)
+        own += [f"{declared[name].option} {shlex.quote(text)}" for name, texts in self.beside.items() for text in texts]
         return " ".join([f"-m {self.model}", f"-p '{self.platform}'", f"--mode {self.mode}", *own])
 
 
