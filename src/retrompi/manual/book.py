@@ -59,7 +59,7 @@ class Chapter:
     network: str = "native"
     size: int = 0
     trace: str = ""
-    beside: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    beside: Mapping[str, Any] = field(default_factory=dict)
     labs: tuple[str, ...] = ()
 
     @property
