@@ -42,7 +42,7 @@ from retrompi.labs.bench import Bench
 from retrompi.store import open_store
 one, folder, who = lab.lab(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 store = open_store(Path(sys.argv[4]))
-with store.held():
+with store.hold_connection():
     getattr(start, sys.argv[5])(one, folder, student.draw(one, who), Bench(store, folder), who)
 """
 
