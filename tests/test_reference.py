@@ -223,6 +223,23 @@ def test_links_that_are_as_scarce_but_for_rounding() -> None:
     assert not compare_question(program.question())[2]
 
 
+def test_a_deadlock_is_when_the_last_event_of_the_job_was() -> None:
+    """It had been when the next frame of others set out, of which the engine has no event where that has its links to itself."""
+    lines = (("irecv 2 0 20000 0", "waitall", "irecv 2 0 20000 0", "isend 3 0 1500 0", "isend 4 0 1500 0", "waitall"),
+             ("isend 2 0 4000 0", "isend 3 0 4000 0", "isend 4 0 4000 0"),
+             ("isend 3 0 20000 0", "isend 4 0 20000 0", "isend 0 0 20000 0"),
+             ("isend 4 0 9000 0", "isend 0 0 9000 0", "isend 1 0 9000 0", "isend 2 0 9000 0"),
+             ("isend 0 0 1500 0", "isend 1 0 1500 0", "isend 2 0 1500 0"))  # fmt: skip
+    program = DrawnProgram(
+        "pvm", "nt-wan", (0, 1, 2, 3, 4), lines, seed=14, network="fluid",
+        traffic=("any 39863.9B/s 1500B poisson",),
+        failures=("link n4@2.09942676395s..2.10065921495s", "link n5@7.52308671178s..8.00978522408s"),
+    )  # fmt: skip
+    engine, _, what = compare_question(program.question())
+    assert not what, what
+    assert engine["outcome"] == "deadlock"
+
+
 TIES: list[Any] = [
     ("mpibip:bip", "ibm-43p*4@myrinet-lanai9-clos", (3, 1, 2, 3, 0),
      (("finalize",), ("ibsend 3 77 1 6 req=1",), ("send 3 2 1 6",), ("recv 4 0 1 6",), ("rsend 3 0 1 6",))),

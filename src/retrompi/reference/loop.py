@@ -51,11 +51,11 @@ class EventLoop:
         nothing can happen any more, a deadlock. `Wire.advance` sets the clock, and delivers all frames of its instant; what a host does
         about one is an event of that instant, after all of them."""
         while not self.stopped and self.now <= self.limit:
+            if self._active == 0 and not wire.under_way() and not could_act():
+                return True
             on_hosts = self._events[0][0] if self._events else NEVER
             on_links = wire.next_time()
             if self._events and on_hosts <= on_links:
-                if self._active == 0 and not wire.under_way() and not could_act():
-                    return True
                 if on_hosts > self.limit:
                     self.now = self.limit
                     return False

@@ -137,7 +137,7 @@ class Loop {
           settle();
           continue;
         }
-        if (!empty() && next_time() <= external_event && !outside.under_way() && !could_act()) return true;
+        if (!outside.under_way() && !could_act()) return true;
       }
       // At one time, what happens on the hosts comes first.
       const Ps hosts = next_time(), links = external_event;
