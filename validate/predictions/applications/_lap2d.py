@@ -3,13 +3,15 @@ is how a question is made of a program (`Ask`)."""
 
 from __future__ import annotations
 
+import argparse
 import csv
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from _common import DRAWS, ELSEWHERE, RESTART, SEED, Row, seconds_of, with_intervals
+from _common import DRAWS, ELSEWHERE, RESTART, SEED, Row, seconds_of, with_intervals, write
 
 from retrompi._engine import Trace
 from retrompi.base import paths
@@ -116,7 +118,7 @@ def elements(host: str, matrix: str) -> dict[str, float]:
     return element
 
 
-def published(case: Case, element: dict[str, float]) -> list[tuple[str, float]]:
+def published(case: Case, element: Mapping[str, float]) -> list[tuple[str, float]]:
     """Computed over open: with the times an element of the machine's kernels for cfd.2.10, without communication."""
     points, steps = case.side**2 / case.processes[0], case.iterations[0]
     product = (steps + (steps - 1) // RESTART) * 5 * points * element["spmv"]
@@ -128,10 +130,23 @@ def published(case: Case, element: dict[str, float]) -> list[tuple[str, float]]:
               for name, second in (("modified", "axpy"), ("unmodified", "maxpy")))]  # fmt: skip
 
 
-def print_before(ask: Ask, cases: tuple[Case, ...], element: dict[str, float]) -> None:
+def print_before(ask: Ask, cases: tuple[Case, ...], element: Mapping[str, float]) -> None:
     for case in cases:
         for told, ratios in (("the roofline", before(ask, case)), ("published kernels", published(case, element))):
             print(f"{case.side}, {told}:", "; ".join(f"{what} {ratio:.2f}" for what, ratio in ratios))
         for name, modified in (("modified", True), ("unmodified", False)):
             product, vector = factors(ask, case, None, case.iterations[0], modified)
             print(f"  {name}: products x{product:.2f}, vectors x{vector:.2f}")
+
+
+def main(about: str | None, file: Path, title: str, ask: Ask, cases: tuple[Case, ...], element: Callable[[], Mapping[str, float]]) -> None:
+    """A machine's command line. ``about``: the script's docstring; ``element``: seconds an element of its published kernels, by kind."""
+    parser = argparse.ArgumentParser(description=(about or "").split("\n\n")[0])
+    parser.add_argument("--before", action="store_true", help="the roofline and the factors, instead of a file")
+    parser.add_argument("--nominal", action="store_true", help="without the draws: the ends of the intervals stay empty")
+    given = parser.parse_args()
+    if given.before:
+        print_before(ask, cases, element())
+        return
+    rows = [row for case in cases for row in (nominal(ask, case) if given.nominal else predict(ask, case))]
+    write(file, title, "the first two rows of each grid are open", rows)

@@ -8,13 +8,12 @@ E-SP2-05); a draw has something between that and that by the ratio of the clocks
 
 from __future__ import annotations
 
-import argparse
 import math
 from pathlib import Path
 from random import Random
 
 import _lap2d
-from _common import SEED, SPEC, Row, write
+from _common import SEED, SPEC, Row
 from _lap2d import Case
 from _sp2 import LATENCY, MODELS, user_space
 
@@ -62,18 +61,7 @@ def nominal(case: Case) -> list[Row]:
     return _lap2d.nominal(ask, case)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--before", action="store_true", help="the roofline and the factors, instead of a file")
-    parser.add_argument("--nominal", action="store_true", help="without the draws: the ends of the intervals stay empty")
-    given = parser.parse_args()
-    if given.before:
-        _lap2d.print_before(ask, CASES, KERNELS)
-        return
-    rows = [row for case in CASES for row in (nominal(case) if given.nominal else _lap2d.predict(ask, case))]
-    title = "PETSc's lap2d on an IBM SP with P2SC nodes, predicted by plap_sp2.py; not by hand. README.md explains it."
-    write(FILE, title, "the first two rows of each grid are open", rows)
-
+TITLE = "PETSc's lap2d on an IBM SP with P2SC nodes, predicted by plap_sp2.py; not by hand. README.md explains it."
 
 if __name__ == "__main__":
-    main()
+    _lap2d.main(__doc__, FILE, TITLE, ask, CASES, lambda: KERNELS)

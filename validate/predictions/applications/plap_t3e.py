@@ -7,11 +7,10 @@ its factors, and goes to the other numbers of processes. ``--before`` says what 
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import _lap2d
-from _common import SPEC, Row, write
+from _common import SPEC, Row
 from _lap2d import Case
 
 from retrompi._engine import Trace
@@ -38,18 +37,8 @@ def nominal(case: Case) -> list[Row]:
     return _lap2d.nominal(ask, case)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--before", action="store_true", help="the roofline and the factors, instead of a file")
-    parser.add_argument("--nominal", action="store_true", help="without the draws: the ends of the intervals stay empty")
-    given = parser.parse_args()
-    if given.before:
-        _lap2d.print_before(ask, CASES, _lap2d.elements("cray-t3e-pe", "cfd"))  # PETC-057 to 065
-        return
-    rows = [row for case in CASES for row in (nominal(case) if given.nominal else _lap2d.predict(ask, case))]
-    title = "PETSc's lap2d on a Cray T3E, predicted by plap_t3e.py; not by hand. README.md explains it."
-    write(FILE, title, "the first two rows of each grid are open", rows)
-
+TITLE = "PETSc's lap2d on a Cray T3E, predicted by plap_t3e.py; not by hand. README.md explains it."
 
 if __name__ == "__main__":
-    main()
+    # PETC-057 to 065
+    _lap2d.main(__doc__, FILE, TITLE, ask, CASES, lambda: _lap2d.elements("cray-t3e-pe", "cfd"))

@@ -64,7 +64,7 @@ struct HubParts {
   std::vector<Station> stations_;  // by card
   std::vector<MediumState> media_;
   std::vector<std::vector<uint32_t>> ways_;
-  std::vector<int> collisions_;                      // of each frame, by slot
+  std::vector<int> collisions_;             // of each frame, by slot
   std::vector<std::pair<Ps, Ps>> carried_;  // of each frame: from when to when it has the medium
   int64_t dropped_ = 0;
 };
