@@ -17,14 +17,16 @@ __all__ = ["ALGORITHMS", "CollectiveMember", "CollectiveStep", "Steps", "exchang
 @dataclass(eq=False)
 class CollectiveStep:
     """``send`` and ``receive`` of ``size`` bytes; ``wait`` for the step ``of``, or without one for all that are open, in the order in which
-    they were begun; ``copy`` within its own memory, so many ``copies``; ``put`` into the peer's memory, until the data are there;
-    ``taken``: tells the peer that its buffer has been read; ``all taken``: waits until ``size`` have told so."""
+    they were begun; ``copy`` within its own memory, so many ``copies``, of its ``own`` block where that is all; ``combine`` operands of
+    ``size``; ``work``: the library's own, ``size`` picoseconds on the reference host; ``put`` into the peer's memory, until the data are
+    there; ``taken``: tells the peer that its buffer has been read; ``all taken``: waits until ``size`` have told so."""
 
     kind: str
     peer: int = 0
     size: int = 0
     of: CollectiveStep | None = None
     copies: float = 1.0
+    own: bool = False
 
 
 Steps = Iterator[CollectiveStep]
@@ -36,7 +38,8 @@ class CollectiveMember:
 
     ``size``: the vector, or what it gives to each; ``size_in``: what it gets from each; ``out`` and ``into``: the same where they differ by
     member. ``hosts``: where each member runs, empty where an algorithm is not told; ``sources`` and ``targets``: its neighbours. Of an
-    intercommunicator ``remote`` members are the other group, ranks from ``n`` on, and ``low`` is the group that begins.
+    intercommunicator ``remote`` members are the other group, ranks from ``n`` on, and ``low`` is the group that begins. ``buffers``:
+    temporary ones of the vector's size that the caller holds meanwhile.
     """
 
     n: int
@@ -53,6 +56,7 @@ class CollectiveMember:
     remote: int = 0
     low: bool = True
     nonblocking: bool = False
+    buffers: int = 0
 
     def gives(self, r: int) -> int:
         """What it sends to member ``r``."""
@@ -105,9 +109,15 @@ def exchange(source: int, size_in: int, target: int, size: int, empty: bool = Tr
         yield CollectiveStep("wait", of=receive)
 
 
-def combine() -> Steps:
-    """Combines operands: it takes no time of its own; what the trace says of it is computed after the call."""
-    yield from ()
+def combine(size: int) -> Steps:
+    """Combines operands. It takes time only where that was measured (`collectives.LibraryWork`); what the trace says of it is computed
+    after the call."""
+    yield CollectiveStep("combine", size=size)
+
+
+def temporary(m: CollectiveMember, buffers: int, filled: int) -> Steps:
+    """Takes so many buffers of the vector's size, which ``filled`` bytes will come into: memory that is new costs more."""
+    yield CollectiveStep("work", size=m.choices.work.temporary(m.buffers + buffers, m.size, filled))
 
 
 def powers(below: int) -> list[int]:
@@ -328,10 +338,13 @@ def bcast_put_tree(m: CollectiveMember) -> Steps:
 def reduce_binomial(m: CollectiveMember) -> Steps:
     """From the children, the smallest subtree first, then to the parent (code: MPICH 1.0.5 to 1.2)."""
     me, mine = m.relative, span(m.relative, m.n)
+    # One buffer for what comes in, and one for the result unless it is the root (code: MPICH 3 and 4, reduce_intra_binomial.c).
+    receives = me % 2 == 0 and me + 1 < m.n
+    yield from temporary(m, 1 if me == 0 else 2, (receives + (me != 0)) * m.size)
     for k in powers(mine):
         if me + k < m.n:
             yield from take(m.absolute(me + k), m.size)
-            yield from combine()
+            yield from combine(m.size)
     if me > 0:
         yield from give(m.absolute(me - mine), m.size)
 
@@ -344,7 +357,7 @@ def reduce_linear(m: CollectiveMember) -> Steps:
         for r in reversed(range(m.n)):
             if r != m.root:
                 yield from take(r, m.size)
-                yield from combine()
+                yield from combine(m.size)
 
 
 class Inner:
@@ -381,13 +394,24 @@ class Inner:
 
     def folded_in(self, m: CollectiveMember) -> Steps:
         """Before: those who do not work give their vector to the other of the pair."""
-        if m.me < 2 * self.pairs:
-            yield from give(m.me ^ 1, m.size) if self.of(m.me) is None else take(m.me ^ 1, m.size)
+        if m.me >= 2 * self.pairs:
+            return
+        if self.of(m.me) is None:
+            yield from give(m.me ^ 1, m.size)
+        else:
+            yield from take(m.me ^ 1, m.size)
+            yield from combine(m.size)
 
     def folded_out(self, m: CollectiveMember) -> Steps:
         """After: they get the result."""
         if m.me < 2 * self.pairs:
             yield from take(m.me ^ 1, m.size) if self.of(m.me) is None else give(m.me ^ 1, m.size)
+
+    def comes(self, m: CollectiveMember) -> int:
+        """The bytes to be combined that come to a member at most in one round, for which it needs a buffer."""
+        if self.of(m.me) is None:
+            return 0
+        return m.size if m.me < 2 * self.pairs else m.size - m.size // self.count
 
     def halve(self, r: int, size: int) -> Steps:
         """A reduce-scatter: neighbours first, each gives half of the pieces that it is still in charge of."""
@@ -395,8 +419,9 @@ class Inner:
         for k in range(self.rounds):
             other = r ^ 1 << k
             peer = self.rank(other)
-            yield from exchange(peer, pieces(*self.part(r, k + 1)), peer, pieces(*self.part(other, k + 1)))
-            yield from combine()
+            kept = pieces(*self.part(r, k + 1))
+            yield from exchange(peer, kept, peer, pieces(*self.part(other, k + 1)))
+            yield from combine(kept)
 
     def double(self, r: int, size: int) -> Steps:
         """The allgather: the same rounds backwards."""
@@ -413,6 +438,8 @@ def reduce_rabenseifner(m: CollectiveMember) -> Steps:
     inner = Inner(m.n, 0)
     pieces = cut(m.size, inner.count)
     yield from inner.folded_in(m)
+    # A buffer for what comes in, and one for the result unless it is the root (code: MPICH 3 and 4, reduce_intra_reduce_scatter_gather.c).
+    yield from temporary(m, 1 if m.me == m.root else 2, inner.comes(m) + (0 if m.me == m.root else m.size))
     r, root = inner.of(m.me), inner.of(m.root)
     if r is not None:
         yield from inner.halve(r, m.size)
@@ -450,6 +477,9 @@ def reduce_nodes(m: CollectiveMember) -> Steps:
 def reduce_nodes_forward(m: CollectiveMember) -> Steps:
     """The same to member 0, who forwards the result to another root (code: MPICH 4.0)."""
     mine, firsts = hosts_of(m)
+    if m.root != 0 and m.me == 0:
+        yield from temporary(m, 2, m.size)
+        m = replace(m, buffers=1)
     yield from among(m, mine, 0, "reduce")
     yield from among(m, firsts, first_on(m, 0, firsts), "reduce")
     if m.root != 0 and m.me == 0:
@@ -468,17 +498,19 @@ def allreduce_reduce_bcast(m: CollectiveMember) -> Steps:
 def allreduce_doubling(m: CollectiveMember) -> Steps:
     """The whole vector with partners 1, 2, 4.. apart (paper: Thakur, Rabenseifner, Gropp 2005, 4.5)."""
     inner = Inner(m.n, 1)
+    yield from temporary(m, 1, 0 if inner.of(m.me) is None else m.size)  # code: MPICH 3 and 4, allreduce_intra_recursive_doubling.c
     yield from inner.folded_in(m)
     if (r := inner.of(m.me)) is not None:
         for k in powers(inner.count):
             yield from exchange(inner.rank(r ^ k), m.size, inner.rank(r ^ k), m.size)
-            yield from combine()
+            yield from combine(m.size)
     yield from inner.folded_out(m)
 
 
 def allreduce_rabenseifner(m: CollectiveMember) -> Steps:
     """A reduce-scatter by halving, an allgather by doubling (paper: Rabenseifner 1997)."""
     inner = Inner(m.n, 1)
+    yield from temporary(m, 1, inner.comes(m))  # code: MPICH 3 and 4, allreduce_intra_reduce_scatter_allgather.c
     yield from inner.folded_in(m)
     if (r := inner.of(m.me)) is not None:
         yield from inner.halve(r, m.size)
@@ -496,7 +528,8 @@ def allreduce_ring(m: CollectiveMember) -> Steps:
     for shift in (0, -1):
         for k in range(m.n - 1):
             yield from exchange((m.me - 1) % m.n, piece(k + shift + 1), (m.me + 1) % m.n, piece(k + shift))
-            yield from combine()
+            if shift == 0:
+                yield from combine(piece(k + 1))
 
 
 def allreduce_nodes(m: CollectiveMember) -> Steps:
@@ -700,7 +733,7 @@ def alltoall_throttled(most: int, empty: bool) -> Callable[[CollectiveMember], S
 
 def alltoall_pairwise(m: CollectiveMember) -> Steps:
     """One partner at a time; the member's own block is copied (paper: Thakur, Rabenseifner, Gropp 2005, 4.3)."""
-    yield CollectiveStep("copy", size=m.gives(m.me))
+    yield CollectiveStep("copy", size=m.gives(m.me), own=True)
     power = largest_power(m.n) == m.n
     for k in range(1, m.n):
         target, source = (m.me ^ k, m.me ^ k) if power else ((m.me + k) % m.n, (m.me - k) % m.n)
@@ -752,7 +785,7 @@ def reduce_scatter_halving(m: CollectiveMember) -> Steps:
         return
     if m.me < 2 * inner.pairs:
         yield from take(m.me - 1, m.total())
-        yield from combine()
+        yield from combine(m.total())
 
     def first(working: int) -> int:
         return 2 * working if working < inner.pairs else working + inner.pairs
@@ -762,8 +795,10 @@ def reduce_scatter_halving(m: CollectiveMember) -> Steps:
 
     for k in reversed(powers(inner.count)):
         mine, peer = r // k * k, inner.rank(r ^ k)
-        yield from exchange(peer, parts(mine, k), peer, parts(mine ^ k, k), empty=False)
-        yield from combine()
+        kept = parts(mine, k)
+        yield from exchange(peer, kept, peer, parts(mine ^ k, k), empty=False)
+        if kept > 0:
+            yield from combine(kept)
     if m.me < 2 * inner.pairs and m.gets(m.me - 1) > 0:
         yield from give(m.me - 1, m.gets(m.me - 1))
 
@@ -774,14 +809,15 @@ def reduce_scatter_pairwise(m: CollectiveMember) -> Steps:
     for k in range(1, m.n):
         target = (m.me + k) % m.n
         yield from exchange((m.me - k) % m.n, m.gets(m.me), target, m.gets(target), empty=False)
-        yield from combine()
+        if m.gets(m.me) > 0:
+            yield from combine(m.gets(m.me))
 
 
 def scan_linear(m: CollectiveMember) -> Steps:
     """Each waits for the one before it (code: MPICH 1.0.5 to 1.2)."""
     if m.me > 0:
         yield from take(m.me - 1, m.size)
-        yield from combine()
+        yield from combine(m.size)
     if m.me + 1 < m.n:
         yield from give(m.me + 1, m.size)
 
@@ -791,7 +827,7 @@ def scan_doubling(m: CollectiveMember) -> Steps:
     for k in powers(m.n):
         if m.me ^ k < m.n:
             yield from exchange(m.me ^ k, m.size, m.me ^ k, m.size)
-            yield from combine()
+            yield from combine(2 * m.size if m.me & k else m.size)  # from below it is also part of its own result
 
 
 # ------------------------------------------------------------------------------------------------------------------ neighbours

@@ -72,17 +72,20 @@ def difference(engine: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
     return ""
 
 
-def compare_question(question: Question, most: int = 0) -> tuple[dict[str, Any], dict[str, Any], str]:
+def compare_question(
+    question: Question, most: int = 0, work: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, Any], str]:
     """(by the engine, by the specification, what differs).
 
-    Raises NotCovered for a question beyond the specification, and for a run of more than ``most`` events (0: any number), which it would
-    take minutes to simulate.
+    ``work``: a library's own in collectives (`retrompi.spec.channels.work`), which of the models only fitted ones have. Raises NotCovered
+    for a question beyond the specification, and for a run of more than ``most`` events (0: any number), which it would take minutes to
+    simulate.
     """
     for what, told in BESIDE.items():
         if getattr(question.beside, what):
             raise NotCovered(told)
     asked = Resolved.of(question)
-    rows = engine_rows(asked)
+    rows = engine_rows(asked) | ({"work": work} if work else {})
     refuse(rows)
     engine = by_engine({**rows, "event_limit": most} if most else rows, asked.trace)
     if engine["outcome"] == "limit":

@@ -78,12 +78,13 @@ class Drawing:
         self.wrong = rng.choice((0.0, 0.0, 0.02))
         self.amount = rng.choice((1e3, 1e5, 1e7))
         self.loops = rng.random() < 0.03
+        self.steady = rng.random() < 0.15
 
     def lines(self) -> Iterator[tuple[str, ...]]:
         """All of them: blocks, most of which are repeated."""
         rng = self.rng
         whole: list[list[str]] = [["init"] for _ in self.ranks]
-        for block in range(rng.randint(1, 4)):
+        for block in range(rng.randint(1, 1 if self.steady else 4)):
             for rank in self.ranks:
                 rank.lines = []
             if self.one_sided and rng.random() < 0.7:
@@ -94,13 +95,13 @@ class Drawing:
             for _ in range(rng.choice((0, 0, 1, 3, 5)) if self.together else 0):
                 for r, line in self.new_communicators():
                     whole[r].append(line)
-            for _ in range(rng.randint(1, 5)):
+            for _ in range(rng.randint(1, 2 if self.steady else 5)):
                 self.step()
             if rng.random() < 0.9:
                 for r in range(len(self.ranks)):
                     self.complete(r)
             clean = not any(rank.pending for rank in self.ranks)
-            times = rng.choice((1, 1, 2, 3, 8)) if clean else 1
+            times = rng.choice((12, 30, 60) if self.steady else (1, 1, 2, 3, 8)) if clean else 1
             extra = [rng.choice((0, 0, 0, 0, 1)) if clean and rng.random() < self.wrong else 0 for _ in self.ranks]
             marked = rng.random() < 0.2
             odd = rng.randrange(times) if rng.random() < 0.3 else -1
@@ -386,19 +387,24 @@ class Drawing:
                 self.put(r, f"sendRecv {size} {(r + 1) % n} {size} {(r + n - 1) % n} 6 6 stag=3 rtag=3")
 
     def persistent(self, a: int, b: int) -> None:
-        """A persistent send and receive, started several times."""
-        rng, size = self.rng, self.rng.choice(self.sizes)
-        send = rng.choice(tuple(INITS))
-        on = self.communicator_of(a, b).on
-        self.put(a, f"{INITS[send]} {b} 9 {size} 6{on}")
-        self.put(b, f"recvInit {a} 9 {size} 6{on}")
+        """Persistent sends and receives, one or a few, started several times."""
+        rng = self.rng
+        keys = [f"{a} {b} {tag}" for tag in range(9, 9 + rng.choice((1, 1, 2, 3)))]
+        for key in keys:
+            size, send, on = rng.choice(self.sizes), rng.choice(tuple(INITS)), self.communicator_of(a, b).on
+            tag = key.split()[-1]
+            self.put(a, f"{INITS[send]} {b} {tag} {size} 6{on}")
+            self.put(b, f"recvInit {a} {tag} {size} 6{on}")
         for _ in range(rng.randint(1, 3)):
             for r in (b, a):
-                self.put(r, rng.choice((f"start {a} {b} 9", "startall")))
+                for line in rng.choice(([f"start {key}" for key in keys], ["startall"])):
+                    self.put(r, line)
             for r in (a, b):
-                self.put(r, rng.choice((f"wait {a} {b} 9", f"wait {a} {b} 9", "waitall")))
+                for line in rng.choice(([f"wait {key}" for key in keys], [f"wait {key}" for key in reversed(keys)], ["waitall"])):
+                    self.put(r, line)
         for r in (a, b):
-            self.put(r, f"requestFree {a} {b} 9")
+            for key in keys:
+                self.put(r, f"requestFree {key}")
 
     def complete(self, rank: int) -> None:
         """Completes the requests of a rank, in one of MPI's ways, perhaps after tests."""

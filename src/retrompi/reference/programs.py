@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from retrompi.reference.values import NotCovered
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import engine_rows
 from retrompi.spec import machines, registry
+from retrompi.spec.channels import work
 from retrompi.spec.collectives import OPERATIONS, PREFIX, algorithms
 from retrompi.spec.link import Link
 from retrompi.spec.question import Beside, Question, Replay
@@ -52,6 +53,7 @@ class DrawnProgram:
     traffic: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     kills: tuple[str, ...] = ()
+    work: Mapping[str, Any] | None = None
 
     @property
     def size(self) -> int:
@@ -69,6 +71,10 @@ class DrawnProgram:
             fidelity=self.fidelity, network=self.network, wildcards=self.wildcards, cores=self.cores, limit_s=self.limit_s,
             idle_overrides=True, what_if_hardware=True, beside=Beside(self.traffic, self.failures, (), self.kills),
         )  # fmt: skip
+
+    def compare(self) -> tuple[dict[str, Any], dict[str, Any], str]:
+        """By the engine, by the specification, and what differs; raises a RetrompiError or NotCovered if that cannot be said."""
+        return compare_question(self.question(), MOST, self.work)
 
     def text(self) -> str:
         """The program as a Python expression that makes it."""
@@ -109,6 +115,18 @@ def _algorithms(rng: random.Random, model: str, lines: Iterable[Iterable[str]]) 
         others = [name for name in algorithms(operation) if name != "nothing"]
         if rng.random() < 0.4:
             yield f"{model.partition(':')[0]}.{PREFIX}{operation}", rng.choice(others)
+
+
+def _points(rng: random.Random) -> list[tuple[int, int]]:
+    """The cost of sizes (bytes, ps), none or some; it may fall."""
+    sizes = sorted(rng.sample((0, 1, 8, 100, 1460, 5000, 20_000, 200_000), rng.choice((0, 1, 2, 2, 4))))
+    return [(size, rng.choice((0, rng.randrange(10**5), rng.randrange(10**9)))) for size in sizes]
+
+
+def _drawn_work(rng: random.Random) -> dict[str, Any]:
+    """What a library does in collectives besides sending."""
+    calls = {operation: _points(rng) for operation in OPERATIONS if rng.random() < 0.4}
+    return work(call=calls, combine=_points(rng), buffers=(_points(rng), _points(rng)))
 
 
 def _crowd(rng: random.Random, ranks: int) -> tuple[tuple[str, ...], ...]:
@@ -210,6 +228,7 @@ def draw_program(seed: int) -> DrawnProgram:
         model, platform, placement, lines, tuple(dict((*_overrides(rng, model), *_algorithms(rng, model, lines))).items()),
         seed=rng.choice((1, 2, 12345, 2**31)), fidelity="mechanism" if level < 0.94 else "curve" if level < 0.97 else "loggp",
         wildcards=rng.choice(("recorded", "free")), limit_s=rng.choice((None,) * 9 + (0.01,)),
+        work=_drawn_work(rng) if rng.random() < 0.1 else None,
         cores=(0,) * ranks if rng.random() < 0.05 else (), network=rng.choice(("native",) * 9 + ("fluid",)),
     ), crowded)  # fmt: skip
 
@@ -217,7 +236,7 @@ def draw_program(seed: int) -> DrawnProgram:
 def _difference(program: DrawnProgram) -> str:
     """What differs; "" for nothing, or when it cannot be asked."""
     try:
-        return compare_question(program.question(), MOST)[2]
+        return program.compare()[2]
     except (RetrompiError, NotCovered):
         return ""
 
@@ -252,7 +271,7 @@ def shrink(program: DrawnProgram, differs: Callable[[DrawnProgram], object] = _d
     while changed:
         before = program
         for simple in ({"limit_s": None}, {"network": "native"}, {"cores": ()}, {"seed": 1}, {"wildcards": "recorded"}, {"sets": ()},
-                       {"traffic": ()}, {"failures": ()}, {"kills": ()}):  # fmt: skip
+                       {"traffic": ()}, {"failures": ()}, {"kills": ()}, {"work": None}):  # fmt: skip
             try_smaller(replace(program, **simple))
         for name in ("sets", "traffic", "failures", "kills"):
             for one in getattr(program, name):
@@ -307,7 +326,7 @@ def compare_programs(
             break
         try:
             program = make(seed)
-            engine, _, what = compare_question(program.question(), MOST)
+            engine, _, what = program.compare()
         except NotCovered as error:
             kind = str(error).rpartition(": ")[2]
             tally.not_covered[kind] = tally.not_covered.get(kind, 0) + 1
