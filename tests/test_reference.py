@@ -123,8 +123,8 @@ def _as_told(steps: Any) -> list[Any]:
 
 
 def _as_the_engine_tells(steps: Any) -> list[Any]:
-    """The engine's, which count slots; what takes no time without a model's own work is left out."""
-    names = {"isend": "send", "irecv": "receive", "copy": "copy", "taken": "taken", "all_taken": "all taken"}
+    """The engine's, which count slots."""
+    names = {"isend": "send", "irecv": "receive", "copy": "copy", "combine": "combine", "taken": "taken", "all_taken": "all taken"}
     told: list[Any] = []
     opened: list[int] = []
     for step in steps:

@@ -117,7 +117,8 @@ def combine(size: int) -> Steps:
 
 def temporary(m: CollectiveMember, buffers: int, filled: int) -> Steps:
     """Takes so many buffers of the vector's size, which ``filled`` bytes will come into: memory that is new costs more."""
-    yield CollectiveStep("work", size=m.choices.work.temporary(m.buffers + buffers, m.size, filled))
+    if (ps := m.choices.work.temporary(m.buffers + buffers, m.size, filled)) > 0:
+        yield CollectiveStep("work", size=ps)
 
 
 def powers(below: int) -> list[int]:

@@ -102,7 +102,8 @@ class LibraryWork:
         if points is None:
             yield from steps
             return
-        yield CollectiveStep("work", size=cost_at(points, self._own_block(operation, m, points)))
+        if (ps := cost_at(points, self._own_block(operation, m, points))) > 0:
+            yield CollectiveStep("work", size=ps)
         for step in steps:
             if not step.own and not (step.kind in ("send", "receive") and step.peer == m.me):
                 yield step
@@ -499,9 +500,10 @@ class Collectives:
                             return
                         yield from rank.wait(pair[1])
                         run.open.remove(pair)
-                case "work" | "combine":
-                    ps = step.size if step.kind == "work" else cost_at(self.choices.work.combining, step.size)
-                    if ps > 0:
+                case "work":
+                    yield from rank.thread.run(rank.host.work(step.size))
+                case "combine":
+                    if (ps := cost_at(self.choices.work.combining, step.size)) > 0:
                         yield from rank.thread.run(rank.host.work(ps))
                 case "copy":
                     yield from rank.thread.copy(rank.plain_copy(step.size, step.copies))
