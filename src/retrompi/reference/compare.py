@@ -13,7 +13,7 @@ from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import engine_rows
 from retrompi.spec.question import Question
 
-__all__ = ["by_engine", "compare_question", "difference"]
+__all__ = ["by_engine", "compare_question", "compare_rows", "difference"]
 
 COUNTERS = ("messages", "bytes", "packets", "frames", "delivered", "delivered_bytes", "retransmissions", "duplicates", "lost", "own_bytes",
             "contended")  # fmt: skip
@@ -72,23 +72,23 @@ def difference(engine: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
     return ""
 
 
-def compare_question(
-    question: Question, most: int = 0, work: Mapping[str, Any] | None = None
-) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """(by the engine, by the specification, what differs).
+def compare_rows(rows: Mapping[str, Any], trace: Any) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """What the engine is given, and a parsed trace: (by the engine, by the specification, what differs).
 
-    ``work``: a library's own in collectives (`retrompi.spec.channels.work`), which of the models only fitted ones have. Raises NotCovered
-    for a question beyond the specification, and for a run of more than ``most`` events (0: any number), which it would take minutes to
-    simulate.
+    Raises NotCovered for what is beyond the specification, and for a run that the bound of events in ``rows`` ends.
     """
+    refuse(rows)
+    engine = by_engine(rows, trace)
+    if engine["outcome"] == "limit":
+        raise NotCovered("runs that are ended by a bound")
+    rule = simulate(rows, trace)
+    return engine, rule, difference(engine, rule)
+
+
+def compare_question(question: Question) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """The same of a question; raises NotCovered for one beyond the specification."""
     for what, told in BESIDE.items():
         if getattr(question.beside, what):
             raise NotCovered(told)
     asked = Resolved.of(question)
-    rows = engine_rows(asked) | ({"work": work} if work else {})
-    refuse(rows)
-    engine = by_engine({**rows, "event_limit": most} if most else rows, asked.trace)
-    if engine["outcome"] == "limit":
-        raise NotCovered("runs that are ended by a bound")
-    rule = simulate(rows, asked.trace)
-    return engine, rule, difference(engine, rule)
+    return compare_rows(engine_rows(asked), asked.trace)

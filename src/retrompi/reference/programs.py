@@ -16,7 +16,7 @@ from typing import Any
 
 from retrompi.base.errors import RetrompiError
 from retrompi.reference.collectives import is_collective
-from retrompi.reference.compare import by_engine, compare_question
+from retrompi.reference.compare import by_engine, compare_rows
 from retrompi.reference.drawing import Drawing
 from retrompi.reference.values import NotCovered
 from retrompi.sim.resolved import Resolved
@@ -24,7 +24,9 @@ from retrompi.sim.simulate import engine_rows
 from retrompi.spec import machines, registry
 from retrompi.spec.channels import work
 from retrompi.spec.collectives import OPERATIONS, PREFIX, algorithms
+from retrompi.spec.fields import Field, fields_of
 from retrompi.spec.link import Link
+from retrompi.spec.media import MEDIA, Medium, SampledCurve
 from retrompi.spec.question import Beside, Question, Replay
 from retrompi.traces import Trace
 
@@ -32,6 +34,8 @@ __all__ = ["DrawnProgram", "ProgramTally", "compare_programs", "draw_program", "
 
 MOST = 50_000
 """Events of a program's run."""
+PATHS = ("same", "same_bulk", "remote")
+"""Of a compiled question: the hops within a host, of the data of a rendezvous there, and between hosts."""
 FACTORS = ("x0.1", "x0.5", "x0.9", "x1.1", "x3", "x10")
 
 
@@ -54,6 +58,8 @@ class DrawnProgram:
     failures: tuple[str, ...] = ()
     kills: tuple[str, ...] = ()
     work: Mapping[str, Any] | None = None
+    hops: tuple[tuple[str, int, str, Any], ...] = ()
+    """Changes of the path of messages that no parameter of a model makes: path, number of the hop, field, value."""
 
     @property
     def size(self) -> int:
@@ -72,9 +78,21 @@ class DrawnProgram:
             idle_overrides=True, what_if_hardware=True, beside=Beside(self.traffic, self.failures, (), self.kills),
         )  # fmt: skip
 
+    def rows(self) -> tuple[dict[str, Any], Trace]:
+        """What the engine is given, and the trace; raises a RetrompiError if the question cannot be asked."""
+        asked = Resolved.of(self.question())
+        rows = {**engine_rows(asked), "event_limit": MOST} | ({"work": self.work} if self.work else {})
+        for path, position, name, value in self.hops:
+            if position < len(rows[path]):
+                before = rows[path][position]
+                after = Medium.of({**before, name: value}).to_engine() if name in before else before
+                for same in PATHS:  # a hop of two paths is one
+                    rows[same] = [after if hop == before else hop for hop in rows[same]]
+        return rows, asked.trace
+
     def compare(self) -> tuple[dict[str, Any], dict[str, Any], str]:
         """By the engine, by the specification, and what differs; raises a RetrompiError or NotCovered if that cannot be said."""
-        return compare_question(self.question(), MOST, self.work)
+        return compare_rows(*self.rows())
 
     def text(self) -> str:
         """The program as a Python expression that makes it."""
@@ -129,6 +147,40 @@ def _drawn_work(rng: random.Random) -> dict[str, Any]:
     return work(call=calls, combine=_points(rng), buffers=(_points(rng), _points(rng)))
 
 
+def _field_value(rng: random.Random, declared: Field) -> Any:
+    """A value of a field of a medium, many at its bounds."""
+    match declared.kind, declared.unit:
+        case "flag", _:
+            return rng.choice((0.0, 1.0))
+        case "choice", _:
+            return rng.choice(declared.choices)
+        case "whole", _:
+            return max(declared.low or 0.0, rng.choice((0.0, 1.0, 2.0, 3.0, 7.0)))
+        case _, "s":
+            return rng.choice((0.0, 1e-7, 5e-6, 1e-4, 3e-3))
+        case _, "B/s":
+            return rng.choice((1e6, 3e7, 1e9))
+        case _, "B":
+            return max(declared.low or 0.0, rng.choice((0.0, 1.0, 40.0, 1000.0, 1461.0, 20_000.0, 131_072.0)))
+        case _, "probability":
+            return rng.choice((0.0, 0.01, 0.2))
+    return max(declared.low or 0.0, rng.choice((0.0, 1.0, 2.0, 2.5)))
+
+
+def _hops(rng: random.Random, program: DrawnProgram) -> Iterator[tuple[str, int, str, Any]]:
+    """One or a few changes of the path of messages."""
+    try:
+        rows, _ = program.rows()
+    except (RetrompiError, NotCovered):
+        return
+    there = [(path, k, hop) for path in PATHS for k, hop in enumerate(rows[path]) if hop["medium"] != SampledCurve.name]
+    for _ in range(rng.choice((1, 1, 2, 4)) if there else 0):
+        path, k, hop = rng.choice(there)
+        fields = [f for f in fields_of(MEDIA[hop["medium"]]).values() if f.is_quantity or f.kind == "choice"]
+        declared = rng.choice(fields)
+        yield path, k, declared.name, _field_value(rng, declared)
+
+
 def _crowd(rng: random.Random, ranks: int) -> tuple[tuple[str, ...], ...]:
     """All send to all at once, so that frames wait everywhere."""
     rounds, found = rng.choice((1, 2, 3)), []
@@ -143,9 +195,7 @@ def _crowd(rng: random.Random, ranks: int) -> tuple[tuple[str, ...], ...]:
 def _duration(program: DrawnProgram) -> float:
     """Seconds that a program takes; 1 where that is not known."""
     try:
-        asked = Resolved.of(program.question())
-        rows = {**engine_rows(asked), "event_limit": MOST}
-        ended = by_engine(rows, asked.trace).get("time_ps")
+        ended = by_engine(*program.rows()).get("time_ps")
     except (RetrompiError, NotCovered):
         return 1.0
     return max(1e-6, ended * 1e-12) if isinstance(ended, int) else 1.0
@@ -224,13 +274,16 @@ def draw_program(seed: int) -> DrawnProgram:
     crowded = among > 1 and rng.random() < 0.08
     lines = _crowd(rng, ranks) if crowded else tuple(Drawing(rng, ranks, model.startswith("craympt")).lines())
     level = rng.random()
-    return _beside(rng, DrawnProgram(
+    program = DrawnProgram(
         model, platform, placement, lines, tuple(dict((*_overrides(rng, model), *_algorithms(rng, model, lines))).items()),
         seed=rng.choice((1, 2, 12345, 2**31)), fidelity="mechanism" if level < 0.94 else "curve" if level < 0.97 else "loggp",
         wildcards=rng.choice(("recorded", "free")), limit_s=rng.choice((None,) * 9 + (0.01,)),
         work=_drawn_work(rng) if rng.random() < 0.1 else None,
         cores=(0,) * ranks if rng.random() < 0.05 else (), network=rng.choice(("native",) * 9 + ("fluid",)),
-    ), crowded)  # fmt: skip
+    )  # fmt: skip
+    if rng.random() < 0.15:
+        program = replace(program, hops=tuple(_hops(rng, program)))
+    return _beside(rng, program, crowded)
 
 
 def _difference(program: DrawnProgram) -> str:
@@ -271,9 +324,9 @@ def shrink(program: DrawnProgram, differs: Callable[[DrawnProgram], object] = _d
     while changed:
         before = program
         for simple in ({"limit_s": None}, {"network": "native"}, {"cores": ()}, {"seed": 1}, {"wildcards": "recorded"}, {"sets": ()},
-                       {"traffic": ()}, {"failures": ()}, {"kills": ()}, {"work": None}):  # fmt: skip
+                       {"traffic": ()}, {"failures": ()}, {"kills": ()}, {"work": None}, {"hops": ()}):  # fmt: skip
             try_smaller(replace(program, **simple))
-        for name in ("sets", "traffic", "failures", "kills"):
+        for name in ("sets", "traffic", "failures", "kills", "hops"):
             for one in getattr(program, name):
                 without: dict[str, Any] = {name: tuple(other for other in getattr(program, name) if other != one)}
                 try_smaller(replace(program, **without))
