@@ -25,6 +25,7 @@ from retrompi.spec import machines, registry
 from retrompi.spec.channels import work
 from retrompi.spec.collectives import OPERATIONS, PREFIX, algorithms
 from retrompi.spec.fields import Field, fields_of
+from retrompi.spec.host import Host
 from retrompi.spec.link import Link
 from retrompi.spec.media import MEDIA, Medium, SampledCurve
 from retrompi.spec.question import Beside, Question, Replay
@@ -101,18 +102,14 @@ class DrawnProgram:
 
 
 def _overrides(rng: random.Random, model: str) -> Iterator[tuple[str, str]]:
-    """Up to a few overrides of the machine, the network and the runtime,
-    many at their bounds."""
-    machine = ("quantum", "tick", "dispatch", "syscall", "copy_mem", "copy_l2", "l2", "tcp_segment", "tcp_byte", "interrupt",
-                "window", "sndbuf", "mss",
-               "delayed_ack", "nic_rate", "nic_latency", "line_bus", "fsb_rate", "loopback_mss", "loopback_segment")  # fmt: skip
-    flags = ("boost", "quantum_carry", "quantum_at_tick")
+    """Up to a few overrides of the machine, the network and the runtime, many at their bounds."""
     for _ in range(rng.choice((0, 0, 1, 2, 4))):
         match rng.randrange(5):
-            case 0:
-                yield f"platform.host.{rng.choice(machine)}", rng.choice(FACTORS)
-            case 1:
-                yield f"platform.host.{rng.choice(flags)}", rng.choice("01")
+            case 0 | 1 as of:
+                part, declared = ("link", Link) if of else ("host", Host)
+                f = rng.choice([f for f in fields_of(declared).values() if f.is_quantity or f.kind == "choice"])
+                values = {"flag": "01", "choice": f.choices, "whole": ("1", "2", "3", "7")}.get(f.kind, FACTORS)
+                yield f"platform.{part}.{f.name}", rng.choice(values)
             case 2:
                 yield rng.choice((("platform.host.cores", rng.choice("124")), ("platform.link.latency", rng.choice(("0us", "x3"))),
                                   ("platform.link.bandwidth", rng.choice(FACTORS)), ("platform.link.buffer", rng.choice(("3000B", "20kB"))),
