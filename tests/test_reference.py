@@ -307,6 +307,35 @@ def test_frames_that_wait_when_a_link_fails(program: DrawnProgram) -> None:
     assert engine["failed"], "nothing failed while it ran"
 
 
+SELDOM_DRAWN: list[Any] = [
+    # A wait for some takes out every request that is complete, also those behind a persistent one: the second receive is another one.
+    DrawnProgram("nemesis", "abe", (0, 1),
+            (("recvInit 1 9 8 6", "start 1 0 9", "irecv 1 0 8 6", "sleep 0.05", "waitsome", "irecv 1 0 8 6", "wait 1 0 0"),
+             ("send 0 9 8 6", "send 0 0 8 6", "sleep 0.2", "send 0 0 8 6"))),
+    # A wait for any takes out one of two that are complete, a wait for some both.
+    DrawnProgram("nemesis", "abe", (0, 1),
+            (("irecv 1 0 8 6 req=1", "irecv 1 1 8 6 req=2", "sleep 0.05", "waitany 2 reqs=1,2", "test req=2", "wait req=2"),
+             ("send 0 0 8 6", "send 0 1 8 6"))),
+    DrawnProgram("nemesis", "abe", (0, 1),
+            (("irecv 1 0 8 6 req=1", "irecv 1 1 8 6 req=2", "sleep 0.05", "waitsome 2 reqs=1,2", "irecv 1 2 8 6 req=2", "wait req=2"),
+             ("send 0 0 8 6", "send 0 1 8 6", "sleep 0.2", "send 0 2 8 6"))),
+    # A packet that stays in the pool costs the receiver its work all the same, once as it comes and once as it is fetched.
+    DrawnProgram("wmpi", "nt-pair", (0, 0), (("recv 1 1 8 6", "recv 1 0 4000 6"), ("send 0 0 4000 6", "send 0 1 8 6")),
+            hops=(("same", 0, "recv_cpu", 1e-5),)),
+    # Two updates of credits are lost, one after the other has arrived: the second waits no longer than the first.
+    DrawnProgram("hpvm", "nt4-p6-200*2@switch-100", (0, 1), (("send 1 0 200000 0",), ("recv 0 0 200000 0",)),
+            failures=("link n1@0.393143s..0.394143s", "link n1@0.034698s..0.037698s")),
+]  # fmt: skip
+"""Programs that a changed engine answered otherwise (packaging/mutants.py), and that are seldom drawn."""
+
+
+@for_each("program", SELDOM_DRAWN)
+def test_what_is_seldom_drawn(program: DrawnProgram) -> None:
+    engine, _, what = program.compare()
+    assert not what, what
+    assert engine["outcome"] == "completed", engine["detail"]
+
+
 BESIDE: list[Any] = [
     ({"traffic": ["any 4Mbps 1500B poisson", "n1->any 500kbps 200B onoff:3ms/7ms"]}, "traffic"),
     ({"failures": ["hub@2ms..60ms"]}, "lost"),
