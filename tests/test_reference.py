@@ -325,6 +325,22 @@ SELDOM_DRAWN: list[Any] = [
     # Two updates of credits are lost, one after the other has arrived: the second waits no longer than the first.
     DrawnProgram("hpvm", "nt4-p6-200*2@switch-100", (0, 1), (("send 1 0 200000 0",), ("recv 0 0 200000 0",)),
             failures=("link n1@0.393143s..0.394143s", "link n1@0.034698s..0.037698s")),
+    # A switch of a fat tree with two rails fails in both planes.
+    DrawnProgram("nemesis", "nt-fat-tree", (0, 1, 2, 3, 4, 5),
+            tuple((*(f"irecv {(r + 3) % 6} 0 20000 6",) * 6, *(f"isend {(r + 3) % 6} 0 20000 6",) * 6, "waitall") for r in range(6)),
+            (("platform.link.rails", "2"),), failures=("switch 1.0@1ms..40ms",)),
+    # The last send of a non-blocking reduction is waited for without blocking.
+    DrawnProgram("nemesis", "abe", (0, 1, 1),
+            (("ireduce 300000 0 1 6 req=1", "sleep 0.001", "compute 1e7", "test req=1 flag=0", "compute 1e7", "wait req=1"),
+             ("sleep 0.5", "ireduce 300000 0 1 6 req=1", "wait req=1"), ("ireduce 300000 0 1 6 req=1", "wait req=1")),
+            (("nemesis.coll.reduce", "nodes_forward"),)),
+    # Each round of a ring waits for its send, here one whose data wait for the receiver.
+    DrawnProgram("nemesis", "nt-cluster", (0, 1, 2),
+            (("allreduce 1000000 0 6", "send 2 0 8 6"), ("sleep 0.01", "allreduce 1000000 0 6"), ("allreduce 1000000 0 6", "recv 0 0 8 6")),
+            (("nemesis.coll.allreduce", "ring"),)),
+    # A card has one place for a sender's messages.
+    DrawnProgram("mpibip", "myrinet-clos", (0, 1), (("send 1 0 8 6",) * 6, ("sleep 0.01", *("recv 0 0 8 6",) * 6)),
+            hops=(("remote", 0, "slots", 1.0),)),
 ]  # fmt: skip
 """Programs that a changed engine answered otherwise (packaging/mutants.py), and that are seldom drawn."""
 

@@ -78,7 +78,8 @@ class Drawing:
         self.wrong = rng.choice((0.0, 0.0, 0.02))
         self.amount = rng.choice((1e3, 1e5, 1e7))
         self.loops = rng.random() < 0.03
-        self.steady = rng.random() < 0.15
+        self.steady = rng.random() < 0.1
+        self.plain = self.steady and rng.random() < 0.7
 
     def lines(self) -> Iterator[tuple[str, ...]]:
         """All of them: blocks, most of which are repeated."""
@@ -101,7 +102,8 @@ class Drawing:
                 for r in range(len(self.ranks)):
                     self.complete(r)
             clean = not any(rank.pending for rank in self.ranks)
-            times = rng.choice((12, 30, 60) if self.steady else (1, 1, 2, 3, 8)) if clean else 1
+            often = (40, 100, 200) if self.plain else (12, 30, 60) if self.steady else (1, 1, 2, 3, 8)
+            times = rng.choice(often) if clean else 1
             extra = [rng.choice((0, 0, 0, 0, 1)) if clean and rng.random() < self.wrong else 0 for _ in self.ranks]
             marked = rng.random() < 0.2
             odd = rng.randrange(times) if rng.random() < 0.3 else -1
@@ -297,6 +299,9 @@ class Drawing:
     def step(self) -> None:
         """What one rank does, or two with each other."""
         rng, n = self.rng, len(self.ranks)
+        if self.plain:
+            self.plain_exchange()
+            return
         if self.windows and rng.random() < self.one_sided:
             self.access()
             return
@@ -373,6 +378,33 @@ class Drawing:
                 self.put(b, f"iprobe {a} {tag} flag=1{on}")
         if rng.random() >= self.wrong:
             self.put(b, f"recv {source} {any_tag} {capacity if rng.random() < 0.9 else -1} 6{on}{recorded}")
+
+    def plain_exchange(self) -> None:
+        """Calls that the engine can leave repetitions of out; some ranks may wait for the end meanwhile."""
+        rng, n = self.rng, len(self.ranks)
+        a, b = rng.sample(range(n), 2)
+        size, back = rng.choice(self.sizes), rng.choice(self.sizes)
+        match rng.randrange(6):
+            case 0:
+                self.put(a, f"compute {self.amount * rng.random():g}")
+            case 1:
+                self.exchange(a, b)
+            case 2:
+                for x, y in ((a, b), (b, a)):
+                    self.put(x, f"irecv {y} 0 {size} 6{self.request(x, f'{y} {x} 0')}")
+                    self.put(x, f"{rng.choice(('isend', 'ISsend', 'irsend'))} {y} 0 {size} 6{self.request(x, f'{x} {y} 0')}")
+            case 3:
+                for r in range(1, n):  # one to all, and back
+                    self.put(0, f"send {r} 1 {size} 6")
+                    self.put(r, f"recv 0 1 {size} 6")
+                    self.put(r, f"send 0 2 {back} 6")
+                for r in range(1, n):
+                    self.put(0, f"recv {r} 2 {back} 6")
+            case _:
+                for x, y, each in ((a, b, size), (b, a, back)):
+                    for _ in range(rng.choice((1, 1, 3))):
+                        self.put(x, f"{rng.choice(('send', 'send', 'Ssend', 'bsend'))} {y} 3 {each} 6")
+                        self.put(y, f"recv {x} 3 {each} 6")
 
     def exchange(self, a: int, b: int) -> None:
         """Both send to each other at once, or a ring of all."""

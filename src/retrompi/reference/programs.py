@@ -38,6 +38,8 @@ MOST = 50_000
 PATHS = ("same", "same_bulk", "remote")
 """Of a compiled question: the hops within a host, of the data of a rendezvous there, and between hosts."""
 FACTORS = ("x0.1", "x0.5", "x0.9", "x1.1", "x3", "x10")
+SOME = {"s": ("0s", "3us", "2ms"), "B": ("1500B", "50kB")}
+"""Values of some units, also for what is nothing by default."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def _overrides(rng: random.Random, model: str) -> Iterator[tuple[str, str]]:
             case 0 | 1 as of:
                 part, declared = ("link", Link) if of else ("host", Host)
                 f = rng.choice([f for f in fields_of(declared).values() if f.is_quantity or f.kind == "choice"])
-                values = {"flag": "01", "choice": f.choices, "whole": ("1", "2", "3", "7")}.get(f.kind, FACTORS)
+                values = {"flag": "01", "choice": f.choices, "whole": ("1", "2", "3", "7")}.get(f.kind, (*FACTORS, *SOME.get(f.unit, ())))
                 yield f"platform.{part}.{f.name}", rng.choice(values)
             case 2:
                 yield rng.choice((("platform.host.cores", rng.choice("124")), ("platform.link.latency", rng.choice(("0us", "x3"))),
