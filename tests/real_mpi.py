@@ -38,7 +38,7 @@ from retrompi.sim.simulate import engine_rows
 from retrompi.spec import registry
 
 SOURCE = Path(__file__).parent / "data" / "programs" / "calls.c"
-DEGREES, OWN_LENGTH = SOURCE.with_name("degrees.c"), SOURCE.with_name("own_length.c")
+DEGREES, OWN_LENGTH, ROOT_BETWEEN = (SOURCE.with_name(name) for name in ("degrees.c", "own_length.c", "root_between.c"))
 FAMILIES = ("mpich", "openmpi")
 QUIET_S = 3
 """A program in which nothing happens for so long hangs."""
@@ -274,7 +274,16 @@ def known_fault(family: str, case: Case) -> bool:
     long = case.decision.matches if case.decision.outcome == "truncated" else frozenset()
     if long and all(match[0] == match[2] for match in long):  # sent by the rank to itself
         return has_fault(family, OWN_LENGTH, 1)
-    return of_unequal_degrees(case.program) and has_fault(family, DEGREES, 2)
+    if of_unequal_degrees(case.program) and has_fault(family, DEGREES, 2):
+        return True
+    return of_later_root(case.program) and has_fault(family, ROOT_BETWEEN, 4)
+
+
+def of_later_root(program: DrawnProgram) -> bool:
+    """Whether it calls ibcast between two groups with another root than the first of its group."""
+    trace = program.question().workload.trace  # type: ignore[union-attr]
+    calls = (op for lines in program.lines for op in operations(lines) if op.word == "ibcast" and op.comm)
+    return any(op.numbers[1] > 0 and trace.communicator(op.comm)["remote"] for op in calls)
 
 
 def of_unequal_degrees(program: DrawnProgram) -> bool:
