@@ -161,7 +161,7 @@ PROGRAMS: Mapping[str, Recorded] = {
     "strangers on a switch": Recorded(_program("lam", "nt-cluster", *_ring(4, 20_000, 2, "compute 1e5; "),
                                               traffic=("any 2MB/s 1500B poisson", "n1->n3 500kB/s 200B onoff:1ms/2ms"))),
     "a tree that loses a switch": Recorded(_program(
-        "pvm", TREE, *_ring(8, 6000), failures=("switch 1.0@3ms..20ms", "link n3@30ms..40ms"), sets={"platform.link.latency": "7.3us"})),
+        "pvm", TREE, *_ring(8, 6000), failures=("switch 1.0@3ms..20ms", "link n3@30ms..40ms"), sets={"platform.link.latency": "7.3000004us"})),
     "two sites": Recorded(_program("mpich", "nt-wan", *_ring(4, 4000), placement=(0, 1, 3, 4))),
     "a torus and memory of others": Recorded(_program("craympt:shmem", TORUS, *ACCESS)),
     "a torus full of messages": Recorded(_program("craympt", TORUS, *_ring(8, 30_000))),
@@ -180,7 +180,10 @@ PROGRAMS: Mapping[str, Recorded] = {
         "nemesis", "abe", *_ring(8, 100_000), placement=(0,) * 8, sets={"platform.host.mem_streams": "2"})),
     "a sampled curve": Recorded(_program("wmpi", SWITCH, *_ring(4, 5000, 2, "compute 1e5; "), fidelity="curve")),
     "a sampled curve on one machine": Recorded(_program(
-        "wmpi", SWITCH, *_ping(5000, "compute 3e6"), placement=(0, 0, 0), fidelity="curve")),
+        "wmpi", SWITCH, *_ping(5000, "compute 1e8"), placement=(0, 0, 0), fidelity="curve")),
+    "a sampled curve while others are busy": Recorded(_program(
+        "wmpi", SWITCH, *_ping(5000, "; ".join(["send 3 0 700 6; recv 3 0 700 6"] * 9), "; ".join(["recv 2 0 700 6; send 2 0 700 6"] * 9)),
+        fidelity="curve")),
     "five numbers of a message": Recorded(_program("mpich", SWITCH, *_ring(4, 5000, 2, "compute 1e5; "), fidelity="loggp")),
     "looking and waiting for any": Recorded(_program("mpich", SWITCH, *LOOKING, wildcards="free")),
     "collectives that compute": Recorded(_program(
