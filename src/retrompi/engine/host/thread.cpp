@@ -245,6 +245,10 @@ void Thread::on_quantum(uint64_t sequence) {
 void Thread::on_yield(uint32_t gen) {
   if (gen != gen_ || state_ != State::Running) return;
   point_ = host_.loop.cause;
+  if (pre_ > 0 && host_.anatomy.critical.on) {  // it had been given the processor for these looks
+    extend(began_ + pre_, Stage::Switch);
+    point_ = host_.anatomy.critical.charge(point_, host_.context_switch().bill);
+  }
   extend(host_.loop.now, Stage::Poll);
   host_.loop.cause = point_;
   host_.came();
