@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import random
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cases import for_each
+from program_generator import seeds
 
-from retrompi import traces
+from retrompi import _engine, traces
 from retrompi.base.errors import RetrompiError
+from retrompi.base.units import PS
+from retrompi.reference.programs import MOST, draw_program
 from retrompi.sim import simulate
-from retrompi.sim.critical_path import CriticalPath, difference
+from retrompi.sim.critical_path import CriticalPath, Number, difference
 from retrompi.sim.observe import Observe
+from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import Result
 from retrompi.spec import registry
 from retrompi.spec.question import Beside, Question, Replay
+from retrompi.studies.declared_numbers import _RATES, Place, _leaves, _number
 from retrompi.traces import Trace, generate
 
 ON = Observe(critical_path=True)
@@ -142,3 +153,169 @@ def test_the_parts_of_a_difference_sum_to_it_for_fifty_pairs() -> None:
         assert sum(d.a for d in parts) == a.time_ps
         assert sum(d.b for d in parts) == b.time_ps
         assert sorted(abs(d.ps) for d in parts) == [abs(d.ps) for d in parts][::-1]
+
+
+# -- drawn programs ----------------------------------------------------------------------------------------------------------------
+
+DRAWN = 250
+"""Programs that are drawn; about a half can be asked and complete."""
+STEPS = (1e-3, 1e-4, 1e-5)
+"""Relative changes of a declared number; the first that changes no order and twice the half of which does twice as much is compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnRun:
+    """A drawn program that has completed: what the engine was given, and the record of its critical path."""
+
+    seed: int
+    rows: Mapping[str, Any]
+    trace: Trace
+    time_ps: int
+    got: Mapping[str, Any]
+    alone: bool
+    """Nothing acts on it at fixed times: no traffic, failures or kills."""
+
+    @property
+    def kinds(self) -> list[int]:
+        """Host -> its kind."""
+        return list(self.rows["hosts"]["kind_of"])
+
+    @property
+    def path(self) -> CriticalPath:
+        return CriticalPath({**self.got, "kind_of": self.kinds})
+
+    def column(self, name: str, kind: str = "I") -> array[Any]:
+        """A column of the recorded network."""
+        found = array(kind)
+        found.frombytes(self.got["graph"][name])
+        return found
+
+    def places(self) -> dict[Number, list[tuple[Place, float]]]:
+        """Where each declared number is among what the engine is given, with its value; hops that are equal on both paths are one channel."""
+        leaves = dict(_leaves(self.rows))
+        found: dict[Number, list[tuple[Place, float]]] = {}
+        for at, value in leaves.items():
+            number = _number(at, leaves)
+            if number is not None and isinstance(value, int | float):
+                found.setdefault(number, []).append((at, float(value)))
+        for (owner, i, field, size), more in list(found.items()):
+            if owner in ("remote", "same_bulk"):
+                equal = [j for j, hop in enumerate(self.rows["same"]) if hop == self.rows[owner][i]]
+                for number in {("same", j, field, size) for j in equal} & found.keys():
+                    found[number] = [*found[number], *more]
+        return found
+
+    def time_with(self, places: list[tuple[Place, float]], more: float) -> int | None:
+        """The time with a number greater by so much; None: it does not complete."""
+        rows = dict(self.rows)
+        for at, value in places:
+            rows = _with(rows, at, value + more)
+        got = _engine.simulate(rows, self.trace)
+        return int(got["time_ps"]) if got["outcome"] == "completed" else None
+
+
+def _with(rows: Any, at: Place, value: float) -> Any:
+    """A copy with another value at a place."""
+    first, *rest = at
+    inner = _with(rows[first], tuple(rest), value) if rest else value
+    if isinstance(rows, Mapping):
+        return {**rows, first: inner}
+    assert isinstance(first, int)
+    return [*rows[:first], inner, *rows[first + 1 :]]
+
+
+@cache
+def _drawn_runs() -> list[DrawnRun]:
+    """Fresh programs that complete; their seeds are printed."""
+    found = []
+    for seed in seeds(DRAWN):
+        program = draw_program(seed)
+        try:
+            asked = Resolved.of(program.question())
+            rows = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": "", **simulate.engine_rows(asked), "event_limit": MOST}
+            got = _engine.simulate({**rows, "critical_path": 1}, asked.trace)
+        except (RetrompiError, _engine.ConfigError):
+            continue
+        if got["outcome"] == "completed":
+            alone = not (program.traffic or program.failures or program.kills)
+            found.append(DrawnRun(seed, rows, asked.trace, got["time_ps"], got["critical_path"], alone))
+    return found
+
+
+def test_drawn_programs_have_a_path_as_long_as_they_take() -> None:
+    for run in _drawn_runs():
+        _tiles(run.path, run.time_ps)
+        without = _engine.simulate(run.rows, run.trace)
+        assert without["outcome"] == "limit" or without["time_ps"] == run.time_ps, run.seed
+
+
+def test_a_delay_that_states_its_numbers_is_as_long_as_they_say() -> None:
+    """A cost so many times; of a rate, of which the derivative is stated, what the delay has of its reciprocal."""
+    stated = 0
+    for run in _drawn_runs():
+        places, numbers = run.places(), run.path.numbers
+        begin, term, times = run.column("bill_begin"), run.column("term_number"), run.column("term_times", "d")
+        lengths: dict[int, float | None] = {}
+        for bill, (a, b) in enumerate(pairwise(begin)):
+            terms = [(numbers[term[i]], times[i]) for i in range(a, b)]
+            known = all(number in places for number, _ in terms)
+            lengths[bill] = sum(n * places[k][0][1] * (-1 if k[2] in _RATES else 1) for k, n in terms) / PS if known and terms else None
+        times_of = run.column("t", "q")
+        for t, before, bill in zip(times_of, run.column("from"), run.column("bill"), strict=True):
+            took, length = t - times_of[before], lengths[bill]
+            if took and length is not None:
+                stated += 1
+                assert took == pytest.approx(length, abs=2), (run.seed, t, numbers)
+    assert stated > 1000
+
+
+def _numbers_to_change(run: DrawnRun, path: CriticalPath) -> Iterator[tuple[Number, list[tuple[Place, float]]]]:
+    """A few of the numbers that its delays have, drawn by its seed; without those that are not all itemised, as studies/sensitivity.py says."""
+    places = run.places()
+    written_by_another = any(field == "copy_line" for _, _, field, _ in path.numbers)
+    one_of_several = len(set(run.kinds)) > 1 and path.ties > 0
+    numbers = sorted(set(path.numbers) & places.keys())
+    left = 4
+    for number in random.Random(run.seed).sample(numbers, len(numbers)):
+        copies, host = number[2].startswith("copy_"), number[0] == "host"
+        if left and places[number][0][1] > 0 and not (copies and written_by_another) and not (host and one_of_several):
+            left -= 1
+            yield number, places[number]
+
+
+def _length_of_chain(run: DrawnRun) -> int:
+    """The delays between the start and the end, each of which is rounded."""
+    before, at, n = run.column("from"), run.got["graph"]["end"], 0
+    while at:
+        at, n = before[at], n + 1
+    return n
+
+
+def test_the_change_that_a_path_predicts_is_that_of_a_simulation() -> None:
+    """Put aside: programs on which something acts that has no derivative (`CriticalPath.unfollowed`), or at fixed times (traffic, failures,
+    kills), or below mechanism level; numbers with no step at which everything keeps its order and the half of which does half as much."""
+    tally: Counter[str] = Counter()
+    for run in _drawn_runs():
+        path = run.path
+        if path.unfollowed or not run.alone or any(number[0].startswith("curve") for number in path.numbers):
+            tally["programs put aside"] += 1
+            continue
+        rounding = _length_of_chain(run) + 2
+        for number, places in _numbers_to_change(run, path):
+            value = places[0][1]
+            for step in STEPS:
+                more = value * step
+                moved = -value * value * (1 / (value + more) - 1 / value) if number[2] in _RATES else more
+                predicted, in_order = path.time_change({number: moved})
+                times = [run.time_with(places, more * part) for part in (1, 0.5)] if in_order else []
+                if None not in times and times:
+                    whole, half = (time - run.time_ps for time in times if time is not None)
+                    if abs(whole - 2 * half) <= 2 * rounding + 2e-3 * abs(whole):
+                        break
+            else:
+                tally["numbers put aside"] += 1
+                continue
+            tally["numbers"] += 1
+            assert whole == pytest.approx(predicted / PS, rel=2e-5, abs=rounding), (run.seed, number, step)
+    print(dict(tally))
+    assert tally["numbers"] > 20, tally

@@ -1,5 +1,6 @@
 #include "diagnosis/message_path_result.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace retrompi {
@@ -52,6 +53,8 @@ std::shared_ptr<const MessagePathResult> message_path_of(const World& world, con
     out->channels.push_back(
         {c->number, c->from.thread.log(), c->to.thread.log(), medium_name(c->medium), r ? r->name : "", r ? r->total : 0, r ? r->unit : ""});
   }
+  // Given in the order of addresses, which is another in each process.
+  std::sort(out->channels.begin(), out->channels.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
   std::map<int32_t, int32_t> transits;
   const auto& all = anatomy.path.transits();
   for (size_t i = 0; i < all.size(); ++i) {

@@ -118,6 +118,7 @@ void Host::resume(Thread& t) {
   if (anatomy.log) {
     anatomy.current = {Cause::Thread, t.log_};
     loop.cause = t.point_ = anatomy.critical.charge(t.point_, std::exchange(t.bill_, 0));
+    t.begun_ = 0;
   }
   t.acting_ = true;
   loop.owner = t.owner_;
@@ -197,7 +198,6 @@ void Host::begin(Thread& t, const Core& c) {
   CriticalPath& path = anatomy.critical;
   t.point_ = path.join(path.join(loop.cause, t.ready_point_), c.free_point);
   if (t.begun_ != 0) t.point_ = path.resume(t.point_, t.begun_, t.stopped_);
-  t.begun_ = 0;
   t.dispatched_ = t.point_;
 }
 
@@ -236,7 +236,8 @@ void Host::preempt(size_t core, bool to_front) {
   if (anatomy.critical.on) {
     t.ready_point_ = c.free_point = loop.cause;
     if (t.q_armed_) record_quantum(t);
-    if (!spinning(t) && t.need_ > 0) t.begun_ = t.point_, t.stopped_ = loop.cause;
+    // While it was being given the processor nothing of its work was done: that is as far as it had come before.
+    if (!spinning(t) && t.need_ > 0 && t.pre_ == 0) t.begun_ = t.point_, t.stopped_ = loop.cause;
   }
   if (t.q_armed_) quantum_matters(t);
   if (to_front && spec.quantum_at_tick) ++loop.tick_uses;

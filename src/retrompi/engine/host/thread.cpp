@@ -245,6 +245,13 @@ void Thread::on_quantum(uint64_t sequence) {
 void Thread::on_yield(uint32_t gen) {
   if (gen != gen_ || state_ != State::Running) return;
   point_ = host_.loop.cause;
+  if (pre_ > 0 && host_.anatomy.critical.on) {  // it had been given the processor for these looks
+    CriticalPath& path = host_.anatomy.critical;
+    const Charge given = host_.context_switch();
+    extend(began_ + pre_, Stage::Switch);
+    point_ = path.charge(point_, given.bill);
+    if (pre_ < given.ps) path.unfollowed("switches of a processor that the kernel interrupts");
+  }
   extend(host_.loop.now, Stage::Poll);
   host_.loop.cause = point_;
   host_.came();
