@@ -268,8 +268,9 @@ def draw_program(seed: int) -> DrawnProgram:
         platform = f"{host}*{2 if few else 4}@{network}" if rng.random() < 0.6 else f"{host}*{2 - few}+{other}*{2 - few}@{network}"
     hosts = 2 if composed and few else 4 if composed else len(registry.platform(platform).hosts)
     ranks = rng.choice((2, 2, 2, 3, 3, 4, 5, 6, 7, 9))
-    among = rng.choice((1, 2, min(hosts, 4)))
-    placement = tuple(rng.randrange(min(among, hosts)) if rng.random() < 0.5 else r % min(among, hosts) for r in range(ranks))
+    on = rng.sample(range(hosts), min(hosts, rng.choice((1, 2, 4)))) if rng.random() < 0.3 else range(min(hosts, rng.choice((1, 2, 4))))
+    among = len(on)
+    placement = tuple(on[rng.randrange(among)] if rng.random() < 0.5 else on[r % among] for r in range(ranks))
     crowded = among > 1 and rng.random() < 0.08
     lines = _crowd(rng, ranks) if crowded else tuple(Drawing(rng, ranks, model.startswith("craympt")).lines())
     level = rng.random()
