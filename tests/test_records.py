@@ -308,7 +308,7 @@ def record_of(question: Question) -> Record:
     told: Record = {"ending": [f"{name}: {got[name]}" for name in ("outcome", "detail", "failed", "time_ps", "end_ps", "leftovers", "contended")]}
     told["ending"] += [f"waits {row}" for row in got["waits"]] + [f"traffic {row}" for row in got["traffic"]]
     told["diagnosis"] = [f"{name}: {value}" for name, value in got.get("diagnosis", {}).items()]
-    told["profile"] = [*map(str, got["profile"]["calls"]), str(got["profile"]["finalized_ps"]), *map(str, got["collectives"]), str(got["done"])]
+    told["profile"] = [*sorted(map(str, got["profile"]["calls"])), str(got["profile"]["finalized_ps"]), *map(str, got["collectives"]), str(got["done"])]
     told["anatomy"] = [f"{stage} {process} {ps}" for stage, process, ps in got["anatomy"]]
     told["jobs"] = [f"{name}: {value}" for one in got["jobs"] for name, value in sorted(one.items()) if name != "per_rank"]
     told |= dict(_timeline_parts(got["timeline"]))
