@@ -191,7 +191,7 @@ class DrawnRun:
         return found
 
     def places(self) -> dict[Number, list[tuple[Place, float]]]:
-        """Where each declared number is among what the engine is given, with its value; hops that are equal on both paths are one channel."""
+        """Where each declared number is among what the engine is given, with its value; equal hops of both paths are one channel."""
         leaves = dict(_leaves(self.rows))
         found: dict[Number, list[tuple[Place, float]]] = {}
         for at, value in leaves.items():
@@ -232,7 +232,8 @@ def _drawn_runs() -> list[DrawnRun]:
         program = draw_program(seed)
         try:
             asked = Resolved.of(program.question())
-            rows = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": "", **simulate.engine_rows(asked), "event_limit": MOST}
+            nothing = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": ""}
+            rows = {**nothing, **simulate.engine_rows(asked), "event_limit": MOST}
             got = _engine.simulate({**rows, "critical_path": 1}, asked.trace)
         except (RetrompiError, _engine.ConfigError):
             continue
@@ -270,7 +271,7 @@ def test_a_delay_that_states_its_numbers_is_as_long_as_they_say() -> None:
 
 
 def _numbers_to_change(run: DrawnRun, path: CriticalPath) -> Iterator[tuple[Number, list[tuple[Place, float]]]]:
-    """A few of the numbers that its delays have, drawn by its seed; without those that are not all itemised, as studies/sensitivity.py says."""
+    """A few of the numbers of its delays, drawn by its seed; none that is not all itemised, as studies/sensitivity.py says."""
     places = run.places()
     written_by_another = any(field == "copy_line" for _, _, field, _ in path.numbers)
     one_of_several = len(set(run.kinds)) > 1 and path.ties > 0
