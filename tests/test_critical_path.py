@@ -157,7 +157,7 @@ def test_the_parts_of_a_difference_sum_to_it_for_fifty_pairs() -> None:
 
 # -- drawn programs ----------------------------------------------------------------------------------------------------------------
 
-DRAWN = 250
+DRAWN = 150
 """Programs that are drawn; about a half can be asked and complete."""
 STEPS = (1e-3, 1e-4, 1e-5)
 """Relative changes of a declared number; the first that changes no order and twice the half of which does twice as much is compared."""
@@ -191,7 +191,7 @@ class DrawnRun:
         return found
 
     def places(self) -> dict[Number, list[tuple[Place, float]]]:
-        """Where each declared number is among what the engine is given, with its value; hops that are equal on both paths are one channel."""
+        """Where each declared number is among what the engine is given, with its value; equal hops of both paths are one channel."""
         leaves = dict(_leaves(self.rows))
         found: dict[Number, list[tuple[Place, float]]] = {}
         for at, value in leaves.items():
@@ -232,7 +232,8 @@ def _drawn_runs() -> list[DrawnRun]:
         program = draw_program(seed)
         try:
             asked = Resolved.of(program.question())
-            rows = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": "", **simulate.engine_rows(asked), "event_limit": MOST}
+            nothing = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": ""}
+            rows = {**nothing, **simulate.engine_rows(asked), "event_limit": MOST}
             got = _engine.simulate({**rows, "critical_path": 1}, asked.trace)
         except (RetrompiError, _engine.ConfigError):
             continue
@@ -270,7 +271,7 @@ def test_a_delay_that_states_its_numbers_is_as_long_as_they_say() -> None:
 
 
 def _numbers_to_change(run: DrawnRun, path: CriticalPath) -> Iterator[tuple[Number, list[tuple[Place, float]]]]:
-    """A few of the numbers that its delays have, drawn by its seed; without those that are not all itemised, as studies/sensitivity.py says."""
+    """A few of the numbers of its delays, drawn by its seed; none that is not all itemised, as studies/sensitivity.py says."""
     places = run.places()
     written_by_another = any(field == "copy_line" for _, _, field, _ in path.numbers)
     one_of_several = len(set(run.kinds)) > 1 and path.ties > 0
@@ -291,13 +292,23 @@ def _length_of_chain(run: DrawnRun) -> int:
     return n
 
 
+def _cuts_a_switch(run: DrawnRun) -> bool:
+    """Whether a processor's switch to a thread was cut short and nothing is known to go on from it: the thread was signalled meanwhile."""
+    times, before = run.column("t", "q"), run.column("from")
+    goes_on, switch = set(before), run.got["stages"].index("switch")
+    stages = run.column("stage", "B")
+    return any(stages[p] == switch and times[p] > times[before[p]] and p not in goes_on for p in range(1, len(times)))
+
+
 def test_the_change_that_a_path_predicts_is_that_of_a_simulation() -> None:
     """Put aside: programs on which something acts that has no derivative (`CriticalPath.unfollowed`), or at fixed times (traffic, failures,
-    kills), or below mechanism level; numbers with no step at which everything keeps its order and the half of which does half as much."""
+    kills), or below mechanism level, or in which a switch is cut short (open: the path follows the signal, not the switch); numbers with
+    no step at which everything keeps its order and the half of which does half as much."""
     tally: Counter[str] = Counter()
     for run in _drawn_runs():
         path = run.path
-        if path.unfollowed or not run.alone or any(number[0].startswith("curve") for number in path.numbers):
+        curves = any(number[0].startswith("curve") for number in path.numbers)
+        if path.unfollowed or not run.alone or curves or _cuts_a_switch(run):
             tally["programs put aside"] += 1
             continue
         rounding = _length_of_chain(run) + 2

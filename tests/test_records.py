@@ -1,12 +1,12 @@
 """Golden records: all that is written down beside a run, of every runtime and of programs that pass through much of the engine.
 
 tests/data/records.json begins with the parameters that made it. Of each part of a record it has short digests of consecutive blocks of
-lines, so that a failure says which part is another and shows the first lines that are. What changes a record on purpose writes the file anew:
+lines, so that a failure says which part is another, and shows its first lines. What changes a record on purpose writes the file anew:
 
     python tests/test_records.py                    # all of it
     python tests/test_records.py NAME [PART]        # print a record: what two engines wrote down can be compared line by line
 
-Which records are right is not known here: tests/test_critical_path.py, test_engine_anatomy.py and test_timeline.py say what must hold of any.
+Which records are right is not known here: test_critical_path.py, test_engine_anatomy.py and test_timeline.py say what must hold of any.
 """
 
 from __future__ import annotations
@@ -126,19 +126,21 @@ HUB, SWITCH, TREE, TORUS = "nt4-p6-200*4@hub-10", "nt4-p6-200*4@switch-100", "nt
 ACCESS = (
     "win_create 1 1000; Win_fence win=1; Put 1 0 5000 6 win=1; Get 1 0 9000 6 win=1; Win_fence win=1; Win_lock 1 1 win=1; "
     "Accumulate 1 0 64 6 win=1; Win_unlock 1 win=1; win_free 1",
-    "win_create 1 1000; Win_fence win=1; Put 0 0 100 6 win=1; Win_fence win=1; Win_lock 1 1 win=1; compute 1e6; Win_unlock 1 win=1; win_free 1",
+    "win_create 1 1000; Win_fence win=1; Put 0 0 100 6 win=1; Win_fence win=1; Win_lock 1 1 win=1; compute 1e6; Win_unlock 1 win=1; "
+    "win_free 1",
 )  # fmt: skip
 LOOKING = (
     "compute 1e5; isend 1 1 100 6 req=1; isend 1 2 20000 6 req=2; waitsome 2 reqs=1,2; waitall; recv 1 3 8 6",
-    "irecv 0 2 20000 6 req=1; irecv 0 1 100 6 req=2; testany 2 reqs=1,2; iprobe 0 1; waitany 2 reqs=1,2; waitall; probe 2 9; recv -555 -444 64 6; "
-    "send 0 3 8 6",
+    "irecv 0 2 20000 6 req=1; irecv 0 1 100 6 req=2; testany 2 reqs=1,2; iprobe 0 1; waitany 2 reqs=1,2; waitall; probe 2 9; "
+    "recv -555 -444 64 6; send 0 3 8 6",
     "compute 3e6; Ssend 1 9 64 6",
 )  # fmt: skip
 COMBINING = (
-    "allreduce 4000 1e5 6; reduce 700 5e4 1 6; scan 64 1e4 6; reducescatter 100 200 300 400 1e4 6; alltoall 500 500 6 6; allgather 90 90 6 6",
+    "allreduce 4000 1e5 6; reduce 700 5e4 1 6; scan 64 1e4 6; reducescatter 100 200 300 400 1e4 6; alltoall 500 500 6 6; "
+    "allgather 90 90 6 6",
 ) * 4  # fmt: skip
 GROUPS = tuple(
-    f"comm_split 1 0,1; comm_dup 3 0,1,2,3; intercomm_create 4 0,1 2,3 comm=1; {{}}"
+    "comm_split 1 0,1; comm_dup 3 0,1,2,3; intercomm_create 4 0,1 2,3 comm=1; {}"
     if me < 2 else "comm_split 2 2,3; comm_dup 3 0,1,2,3; intercomm_create 4 2,3 0,1 comm=2; {}"
     for me in range(4)
 )  # fmt: skip
@@ -161,7 +163,8 @@ PROGRAMS: Mapping[str, Recorded] = {
     "strangers on a switch": Recorded(_program("lam", "nt-cluster", *_ring(4, 20_000, 2, "compute 1e5; "),
                                               traffic=("any 2MB/s 1500B poisson", "n1->n3 500kB/s 200B onoff:1ms/2ms"))),
     "a tree that loses a switch": Recorded(_program(
-        "pvm", TREE, *_ring(8, 6000), failures=("switch 1.0@3ms..20ms", "link n3@30ms..40ms"), sets={"platform.link.latency": "7.3000004us"})),
+        "pvm", TREE, *_ring(8, 6000), failures=("switch 1.0@3ms..20ms", "link n3@30ms..40ms"),
+        sets={"platform.link.latency": "7.3000004us"})),
     "two sites": Recorded(_program("mpich", "nt-wan", *_ring(4, 4000), placement=(0, 1, 3, 4))),
     "a torus and memory of others": Recorded(_program("craympt:shmem", TORUS, *ACCESS)),
     "a torus full of messages": Recorded(_program("craympt", TORUS, *_ring(8, 30_000))),
@@ -174,8 +177,8 @@ PROGRAMS: Mapping[str, Recorded] = {
     "one processor for two": Recorded(_program("hpvm", "nt-pair", *_ring(2, 20_000, 3, "compute 9e6; "), placement=(0, 0))),
     "polling on one processor": Recorded(_program("winmpich", "nt-pair", *_ring(3, 9000), placement=(0, 0, 1))),
     "quanta that end while nobody waits": Recorded(_program(
-        "wmpi", "nt-pair", "compute 3e8; # mark anatomy; send 1 0 9000 6; recv 1 0 8 6; # mark end", "recv 0 0 9000 6; compute 2e8; send 0 0 8 6",
-        placement=(0, 0))),
+        "wmpi", "nt-pair", "compute 3e8; # mark anatomy; send 1 0 9000 6; recv 1 0 8 6; # mark end",
+        "recv 0 0 9000 6; compute 2e8; send 0 0 8 6", placement=(0, 0))),
     "caches and buses that cores share": Recorded(_program(
         "nemesis", "abe", *_ring(8, 100_000), placement=(0,) * 8, sets={"platform.host.mem_streams": "2"})),
     "a sampled curve": Recorded(_program("wmpi", SWITCH, *_ring(4, 5000, 2, "compute 1e5; "), fidelity="curve")),
@@ -191,7 +194,8 @@ PROGRAMS: Mapping[str, Recorded] = {
     "two groups": Recorded(_program(
         "mpich2sock", SWITCH, *(text.format(BETWEEN.format(*((30, 50) if me < 2 else (50, 30)))) for me, text in enumerate(GROUPS)))),
     "nobody sends what any waits for": Recorded(_program("mpich", SWITCH, *WAITING)),
-    "a collective that one does not call": Recorded(_program("wmpi", SWITCH, "barrier; bcast 8 0 6", "barrier; recv 0 0 8 6", "barrier; bcast 8 0 6")),
+    "a collective that one does not call": Recorded(_program(
+        "wmpi", SWITCH, "barrier; bcast 8 0 6", "barrier; recv 0 0 8 6", "barrier; bcast 8 0 6")),
     "a message too long": Recorded(_program("mpich", SWITCH, "send 1 0 100 6; send 1 1 9000 6", "recv 0 1 100 6; recv 0 0 100 6")),
     "a daemon that is killed": Recorded(_program("wmpi", "nt-pair", *_ring(2, 30_000), kills=("daemon on workstation@20ms",))),
     "left behind": Recorded(_program("mpich", SWITCH, "send 1 0 100 6; irecv 1 4 8 6 req=3", "irecv 0 5 9 6 req=2; compute 1e6")),
@@ -199,7 +203,8 @@ PROGRAMS: Mapping[str, Recorded] = {
     "a limit": Recorded(_program("wmpi", HUB, *_ring(4, 9000), limit_s=0.01)),
     "jobs beside it": Recorded(
         _program("mpich", SWITCH, *_ring(4, 20_000, 3, "compute 2e5; ")),
-        (OtherJob("wmpi", _ring(2, 9000), (0, 1), 0.001), OtherJob("mpich", ("recv 1 0 8 6", "compute 1e4; barrier"), (2, 3), 0.0005, True))),
+        (OtherJob("wmpi", _ring(2, 9000), (0, 1), 0.001),
+         OtherJob("mpich", ("recv 1 0 8 6", "compute 1e4; barrier"), (2, 3), 0.0005, True))),
     "a job that goes on": Recorded(
         _program("wmpi", "nt-pair", "recv 1 0 8 6", "send 0 1 8 6"),
         (OtherJob("mpich", _ring(2, 20_000, 4, "compute 1e6; "), (0, 1), 0.0002), OtherJob("mpich", ("compute 1e5",), (0,), 0, True))),
@@ -224,14 +229,15 @@ def _numbers(data: bytes, kind: str) -> array[Any]:
     return found
 
 
-_KINDS = {"op": "b", "state": "b", "merged": "b", "open": "b", "rendezvous": "b", "stage": "b", "why": "b", "kind": "b", "first": "b", "last": "b"}
+_KINDS = dict.fromkeys(("op", "state", "merged", "open", "rendezvous", "stage", "why", "kind", "first", "last"), "b")
 _LONG = {"begin", "end", "bytes", "sent", "received", "hop_in", "hop_out", "links_begin", "links_end", "message", "queued", "copy_in_begin",
          "copy_in_end", "copy_out_begin", "copy_out_end"}  # fmt: skip
 
 
 def _columns(told: Mapping[str, Any]) -> Iterator[str]:
     """A table of the engine, whose columns are bytes, a line a row; columns of other lengths follow it."""
-    columns = {name: _numbers(data, _KINDS.get(name, "q" if name in _LONG else "i")) for name, data in told.items() if isinstance(data, bytes)}
+    packed = {name: data for name, data in told.items() if isinstance(data, bytes)}
+    columns: dict[str, Any] = {name: _numbers(data, _KINDS.get(name, "q" if name in _LONG else "i")) for name, data in packed.items()}
     columns |= {name: data for name, data in told.items() if isinstance(data, list)}
     for _, same in itertools.groupby(sorted(columns, key=lambda name: len(columns[name])), key=lambda name: len(columns[name])):
         names = sorted(same)
@@ -305,10 +311,12 @@ def record_of(question: Question) -> Record:
         simulate.run(question, wanted, recorder)  # type: ignore[arg-type]
         written = events.read_text(encoding="utf-8").splitlines()
     got = recorder.got
-    told: Record = {"ending": [f"{name}: {got[name]}" for name in ("outcome", "detail", "failed", "time_ps", "end_ps", "leftovers", "contended")]}
+    ending = ("outcome", "detail", "failed", "time_ps", "end_ps", "leftovers", "contended")
+    told: Record = {"ending": [f"{name}: {got[name]}" for name in ending]}
     told["ending"] += [f"waits {row}" for row in got["waits"]] + [f"traffic {row}" for row in got["traffic"]]
     told["diagnosis"] = [f"{name}: {value}" for name, value in got.get("diagnosis", {}).items()]
-    told["profile"] = [*sorted(map(str, got["profile"]["calls"])), str(got["profile"]["finalized_ps"]), *map(str, got["collectives"]), str(got["done"])]
+    told["profile"] = [*sorted(map(str, got["profile"]["calls"])), str(got["profile"]["finalized_ps"])]
+    told["profile"] += [*map(str, got["collectives"]), str(got["done"])]
     told["anatomy"] = [f"{stage} {process} {ps}" for stage, process, ps in got["anatomy"]]
     told["jobs"] = [f"{name}: {value}" for one in got["jobs"] for name, value in sorted(one.items()) if name != "per_rank"]
     told |= dict(_timeline_parts(got["timeline"]))
@@ -343,7 +351,7 @@ def _recorded(name: str) -> Iterator[tuple[str, Question]]:
 
 def parameters() -> dict[str, Any]:
     """What determines the file, beside the runtimes and machines themselves."""
-    plain = {name: {**vars(recorded), "program": vars(recorded.program), "jobs": [vars(j) for j in recorded.jobs]} for name, recorded in PROGRAMS.items()}
+    plain = {name: {**vars(of), "program": vars(of.program), "jobs": [vars(j) for j in of.jobs]} for name, of in PROGRAMS.items()}
     told = {"message": MESSAGE, "exchange": EXCHANGE, "platforms": {m: platform_of(m) for m in registry.model_names()}, "programs": plain}
     found: dict[str, Any] = json.loads(json.dumps(told))
     return found
@@ -437,7 +445,7 @@ def main(arguments: list[str]) -> None:
     if not arguments:
         return write()
     run, *parts = arguments
-    (name,) = {n for n in (*PROGRAMS, *registry.model_names()) if n in PROGRAMS and n == run or run.startswith(f"{n}: ")}
+    (name,) = {n for n in (*PROGRAMS, *registry.model_names()) if (n in PROGRAMS and n == run) or run.startswith(f"{n}: ")}
     record = record_of(dict(_recorded(name))[run])
     print("\n".join(f"{part}\t{line}" for part in parts or record for line in record[part]))
     return None

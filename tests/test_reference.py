@@ -223,6 +223,18 @@ def test_links_that_are_as_scarce_but_for_rounding() -> None:
     assert not compare_question(program.question())[2]
 
 
+def test_of_frames_that_begin_at_one_instant_the_later_sent_waits() -> None:
+    """The engine had planned the later one ahead, and did not count it as one that has to share its links."""
+    scatter = "iscatter 100 100 3 6 6 req=1"
+    often = {1: "testsome 1 reqs=1 done=1", 2: "waitall 1 reqs=1", 4: "wait req=1"}
+    lines = {r: (*(scatter, done) * 3, "ialltoall 100 100 6 6 req=1") for r, done in often.items()}
+    lines |= {0: (scatter,), 3: (*(scatter, "wait req=1") * 2, scatter), 5: (scatter,)}
+    program = DrawnProgram("mpichgm", "myrinet-clos", (0, 1, 2, 3, 3, 0), tuple(lines[r] for r in range(6)))
+    engine, _, what = program.compare()
+    assert not what, what
+    assert engine["contended"] > 0
+
+
 def test_a_deadlock_is_when_the_last_event_of_the_job_was() -> None:
     """It had been when the next frame of others set out, of which the engine has no event where that has its links to itself."""
     lines = (("irecv 2 0 20000 0", "waitall", "irecv 2 0 20000 0", "isend 3 0 1500 0", "isend 4 0 1500 0", "waitall"),

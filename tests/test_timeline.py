@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ from cases import for_each
 from engine_runs import PATHS, job, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from program_generator import seeds
 from refusals import refused
 
-from retrompi.base.errors import UsageError
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.cli.main import run as cli
 from retrompi.convert import flat, paje
 from retrompi.convert.timelines import FORMATS, check, write
+from retrompi.reference.programs import MOST, draw_program
 from retrompi.render import timeline_page
 from retrompi.render.tiles import GAP, MERGED
 from retrompi.render.timeline_view import span_of, tracks_of
@@ -30,6 +33,7 @@ from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import PS, STORED, Process, Timeline, TimelineRequest, _coarser
 from retrompi.sim.timeline.kinds import KINDS
+from retrompi.spec.bounds import Bounds
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
@@ -101,6 +105,34 @@ def test_states_tile_the_time_of_every_process(model: str, mode: str, trace: Any
     computed = {r["rank"]: r["compute_s"] for r in result.per_rank}
     for rank, place in enumerate(t.process_of()):
         assert t.processes[place].totals.get("compute", 0) * PS <= computed[rank] * (1 + 1e-9)
+
+
+def test_drawn_programs_have_whole_timelines() -> None:
+    """However they end: states tile, calls of a rank follow each other, and each message was sent in a call of its line and received after
+    its receive was posted in one."""
+    messages = 0
+    for seed in seeds(120):
+        try:
+            question = replace(draw_program(seed).question(), bounds=Bounds(events=MOST))
+            t = simulate.run(question, Observe(timeline=TimelineRequest(limit=1 << 40))).timeline
+        except RetrompiError:
+            continue
+        if t is None or t.about["outcome"] == "limit":
+            continue
+        tiles(t)
+        calls = {(t.calls.rank[i], t.calls.line[i]): (t.calls.begin[i], t.calls.end[i]) for i in range(len(t.calls))}
+        assert len(calls) == len(t.calls) == t.calls_seen
+        for a, b in itertools.pairwise(range(len(t.calls))):
+            assert t.calls.rank[a] != t.calls.rank[b] or t.calls.end[a] <= t.calls.begin[b], seed
+        for i in range(len(t.messages)):
+            m, messages = t.messages, messages + 1
+            begin, end = calls[m.source[i], m.line[i]]
+            assert begin <= m.sent[i] <= end, (seed, i)
+            if m.receive_line[i]:
+                posted, _ = calls[m.destination[i], m.receive_line[i]]
+                assert m.received[i] == -1 or m.received[i] >= max(m.sent[i], posted), (seed, i)
+            assert m.received[i] == -1 or m.receive_line[i], (seed, i)
+    assert messages > 100
 
 
 @everywhere

@@ -20,6 +20,7 @@ struct Told {
   Ps start, end;
   double frac;
   uint32_t slot;
+  bool reserved;  // before it has begun
 };
 struct Bundle {
   std::vector<uint32_t> links;

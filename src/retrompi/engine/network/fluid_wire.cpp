@@ -53,12 +53,12 @@ class FluidWire final : public RoutedWire {
       drop(id);
       return later(slot, start);
     }
-    tell_alone(b, slot, start, flows_[slot].bytes / b.top);
+    tell_alone(b, slot, start, flows_[slot].bytes / b.top, true);
   }
-  void tell_alone(Bundle& b, uint32_t slot, Ps start, double ps) {
+  void tell_alone(Bundle& b, uint32_t slot, Ps start, double ps, bool reserved = false) {
     const Ps end = start + whole(ps);
     b.told = true;
-    b.line.push_back({start, end, ps - static_cast<double>(end - start), slot});
+    b.line.push_back({start, end, ps - static_cast<double>(end - start), slot, reserved});
     tell(slot, start + whole(ps + b.delivery_latency));
   }
   /// Drops scheduled flows whose bytes have passed.
@@ -77,8 +77,9 @@ class FluidWire final : public RoutedWire {
         if (bundles_[other].line.empty()) drop(other);
       }
   }
-  /// Revokes the schedule: a flow in flight continues as any other, one that has not started yet starts at its time.
-  void untell(uint32_t id) {
+  /// Revokes the schedule: a flow in flight continues as any other, one that has not started yet starts at its time. Of those that start now,
+  /// the ones sent after `order` have not started.
+  void untell(uint32_t id, uint64_t order) {
     Bundle& b = bundles_[id];
     if (!b.told) return;
     prune(b);
@@ -88,7 +89,7 @@ class FluidWire final : public RoutedWire {
     b.rate = b.top;
     for (const Told& t : b.line) {
       ++flows_[t.slot].gen;
-      if (t.start > loop_.now)
+      if (t.start > loop_.now || (t.start == loop_.now && t.reserved && flows_[t.slot].order > order))
         later(t.slot, t.start);
       else
         b.parts.push_back({(static_cast<double>(t.end - loop_.now) + t.frac) * b.top, flows_[t.slot].order, t.slot});
@@ -131,10 +132,10 @@ class FluidWire final : public RoutedWire {
   void begin(uint32_t slot, uint32_t id) {
     Bundle& b = bundles_[id];
     const Flow& f = flows_[slot];
-    untell(id);
+    untell(id, f.order);
     tidy_beside(id);
     for (const uint32_t l : b.links)
-      for (size_t i = links_[l].bundles.size(); i-- > 0;) untell(links_[l].bundles[i]);
+      for (size_t i = links_[l].bundles.size(); i-- > 0;) untell(links_[l].bundles[i], f.order);
     list(id);
     const bool by_itself = alone(b);
     if (!by_itself || !b.parts.empty()) ++contended_;
@@ -315,7 +316,7 @@ class FluidWire final : public RoutedWire {
     for (const uint32_t slot : slots) {
       const uint32_t id = flows_[slot].route;
       Bundle& b = bundles_[id];
-      untell(id);
+      untell(id, UINT64_MAX);
       if (const auto had = std::find_if(b.parts.begin(), b.parts.end(), [slot](const Part& q) { return q.slot == slot; }); had != b.parts.end()) {
         b.parts.erase(had);
         std::make_heap(b.parts.begin(), b.parts.end());
