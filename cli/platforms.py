@@ -100,10 +100,8 @@ def list_platforms(output: Output) -> None:
     warn_of_broken(models=False)
     output.emit(rows, LIST, keys=LIST_KEYS, empty="no platforms", cut=True)
     if output.text:
-        say("\nhosts of the library")
-        output.emit(_hosts(), HOSTS, cut=True)
-        say("\nnetworks of the library")
-        output.emit(_networks(), NETWORKS, cut=True)
+        for what, names in (("hosts", [h["name"] for h in _hosts()]), ("networks", [n["name"] for n in _networks()])):
+            say(f"\n{len(names)} {what} of the library (retrompi platforms {what})\n    {', '.join(names)}")
 
 
 def _hosts() -> list[dict[str, Any]]:

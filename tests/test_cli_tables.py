@@ -45,9 +45,9 @@ PRINTED = {
     "platforms networks": (),
     "platforms show": ("myrinet-clos",),
     "scenarios generators": (),
-    "scenarios list": (),
+    "scenarios list": ("--full",),
     "scenarios show": ("bf-wmpi-shared",),
-    "claims list": (),
+    "claims list": ("--full",),
     "claims show": ("BF-SM-12a",),
     "measured import": (str(ROOT / "tests" / "data" / "measured" / "netpipe37-np.out"), "--label", "netpipe"),
     "measured list": (),
@@ -196,3 +196,20 @@ def test_the_width_is_the_terminals_or_that_of_a_pipe(monkeypatch: pytest.Monkey
     assert output.width() == PIPE_WIDTH
     monkeypatch.setenv("COLUMNS", "132")
     assert output.width() == 132
+
+
+def test_lists_of_much_are_a_summary_first(retrompi: Any) -> None:
+    papers, scenarios = (retrompi(words, "list").out.splitlines() for words in ("claims", "scenarios"))
+    every = json.loads(retrompi("claims", "list", "--json").out)
+    rows = {line.split()[0]: line.split()[1] for line in papers[1:] if line}
+    assert sum(int(n) for name, n in rows.items() if name != str(len(every))) == len(every)
+    assert papers[-1].startswith(f"{len(every)} claims")
+    assert len(papers) < 24
+    assert len(retrompi("claims", "list", "--full").out.splitlines()) == 1 + len(every)
+    names = [r["name"] for r in json.loads(retrompi("scenarios", "list", "--json").out)]
+    assert all(name in " ".join(scenarios).replace(",", " ").split() for name in names)
+    assert len(scenarios) < 60
+    platforms = retrompi("platforms", "list").out
+    known = [r["name"] for kind in ("hosts", "networks") for r in json.loads(retrompi("platforms", kind, "--json").out)]
+    assert all(name in platforms.replace(",", " ").split() for name in known)
+    assert len(platforms.splitlines()) < 60

@@ -113,12 +113,13 @@ def test_pairs_without_a_time_are_grouped_by_what_their_reason_says_first() -> N
         "1 aborted: the pool of 8 B on host n1 is exhausted: wmpi on a",
     ]
     assert count_outcomes(MANY) == {"completed": 3, "cannot run": 2, "aborted": 1}
-    many = [_row(f"m{i}", "a", None, "error", f"m{i} needs Unix, but") for i in range(7)]
+    many = [_row(f"m{i}", "a", None, "error", f"m{i} needs Unix, but it is not") for i in range(7)]
     assert [w.line for w in without_time(many)] == ["7 cannot run: needs Unix: m0, m1, m2, m3 and 3 more on a"]
 
 
 def test_cautions_of_many_pairs_are_counted_by_code() -> None:
-    told = [Caution("outside-calibration", "far outside: x", "hpvm on a, wmpi on b"), Caution("outside-calibration", "far outside: y", "hpvm on b"),
+    told = [Caution("outside-calibration", "far outside: x", "hpvm on a, wmpi on b"),
+            Caution("outside-calibration", "far outside: y", "hpvm on b"),
             Caution("outside-calibration", "4 ranks", "hpvm on a", minor=True), Caution("not-simulated", "a thing")]  # fmt: skip
     assert caution_lines(told, 6) == [
         "3 of 6 pairs: the question lies outside the calibrated range of the model, by far (hpvm, wmpi)",
@@ -127,20 +128,21 @@ def test_cautions_of_many_pairs_are_counted_by_code() -> None:
     ]
 
 
-FULL = ("compare", "ring", "--models", "all", "--platforms", "all", "-n", "2", "-j", "1")
+PLATFORMS = "nt-pair,cray-t3e,myrinet-piii"
+FULL = ("compare", "ring", "--models", "all", "--platforms", PLATFORMS, "-n", "2", "-j", "1")
 
 
 def test_many_pairs_are_a_summary_and_full_has_every_pair(retrompi: Callable[..., Outcome]) -> None:
     words = (*FULL, "--", "size=1KiB", "reps=2")
     brief = retrompi(*words)
     lines = brief.out.splitlines()
-    pairs = len(registry.models()) * len(registry.platforms())
+    pairs = len(registry.models()) * 3
     assert f"{pairs} pairs, " in lines[0]
     assert len(lines) + len(brief.err.splitlines()) <= 70, "\n".join(lines)
     assert "needs Myrinet and Linux: " in brief.out
     assert brief.err.count("caution: ") <= 6
     full = retrompi(*FULL, "--full", "--", "size=1KiB", "reps=2")
-    assert sum(line.startswith("craympt ") for line in full.out.splitlines()) >= len(registry.platforms())
+    assert sum(line.startswith("craympt ") for line in full.out.splitlines()) >= 3
     assert brief.code == full.code == 1
 
 
