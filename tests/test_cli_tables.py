@@ -43,7 +43,7 @@ PRINTED = {
     "platforms list": (),
     "platforms hosts": (),
     "platforms networks": (),
-    "platforms show": ("myrinet-clos",),
+    "platforms show": ("myrinet-clos", "--full"),
     "scenarios generators": (),
     "scenarios list": ("--full",),
     "scenarios show": ("bf-wmpi-shared",),
@@ -143,6 +143,12 @@ def test_equal_hosts_are_told_once(retrompi: Callable[..., Any]) -> None:
     shown = retrompi("platforms", "show", "myrinet-clos").out
     assert "hosts n1 to n16 (16" in shown
     assert "n2." not in shown
+    assert "n2:" not in shown
+    assert "  clock=933 MHz" in shown
+    assert len(shown.splitlines()) < 40
+    full = retrompi("platforms", "show", "myrinet-clos", "--full").out
+    assert "n1.clock" in full
+    assert "n2." not in full
     assert len(json.loads(retrompi("platforms", "show", "myrinet-clos", "--json").out)["hosts"]) == 16
 
 
