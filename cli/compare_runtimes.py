@@ -94,7 +94,7 @@ def run_runtimes(
             _print(found, base, wanted, mark(warnings))
         say(count_line(count_runs(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))
         if any(r.outcome == Outcome.LIMIT for r in found):
-            say(f"stopped at {_stop(candidates.bounds_of_each)} (--event-limit): {', '.join(_named(found, Outcome.LIMIT))}")
+            say(f"stopped at {_stop(candidates.bounds_of_each)} (--event-limit): {', '.join(_pair_names(found, Outcome.LIMIT))}")
         if candidates.time.name == "timed" and any(r.outcome == Outcome.COMPLETED for r in found):
             say("time: of the timed repetitions, after a warm-up; warm_up=0 includes what the first call sets up")
         lines = [] if drawn is None else drawn.lines()
@@ -182,7 +182,7 @@ def _print_summary(told: Runtimes) -> None:
     say("every pair, reason and caution: --full, or -o PAGE.html")
 
 
-def _named(found: Sequence[RuntimeRow], outcome: str) -> list[str]:
+def _pair_names(found: Sequence[RuntimeRow], outcome: str) -> list[str]:
     return [f"{r.model} on {r.platform}" for r in found if r.outcome == outcome]
 
 

@@ -63,11 +63,11 @@ def without_time(found: Iterable[RuntimeRow]) -> list[Without]:
     of: dict[tuple[str, str], list[RuntimeRow]] = {}
     for row in found:
         if row.time_s is None:
-            of.setdefault((row.outcome, _general(row)), []).append(row)
+            of.setdefault((row.outcome, _first_clause(row)), []).append(row)
     return sorted((Without(*key, tuple(rows)) for key, rows in of.items()), key=lambda w: -len(w.rows))
 
 
-def _general(row: RuntimeRow) -> str:
+def _first_clause(row: RuntimeRow) -> str:
     """The first clause of a reason, which is about more pairs than this one."""
     line = (row.reason.splitlines() or [""])[0].removeprefix(f"{row.model} ")
     return re.split(r"; |: |, but ", line, maxsplit=1)[0]

@@ -38,7 +38,7 @@ class Watched:
         some = [PointJob(job.position, job.scenario, job.bounds.within(self.bounds)) for job in jobs]
         under_way: dict[int, str] = {}
         self._tell(0, len(some), self.names[some[0].position] if some else "")
-        for done, (position, result) in enumerate((self.executor or Here()).evaluate(_noted(some, under_way, self.names), window), 1):
+        for done, (position, result) in enumerate((self.executor or Here()).evaluate(_note_jobs(some, under_way, self.names), window), 1):
             self.seconds[self.names[position]] = result.wall_s
             under_way.pop(position, None)
             self._tell(done, len(some), next(iter(under_way.values()), "") or (self.names[some[done].position] if done < len(some) else ""))
@@ -62,7 +62,7 @@ class Watched:
         return dict(sorted(self.seconds.items(), key=lambda item: -item[1]))
 
 
-def _noted(jobs: Iterable[PointJob], under_way: dict[int, str], names: Sequence[str]) -> Iterator[PointJob]:
+def _note_jobs(jobs: Iterable[PointJob], under_way: dict[int, str], names: Sequence[str]) -> Iterator[PointJob]:
     """The jobs, each noted as under way when it is taken."""
     for job in jobs:
         under_way[job.position] = names[job.position]
