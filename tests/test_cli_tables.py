@@ -219,3 +219,21 @@ def test_lists_of_much_are_a_summary_first(retrompi: Any) -> None:
     known = [r["name"] for kind in ("hosts", "networks") for r in json.loads(retrompi("platforms", kind, "--json").out)]
     assert all(name in platforms.replace(",", " ").split() for name in known)
     assert len(platforms.splitlines()) < 60
+
+
+def test_of_many_ranks_some_are_shown_and_full_has_all(retrompi: Any, tmp_path: Path) -> None:
+    from retrompi.cli.replay import MOST_RANKS
+
+    ranks = 2 * MOST_RANKS
+    for r in range(ranks):
+        (tmp_path / f"rank-{r}.txt").write_text(f"{r} init\n{r} compute {1e6 * (1 + 37 * r % ranks)}\n{r} finalize\n")
+    (tmp_path / "index.txt").write_text("".join(f"rank-{r}.txt\n" for r in range(ranks)))
+    words = ("replay", str(tmp_path), "-m", "craympt", "-p", f"cray-t3e*{ranks}")
+    brief, full, rows = (retrompi(*words, *more).out for more in ((), ("--full",), ("--csv",)))
+    assert f" of {ranks} ranks, evenly spaced" in brief
+    assert len(brief.splitlines()) < MOST_RANKS + 10
+    assert len(full.splitlines()) >= ranks + 2
+    assert len(rows.splitlines()) == ranks + 1
+    times = {int(line.split(",")[0]): float(line.split(",")[2]) for line in rows.splitlines()[1:]}
+    shown = {int(line.split()[0]) for line in brief.splitlines() if line.split() and line.split()[0].isdigit()}
+    assert {min(times, key=times.__getitem__), max(times, key=times.__getitem__)} <= shown
