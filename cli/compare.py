@@ -24,6 +24,9 @@ NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 MOST_CALLS = 12
 _OF_BACKENDS = {"--model": "model", "--backends": "backends", "--mpi": "mpi", "--repetitions": "repetitions", "--trace-from": "trace_from",
                 "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within"}  # fmt: skip
+_OF_RUNTIMES = {"--platforms": "platforms", "--networks": "networks", "--metric": "metrics", "--jobs": "jobs",
+                 "--uncertainty": "uncertainty", "--full": "full", "--event-limit": "event_limit", "--wall-limit": "wall_limit",
+                 "--memory-limit": "memory_limit"}  # fmt: skip
 _TOLD = ("mpi", "model", "platform", "mode", "fidelity", "outcome", "detail", "machine", "noise", "notes", "trace", "run_id", "found")
 
 
@@ -41,7 +44,8 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
 
     With --models, PROGRAM is a scenario, a trace or a generator (with arguments KEY=VALUE), and the table has a row for each
     runtime on each platform, the fastest first; then why the first is faster than the next, and which pairs cannot run it and why.
-    Exit code 1 means that a runtime did not complete it.
+    Of many pairs it prints a summary; --full has every one. A pair is stopped (outcome limit) after 200 million events and 100 an
+    action of the program, unless another bound is given. Exit code 1 means that a runtime did not complete it.
 
     \b
     Examples:
@@ -60,8 +64,8 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
         np = given.ranks if ctx.get_parameter_source("ranks") == ParameterSource.COMMANDLINE else None
         run_runtimes(ctx, program, arguments, np, given, output)
         return
-    if given.platforms or given.networks or given.metrics or given.jobs or given.uncertainty:
-        raise UsageError("--platforms, --networks, --metric, --jobs and --uncertainty apply only with --models", code="unused-option")
+    if unused := [name for name, value in _OF_RUNTIMES.items() if getattr(given, value)]:
+        raise UsageError(f"{', '.join(unused)} applies only with --models", code="unused-option")
     if sum((program is not None, bool(given.runs), given.suite)) != 1:
         raise UsageError("give one of: a PROGRAM, --runs ID,ID, --suite", code="missing-option")
     if given.only and not given.suite:

@@ -10,7 +10,17 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option
-from retrompi.cli.options import Overrides, SeedOption, Uncertain, Workers, complete_model, complete_platform, output_option, ranks_option
+from retrompi.cli.options import (
+    Effort,
+    Overrides,
+    SeedOption,
+    Uncertain,
+    Workers,
+    complete_model,
+    complete_platform,
+    output_option,
+    ranks_option,
+)
 
 __all__ = ["CompareOptions", "split"]
 
@@ -30,7 +40,7 @@ def _ids(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple
 
 
 @dataclass(frozen=True)
-class CompareOptions(Uncertain, Overrides, SeedOption, Workers):
+class CompareOptions(Uncertain, Overrides, SeedOption, Workers, Effort):
     """Options of ``retrompi compare``."""
 
     ranks: int = ranks_option(default=2)
@@ -62,6 +72,7 @@ class CompareOptions(Uncertain, Overrides, SeedOption, Workers):
     suite: bool = option("Compare the collectives and the example programs in one table of held-out results.")
     only: tuple[str, ...] = option("With --suite: only this program or group (repeatable).", metavar="NAME")
     within: str | None = option("Exit code 1 if errors exceed this bound: 10% (median) or median=5%,p95=15%.", metavar="BOUND")
+    full: bool = option("Print all of it instead of a summary: every pair, its reason and its cautions.", "--full")
     out: Path | None = output_option("the comparison, as a page, figures or numbers", "html", "svg", "png", "csv", "json")
     fidelity: Literal["mechanism", "curve", "loggp"] | None = option(
         "Level of detail: of the model (default: curve if SMPI is compared, since it runs the sampled curve; else mechanism).")

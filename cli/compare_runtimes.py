@@ -13,16 +13,24 @@ from retrompi.base.units import format_time
 from retrompi.cli.answers import Executors, count_line
 from retrompi.cli.draws import drawing, interval_column, note_draws
 from retrompi.cli.options import progress
-from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say, write_drawn
+from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say, time_column, write_drawn
 from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.api.programs import Runtimes
     from retrompi.cli.compare_options import CompareOptions
     from retrompi.cli.options import RunOutput
+    from retrompi.spec.bounds import Bounds
     from retrompi.studies.compare_runtimes import RuntimeRow
+    from retrompi.studies.matrix_summary import Side
     from retrompi.studies.metrics import Metric
     from retrompi.studies.scenario import Scenario
+
+
+SCREEN = 24
+"""Pairs of which each is a line; of more there is a summary (the rows of a terminal)."""
+MOST_SIDES = {"runtime": 16, "platform": 12}
+MOST_REASONS, MOST_STATEMENTS = 8, 8
 
 
 def run_runtimes(
@@ -33,9 +41,10 @@ def run_runtimes(
 
     from retrompi.api.programs import runtimes_of
     from retrompi.sim.cautions import mark
-    from retrompi.sim.resolved import Resolved
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case, compare_runtimes, metrics
+    from retrompi.studies.keys import ranks_of
+    from retrompi.studies.reading import Reading, count_runs
 
     models, platforms = given.models or (), given.platforms or ()
     if given.platform is not None and platforms:
@@ -58,8 +67,8 @@ def run_runtimes(
     for metric in wanted:
         metric.check(base)
     if platforms or given.networks:
-        platforms = compare_runtimes.platforms_of(platforms, given.networks or (), Resolved.of(base.question()).trace.ranks)
-    candidates = compare_runtimes.Candidates(base, models, platforms, wanted)
+        platforms = compare_runtimes.platforms_of(platforms, given.networks or (), ranks_of(base))
+    candidates = compare_runtimes.Candidates(base, models, platforms, wanted, given.bounds())
     spec = given.spec()
     kept = output.open()
     with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
@@ -68,7 +77,8 @@ def run_runtimes(
         with drawing() as report:
             told = told.uncertainty(spec.level, spec.draws, report, output.fresh)
     found, drawn, warnings = told.found, told.drawn, told.warnings
-    warned = note_warnings(warnings)
+    brief = output.text and not given.full and len(found) > SCREEN
+    warned = [w.row() for w in warnings] if brief else note_warnings(warnings)
     because = [] if output.as_csv and given.out is None else told.causes  # two more simulations
     units = {m.name: m.unit for m in wanted}
     certain = {} if drawn is None else drawn.row()
@@ -78,11 +88,20 @@ def run_runtimes(
     elif output.as_csv:
         print_csv([r.row() for r in found], list(found[0].row()))
     else:
-        _print(found, base, wanted, mark(warnings))
+        if brief:
+            _print_summary(told)
+        else:
+            _print(found, base, wanted, mark(warnings))
+        say(count_line(count_runs(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))
+        if any(r.outcome == Outcome.LIMIT for r in found):
+            say(f"stopped at {_stop(candidates.bounds_of_each)} (--event-limit): {', '.join(_pair_names(found, Outcome.LIMIT))}")
         if candidates.time.name == "timed" and any(r.outcome == Outcome.COMPLETED for r in found):
             say("time: of the timed repetitions, after a warm-up; warm_up=0 includes what the first call sets up")
-        for line in [] if drawn is None else drawn.lines():
+        lines = [] if drawn is None else drawn.lines()
+        for line in lines[:MOST_STATEMENTS] if brief else lines:
             say(line)
+        if brief and len(lines) > MOST_STATEMENTS:
+            say(f"… and {len(lines) - MOST_STATEMENTS} more lines about which is ahead (--full)")
         for i, line in enumerate(because):
             say(f"  {line}" if i else f"\n{line}")
     if given.out is not None:
@@ -117,8 +136,6 @@ def _within(found: Sequence[RuntimeRow], name: str, unit: str) -> list[Column]:
 
 
 def _print(found: Sequence[RuntimeRow], base: Scenario, wanted: Sequence[Metric], marked: str) -> None:
-    from retrompi.studies.reading import Reading, count_runs
-
     platforms = list(dict.fromkeys(r.platform for r in found))
     say(f"{base.name}, {base.mode}{f', on {platforms[0]}' if len(platforms) == 1 else ''}{marked}\n")
     columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(platforms) > 1 else []),
@@ -133,4 +150,67 @@ def _print(found: Sequence[RuntimeRow], base: Scenario, wanted: Sequence[Metric]
     for r in found:
         if r.reason:
             say(f"{r.model}{f' on {r.platform}' if len(platforms) > 1 else ''}: {r.outcome}: {r.reason}")
-    say(count_line(count_runs(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))
+
+
+def _stop(bounds: Bounds) -> str:
+    """A bound on each pair, in words."""
+    parts = [f"{bounds.events:,} events".replace(",", " ")] if bounds.events is not None else []
+    return " or ".join([*parts, *([f"{format_time(bounds.wall_s)} of wall time"] if bounds.wall_s is not None else [])])
+
+
+def _print_summary(told: Runtimes) -> None:
+    """The counts, the best of each runtime and of each platform, and what has no time by reason."""
+    from retrompi.studies.matrix_summary import caution_lines, count_outcomes, sides, without_time
+
+    found, base = told.found, told.candidates.base
+    models, platforms = sides(found, "model"), sides(found, "platform")
+    counts = ", ".join(f"{n} {outcome}" for outcome, n in count_outcomes(found).items())
+    on = f"{len(platforms)} platforms" if len(platforms) > 1 else platforms[0].name
+    say(f"{base.name}, {base.mode}, {len(models)} runtimes on {on}: {len(found)} pairs, {counts}\n")
+    if len(models) > 1:
+        _print_sides(models, "runtime", "platform", told)
+    if len(platforms) > 1:
+        _print_sides(platforms, "platform", "runtime", told)
+    reasons = without_time(found)
+    for group in reasons[:MOST_REASONS]:
+        say(group.line)
+    if len(reasons) > MOST_REASONS:
+        left = reasons[MOST_REASONS:]
+        say(f"… and {sum(len(g.rows) for g in left)} pairs for {len(left)} more reasons (--full)")
+    for line in caution_lines(told.warnings, len(found)):
+        say(f"caution: {line}", err=True)
+    say("every pair, reason and caution: --full, or -o PAGE.html")
+
+
+def _pair_names(found: Sequence[RuntimeRow], outcome: str) -> list[str]:
+    return [f"{r.model} on {r.platform}" for r in found if r.outcome == outcome]
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' if n != 1 else ''}"
+
+
+def _print_sides(some: Sequence[Side], what: str, other: str, told: Runtimes) -> None:
+    """A line for each of the first runtimes or platforms: how many of its pairs have a time, and the fastest and slowest of them."""
+    rows = []
+    single = all(side.pairs == 1 for side in some)
+    wanted = [m for m in told.candidates.wanted if m.name not in ("time", told.candidates.time.name)]
+    for side in [s for s in some if s.fastest is not None][: MOST_SIDES[what]]:
+        best = side.fastest
+        if best is None or side.slowest is None:
+            continue
+        rows.append({
+            what: side.name, "timed": f"{side.timed} of {side.pairs}", other: best.platform if what == "runtime" else best.model,
+            "time": best.time_s, "ratio": best.relative, "slowest": side.slowest.time_s,
+            **{m.name: best.values.get(m.name) for m in wanted},
+        })  # fmt: skip
+    of_pairs = [] if single else [Column("timed", "pairs", right=True), Column(other, f"fastest {other}")]
+    print_table(rows, [Column(what, what), *of_pairs, time_column("time", "time"),
+                       Column("ratio", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
+                       *([] if single else [time_column("slowest", "slowest")]),
+                       *(Column(m.name, m.name, m.show, right=True) for m in wanted)],
+                empty=f"no {what} completed it")  # fmt: skip
+    timed = sum(s.fastest is not None for s in some)
+    more = [f"{_count(timed - len(rows), f'more {what}')}"] if timed > len(rows) else []
+    more += [f"{_count(len(some) - timed, what)} without a time"] if timed < len(some) else []
+    say(f"… and {' and '.join(more)} (--full)\n" if more else "")

@@ -566,17 +566,37 @@ def _time_left(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
+LOG_S = 20.0
+"""Seconds after which a log has a first line of progress; each further one comes after twice the time."""
+
+
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar with rate and time left on a terminal's stderr, nothing elsewhere; yields ``report(done, total, what)``.
+    """A progress bar with rate and time left on a terminal's stderr, a line now and then in a log; yields ``report(done, total, what)``.
 
-    Each call reports one job; ``done`` of ``total`` may be in any unit that grows evenly with time.
+    Each call reports one job, but for those with ``done`` 0; ``done`` of ``total`` may be in any unit that grows evenly with time.
     """
-    if not sys.stderr.isatty():
-        yield _silent
-        return
-    state: dict[str, Any] = {"at": 0, "told": "the longest runs come first", "jobs": 0}
     began = time.monotonic()
+    state: dict[str, Any] = {"at": 0, "told": "the longest runs come first", "jobs": 0, "due": LOG_S}
+
+    def line(done: int, total: int, what: str) -> str:
+        state["jobs"] += bool(done)
+        spent = time.monotonic() - began
+        speed = state["jobs"] / max(spent, 1e-9)
+        rate = f"{speed:.1f} jobs/s" if speed >= 1 else f"{60 * speed:.0f} jobs/min"
+        left = f"{_time_left(spent * (total - done) / done)} left" if 0 < done < total else f"{_time_left(spent)}"
+        return escape_controls(f"{rate}  {left}  {what}" if done else what)
+
+    if not sys.stderr.isatty():
+
+        def log(done: int, total: int, what: str = "") -> None:
+            told, spent = line(done, total, what), time.monotonic() - began
+            if spent >= state["due"]:
+                state["due"] = 2 * spent
+                click.echo(f"{escape_controls(label)}: {done} of {total}, {told}", err=True)
+
+        yield log
+        return
     bar: Any = click.progressbar(
         length=1000, label=escape_controls(label), file=raw(sys.stderr), item_show_func=lambda item: state["told"],
         show_pos=False, show_eta=False, width=24,
@@ -585,13 +605,8 @@ def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
 
         def report(done: int, total: int, what: str = "") -> None:
             at = 1000 * done // max(total, 1)
-            state["jobs"] += 1
-            spent = time.monotonic() - began
-            speed = state["jobs"] / max(spent, 1e-9)
-            rate = f"{speed:.1f} jobs/s" if speed >= 1 else f"{60 * speed:.0f} jobs/min"
-            left = f"{_time_left(spent * (total - done) / done)} left" if 0 < done < total else f"{_time_left(spent)}"
             columns = max(shutil.get_terminal_size().columns - len(label) - 36, 10)
-            state["told"] = escape_controls(f"{rate}  {left}  {what}")[:columns]
+            state["told"] = line(done, total, what)[:columns]
             bar.update(at - state["at"])
             state["at"] = at
 

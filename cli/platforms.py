@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,9 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.models import print_rows_cited, range_of, warn_of_broken
+from retrompi.cli.models import in_columns, print_rows_cited, range_of, warn_of_broken
 from retrompi.cli.options import Overrides, complete_platform, output_option
-from retrompi.cli.output import Column, Output, note, print_json, print_table, say
+from retrompi.cli.output import Column, Output, as_text, note, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
@@ -100,10 +101,8 @@ def list_platforms(output: Output) -> None:
     warn_of_broken(models=False)
     output.emit(rows, LIST, keys=LIST_KEYS, empty="no platforms", cut=True)
     if output.text:
-        say("\nhosts of the library")
-        output.emit(_hosts(), HOSTS, cut=True)
-        say("\nnetworks of the library")
-        output.emit(_networks(), NETWORKS, cut=True)
+        for what, names in (("hosts", [h["name"] for h in _hosts()]), ("networks", [n["name"] for n in _networks()])):
+            say(f"\n{len(names)} {what} of the library (retrompi platforms {what})\n    {', '.join(names)}")
 
 
 def _hosts() -> list[dict[str, Any]]:
@@ -163,17 +162,25 @@ def equal_hosts(hosts: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, 
     return {names[0]: names[1:] for names in kinds.values()}
 
 
+@dataclass(frozen=True)
+class ShowPlatformOptions:
+    """Options of ``retrompi platforms show``."""
+
+    full: bool = option("Print all of it instead of a summary: every value with its range, source and meaning.", "--full")
+
+
 @command.command("show")
 @click.argument("platform", shell_complete=complete_platform)
-@options(output=Output)
-def show_platform(platform: str, output: Output) -> None:
-    """Show PLATFORM: its hosts, its network, and every value with its source.
+@options(given=ShowPlatformOptions, output=Output)
+def show_platform(platform: str, given: ShowPlatformOptions, output: Output) -> None:
+    """Show PLATFORM: its hosts, its network, and its values; with --full also the range, source and meaning of each.
 
     PLATFORM is a name, a TOML file, hosts and network of the library (HOST*COUNT@NETWORK), or one host or network of it.
 
     \b
     Examples:
       retrompi platforms show nt-pair
+      retrompi platforms show nt-pair --full
       retrompi platforms show nt4-p6-200
       retrompi platforms show nt-pair --json
     """
@@ -202,13 +209,33 @@ def show_platform(platform: str, output: Output) -> None:
         say(f"placement {place['name']}: {', '.join(place['ranks'])}")
     say(f"link: {card['link']}\n")
     hidden = tuple(f"{name}." for others in alike.values() for name in others)
-    rows, loops = ([row for row in given if not row["path"].startswith(hidden)] for given in (rows, card["kernels"]))
+    rows, loops = ([row for row in some if not row["path"].startswith(hidden)] for some in (rows, card["kernels"]))
+    if not given.full:
+        _print_values(rows)
+        _say_fits(card)
+        more = ", what its Rinf1 loops cost" if loops else ""
+        say(f"\nranges, sources{more}, and the claims cited: retrompi platforms show {platform} --full")
+        return
     print_table([{**row, "range": range_of(row)} for row in rows], CARD)
     if loops:
         say("\nwhat the Rinf1 loops cost (docs/rinf1.md)")
         print_table([{**row, "range": range_of(row)} for row in loops], CARD)
     print_rows_cited(references([*rows, *loops]))
     _say_fits(card)
+
+
+def _print_values(rows: Sequence[Mapping[str, Any]]) -> None:
+    """The values of each host and of the network in columns, and how many come from which kind of source."""
+    kinds = Counter(str(row["source"]).partition(":")[0].partition(" ")[0] for row in rows)
+    say(f"{len(rows)} values; their sources: {', '.join(f'{kind} {n}' for kind, n in kinds.most_common())}")
+    of: dict[str, list[str]] = {}
+    for row in rows:
+        place, _, key = str(row["path"]).rpartition(".")
+        of.setdefault(place, []).append(f"{key}={as_text(row['text'])}")
+    for place, words in of.items():
+        say(f"{place}:")
+        for line in in_columns(words):
+            say(line)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -64,6 +64,11 @@ class ReplayOptions(Uncertain, TimelineOptions, UndefinedSource, NetworkOptions,
     trace_events: Path | None = option(
         "Debugging: write each event of the engine to a file, with its time in ps, its process and what it calls.",
         type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+    full: bool = option("Print all of it instead of a summary: a line for every rank of many.", "--full")
+
+
+MOST_RANKS = 32
+"""Ranks of which each is a line; of more some are shown (the rows of a terminal)."""
 
 
 @click.command()
@@ -140,13 +145,15 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             more = _of_the_job(drawn, given.section) if drawn is not None else {}
             say(_headline(run) + _between(more, "time_s", spec) + mark(warnings))
             say(section_line(run["facts"].get("section")) + _between(more, "section_s", spec)) if given.section else None
-            for line in (*network_lines(run["facts"]), *_of_many(run["facts"].get("rank_summary"), len(rows))):
+            brief = rows if given.full or len(rows) <= MOST_RANKS else _spread(rows)
+            many = run["facts"].get("rank_summary") or (None if len(brief) == len(rows) else _ends_of(rows))
+            for line in (*network_lines(run["facts"]), *_of_many(many, len(brief))):
                 say(line)
         if output.as_csv and given.section:  # repeated in a column for every rank, to keep the table flat
             keys += list(SECTION)
             part = told.section or {}
             rows = [{**row, **{k: part.get(v) for k, v in SECTION.items()}} for row in rows]
-        output.emit(rows, columns, keys=keys, empty="no rank ran")
+        output.emit(rows if output.as_csv else brief, columns, keys=keys, empty="no rank ran")
         if output.text:
             say(f"note: {placement_row(asked)['line']}", err=True)
             say(f"note: {scale.line}", err=True) if scale and not scale.assumed else None
@@ -177,8 +184,26 @@ def _between(told: Mapping[str, Any], key: str, spec: Spec | None) -> str:
     return f"; {percent(spec.level)} interval {format_span(told[f'{key}_low'], told[f'{key}_high'], 's')}"
 
 
+def _spread(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """`MOST_RANKS` of the rows, evenly spaced, with those of the first and the last to finish."""
+    n = len(rows)
+    ends = {pick(range(n), key=lambda i: rows[i]["time_s"]) for pick in (min, max)}
+    spaced = [i * n // (MOST_RANKS - len(ends)) for i in range(MOST_RANKS - len(ends))]
+    return [rows[i] for i in sorted({*spaced, *ends})]
+
+
+def _ends_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """As of `retrompi.sim.rank_table.RankTable.summary`, of the times of rows that are all there."""
+    told: dict[str, Any] = {"ranks": len(rows)}
+    for key in (k for k, o in outputs(RankRow).items() if o.kind == "time"):
+        low, high = (pick(rows, key=lambda r: r[key]) for pick in (min, max))
+        told[key] = {"low": low[key], "low_rank": low["rank"], "high": high[key], "high_rank": high["rank"],
+                     "mean": sum(r[key] for r in rows) / len(rows)}  # fmt: skip
+    return told
+
+
 def _of_many(told: Mapping[str, Any] | None, shown: int) -> list[str]:
-    """What to say of a job with more ranks than a store keeps rows of."""
+    """What to say of a job with more ranks than are shown."""
     if not told:
         return []
     ends = [f"{key.removesuffix('_s')} {format_time(x['low'])} (rank {x['low_rank']}) to {format_time(x['high'])} (rank {x['high_rank']}), "

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from retrompi.base.units import format_time
-from retrompi.cli.bundle import debug_option, options
+from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.options import BoundsOptions, NetworkOptions, RunOutput, complete_scenario
 from retrompi.cli.output import Column, Output, note, note_run, note_warnings, print_table, say
 from retrompi.sim import diagnosis
@@ -84,10 +84,19 @@ def new(file: Path, generator: str, model: str) -> None:
     say(f"written: {file}; next: retrompi scenarios run {file}")
 
 
+@dataclass(frozen=True)
+class ScenariosOptions:
+    """Options of ``retrompi scenarios list``."""
+
+    full: bool = option("Print all of it instead of a summary: every scenario with its model, platform and overrides.", "--full")
+
+
 @command.command("list")
-@options(output=Output)
-def list_scenarios(output: Output) -> None:
+@options(given=ScenariosOptions, output=Output)
+def list_scenarios(given: ScenariosOptions, output: Output) -> None:
     """List the scenarios.
+
+    Their names, by the paper that they reproduce; --full has a line for each, JSON and CSV have all of it.
 
     \b
     Examples:
@@ -97,7 +106,20 @@ def list_scenarios(output: Output) -> None:
     from retrompi.studies import catalogue
 
     rows = [s.row() for s in catalogue.scenarios().values()]
+    if output.text and not given.full:
+        of: dict[str, list[str]] = {}
+        for row in rows:
+            of.setdefault(_source(str(row["reproduces"])), []).append(str(row["name"]))
+        for source, names in of.items():
+            say(f"{source}: {len(names)}\n    {', '.join(names)}")
+        say(f"\n{len(rows)} scenarios; one of them: retrompi scenarios show NAME, a line for each: --full")
+        return
     output.emit(rows, LIST, keys=KEYS, empty="no scenarios", cut=True)
+
+
+def _source(reproduces: str) -> str:
+    """The paper that a scenario reproduces, or that it is a question of one's own."""
+    return reproduces.split(" ", 1)[0].rstrip(":,")
 
 
 @command.command("show")

@@ -392,7 +392,7 @@ def test_show_takes_paths_and_overrides(retrompi: Run, toy: Path) -> None:
     assert "variant of toy: the receiver spins" in card
     assert "block | spin" in card
     path = registry.platform("nt-pair").path
-    assert "server.quantum" in retrompi("platforms", "show", str(path)).out
+    assert "server.quantum" in retrompi("platforms", "show", str(path), "--full").out
 
 
 def test_claims_are_filtered(retrompi: Run) -> None:

@@ -43,11 +43,11 @@ PRINTED = {
     "platforms list": (),
     "platforms hosts": (),
     "platforms networks": (),
-    "platforms show": ("myrinet-clos",),
+    "platforms show": ("myrinet-clos", "--full"),
     "scenarios generators": (),
-    "scenarios list": (),
+    "scenarios list": ("--full",),
     "scenarios show": ("bf-wmpi-shared",),
-    "claims list": (),
+    "claims list": ("--full",),
     "claims show": ("BF-SM-12a",),
     "measured import": (str(ROOT / "tests" / "data" / "measured" / "netpipe37-np.out"), "--label", "netpipe"),
     "measured list": (),
@@ -143,6 +143,12 @@ def test_equal_hosts_are_told_once(retrompi: Callable[..., Any]) -> None:
     shown = retrompi("platforms", "show", "myrinet-clos").out
     assert "hosts n1 to n16 (16" in shown
     assert "n2." not in shown
+    assert "n2:" not in shown
+    assert "  clock=933 MHz" in shown
+    assert len(shown.splitlines()) < 40
+    full = retrompi("platforms", "show", "myrinet-clos", "--full").out
+    assert "n1.clock" in full
+    assert "n2." not in full
     assert len(json.loads(retrompi("platforms", "show", "myrinet-clos", "--json").out)["hosts"]) == 16
 
 
@@ -196,3 +202,38 @@ def test_the_width_is_the_terminals_or_that_of_a_pipe(monkeypatch: pytest.Monkey
     assert output.width() == PIPE_WIDTH
     monkeypatch.setenv("COLUMNS", "132")
     assert output.width() == 132
+
+
+def test_lists_of_much_are_a_summary_first(retrompi: Any) -> None:
+    papers, scenarios = (retrompi(words, "list").out.splitlines() for words in ("claims", "scenarios"))
+    every = json.loads(retrompi("claims", "list", "--json").out)
+    rows = {line.split()[0]: line.split()[1] for line in papers[1:] if line}
+    assert sum(int(n) for name, n in rows.items() if name != str(len(every))) == len(every)
+    assert papers[-1].startswith(f"{len(every)} claims")
+    assert len(papers) < 24
+    assert len(retrompi("claims", "list", "--full").out.splitlines()) == 1 + len(every)
+    names = [r["name"] for r in json.loads(retrompi("scenarios", "list", "--json").out)]
+    assert all(name in " ".join(scenarios).replace(",", " ").split() for name in names)
+    assert len(scenarios) < 60
+    platforms = retrompi("platforms", "list").out
+    known = [r["name"] for kind in ("hosts", "networks") for r in json.loads(retrompi("platforms", kind, "--json").out)]
+    assert all(name in platforms.replace(",", " ").split() for name in known)
+    assert len(platforms.splitlines()) < 60
+
+
+def test_of_many_ranks_some_are_shown_and_full_has_all(retrompi: Any, tmp_path: Path) -> None:
+    from retrompi.cli.replay import MOST_RANKS
+
+    ranks = 2 * MOST_RANKS
+    for r in range(ranks):
+        (tmp_path / f"rank-{r}.txt").write_text(f"{r} init\n{r} compute {1e6 * (1 + 37 * r % ranks)}\n{r} finalize\n")
+    (tmp_path / "index.txt").write_text("".join(f"rank-{r}.txt\n" for r in range(ranks)))
+    words = ("replay", str(tmp_path), "-m", "craympt", "-p", f"cray-t3e*{ranks}")
+    brief, full, rows = (retrompi(*words, *more).out for more in ((), ("--full",), ("--csv",)))
+    assert f" of {ranks} ranks, evenly spaced" in brief
+    assert len(brief.splitlines()) < MOST_RANKS + 10
+    assert len(full.splitlines()) >= ranks + 2
+    assert len(rows.splitlines()) == ranks + 1
+    times = {int(line.split(",")[0]): float(line.split(",")[2]) for line in rows.splitlines()[1:]}
+    shown = {int(line.split()[0]) for line in brief.splitlines() if line.split() and line.split()[0].isdigit()}
+    assert {min(times, key=times.__getitem__), max(times, key=times.__getitem__)} <= shown

@@ -85,7 +85,7 @@ def test_the_printed_card(retrompi) -> None:  # type: ignore[no-untyped-def]
                  "judged by",
                  "variant wmpi:absorbed"):  # fmt: skip
         assert text in told
-    room = retrompi("platforms", "show", "nt-pair").out
+    room = retrompi("platforms", "show", "nt-pair", "--full").out
     assert "E-NT-01  Windows NT Server 4: thread quantum: 120 ms" in room
     assert "what the Rinf1 loops cost" in room
 

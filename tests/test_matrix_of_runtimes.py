@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,15 @@ from refusals import refused
 
 from retrompi.base.errors import UsageError
 from retrompi.render import runtimes_page
+from retrompi.sim.cautions import Caution
 from retrompi.spec import registry
-from retrompi.studies.compare_runtimes import RuntimeRow, platforms_of, runtimes
+from retrompi.spec.bounds import Bounds
+from retrompi.store import open_store
+from retrompi.studies.bounded import Bounded
+from retrompi.studies.case import PointJob
+from retrompi.studies.compare_runtimes import EVENTS, Candidates, RuntimeRow, platforms_of, program, rows, runtimes
+from retrompi.studies.matrix_summary import caution_lines, count_outcomes, sides, without_time
+from retrompi.studies.run import Here
 
 PROGRAM = ("compare", "ring", "-n", "2", "size=1KiB", "reps=2")
 THREE = ("--models", "wmpi,pvm,craympt", "--platforms", "nt-pair,linux-p6-200,cray-t3e", "--networks", "switch-100,switch-10")
@@ -79,3 +87,96 @@ def test_a_matrix_without_any_time_is_a_page_too() -> None:
 
 def test_networks_and_platforms_need_models(retrompi: Callable[..., Outcome]) -> None:
     assert retrompi("compare", "ring", "--networks", "switch-100").code == 2
+
+
+def _row(model: str, platform: str, time_s: float | None, outcome: str = "completed", reason: str = "") -> RuntimeRow:
+    return RuntimeRow(model, platform, outcome, reason, None, False, time_s, None if time_s is None else time_s / 0.5)
+
+
+MANY = [
+    _row("hpvm", "a", 0.5), _row("wmpi", "b", 1.0), _row("hpvm", "b", 2.0),
+    _row("wmpi", "a", None, "aborted", "the pool of 8 B on host n1 is exhausted: no buffer for a packet\n  the pool holds"),
+    _row("pvm", "a", None, "error", "pvm needs Unix, but 'a' runs Windows; it can run on c"),
+    _row("lam", "b", None, "error", "lam needs Unix, but 'b' runs VMS; it can run on c"),
+]  # fmt: skip
+
+
+def test_the_sides_of_a_matrix_have_their_best_and_their_worst_pair() -> None:
+    told = [(s.name, s.pairs, s.timed, s.fastest and s.fastest.platform, s.slowest and s.slowest.time_s) for s in sides(MANY, "model")]
+    assert told == [("hpvm", 2, 2, "a", 2.0), ("wmpi", 2, 1, "b", 1.0), ("pvm", 1, 0, None, None), ("lam", 1, 0, None, None)]
+    assert [(s.name, s.timed) for s in sides(MANY, "platform")] == [("a", 1), ("b", 2)]
+
+
+def test_pairs_without_a_time_are_grouped_by_what_their_reason_says_first() -> None:
+    assert [w.line for w in without_time(MANY)] == [
+        "2 cannot run: needs Unix: pvm, lam on 2 platforms",
+        "1 aborted: the pool of 8 B on host n1 is exhausted: wmpi on a",
+    ]
+    assert count_outcomes(MANY) == {"completed": 3, "cannot run": 2, "aborted": 1}
+    many = [_row(f"m{i}", "a", None, "error", f"m{i} needs Unix, but it is not") for i in range(7)]
+    assert [w.line for w in without_time(many)] == ["7 cannot run: needs Unix: m0, m1, m2, m3 and 3 more on a"]
+
+
+def test_cautions_of_many_pairs_are_counted_by_code() -> None:
+    told = [Caution("outside-calibration", "far outside: x", "hpvm on a, wmpi on b"),
+            Caution("outside-calibration", "far outside: y", "hpvm on b"),
+            Caution("outside-calibration", "4 ranks", "hpvm on a", minor=True), Caution("not-simulated", "a thing")]  # fmt: skip
+    assert caution_lines(told, 6) == [
+        "3 of 6 pairs: the question lies outside the calibrated range of the model, by far (hpvm, wmpi)",
+        "1 of 6 pairs: 4 ranks (hpvm)",
+        "6 of 6 pairs: a thing",
+    ]
+
+
+PLATFORMS = "nt-pair,cray-t3e,myrinet-piii"
+FULL = ("compare", "ring", "--models", "all", "--platforms", PLATFORMS, "-n", "2", "-j", "1")
+
+
+def test_many_pairs_are_a_summary_and_full_has_every_pair(retrompi: Callable[..., Outcome]) -> None:
+    words = (*FULL, "--", "size=1KiB", "reps=2")
+    brief = retrompi(*words)
+    lines = brief.out.splitlines()
+    pairs = len(registry.models()) * 3
+    assert f"{pairs} pairs, " in lines[0]
+    assert len(lines) + len(brief.err.splitlines()) <= 70, "\n".join(lines)
+    assert "needs Myrinet and Linux: " in brief.out
+    assert brief.err.count("caution: ") <= 6
+    full = retrompi(*FULL, "--full", "--", "size=1KiB", "reps=2")
+    assert sum(line.startswith("craympt ") for line in full.out.splitlines()) >= 3
+    assert brief.code == full.code == 1
+
+
+SPINS = ("compare", "halo2d", "--models", "wmpi:absorbed,hpvm", "-p", "nt-pair", "--mode", "shared", "-j", "1")
+ENDLESS = ("rows=1", "columns=5", "size=64KiB", "reps=1")
+"""Two processes whose receives yield keep a third, which is not boosted, from its processor for ever."""
+
+
+def test_a_pair_that_does_not_end_is_stopped_and_said(retrompi: Callable[..., Outcome]) -> None:
+    done = retrompi(*SPINS, "--event-limit", "1000000", "--", *ENDLESS)
+    assert done.code == 1
+    assert "wmpi:absorbed: limit: the bound of 1000000 events is reached" in " ".join(done.out.split())
+    assert "stopped at 1 000 000 events (--event-limit): wmpi:absorbed on nt-pair" in " ".join(done.out.split())
+    rows = json.loads(retrompi(*SPINS, "--event-limit", "1000000", "--json", "--", *ENDLESS).out)["rows"]
+    assert [(r["model"], r["outcome"]) for r in rows] == [("hpvm", "completed"), ("wmpi:absorbed", "limit")]
+
+
+def test_every_pair_has_a_bound_that_grows_with_the_program() -> None:
+    small, large = (Candidates(program("ring", ["size=8", f"reps={n}"], "wmpi", "nt-pair", None, 2), ["wmpi"]) for n in (1, 1000))
+    assert EVENTS < (small.bounds_of_each.events or 0) < (large.bounds_of_each.events or 0)
+    assert replace(small, bounds=Bounds(wall_s=1.0)).bounds_of_each == Bounds(wall_s=1.0)
+    asked = PointJob(0, small.each()[0][2], Bounds(events=5))
+    assert next(iter(Bounded(Here(), Bounds(wall_s=60.0)).evaluate([asked])))[1].outcome == "limit"  # the tighter of the two
+
+
+def test_what_is_simulated_is_said_before_it_has_an_answer(tmp_path: Path) -> None:
+    candidates = Candidates(program("ring", ["size=8", "reps=1"], "wmpi", "nt-pair", None, 2), ["wmpi", "hpvm"], ["nt-pair", "nt-cluster"])
+    told: list[tuple[int, int, str]] = []
+    rows(open_store(tmp_path / "s.db"), candidates, report=lambda *words: told.append(words))
+    assert told == [(0, 4, "wmpi on nt-pair"), (1, 4, "hpvm on nt-pair"), (2, 4, "wmpi on nt-cluster"), (3, 4, "hpvm on nt-cluster"),
+                    (4, 4, "")]  # fmt: skip
+
+
+def test_the_first_pair_may_be_one_that_cannot_run(retrompi: Callable[..., Outcome]) -> None:
+    done = retrompi("compare", "ring", "--models", "craympt,wmpi", "--platforms", "nt-pair,cray-t3e", "-j", "1", "--json", "--", "size=8")
+    assert {(r["model"], r["platform"]) for r in json.loads(done.out)["rows"] if r["time_s"] is not None} == {
+        ("craympt", "cray-t3e"), ("wmpi", "nt-pair")}  # fmt: skip

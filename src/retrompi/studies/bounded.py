@@ -28,7 +28,7 @@ class Bounded:
 
     def evaluate(self, jobs: Iterable[PointJob], window: int = 0) -> Iterator[tuple[int, PointResult]]:
         """As of `retrompi.studies.run.Executor`."""
-        return self.executor.evaluate((replace(job, bounds=self.bounds) for job in jobs), window)
+        return self.executor.evaluate((replace(job, bounds=job.bounds.within(self.bounds)) for job in jobs), window)
 
     def ready(self, within: float = 0.0) -> bool:
         """As of `retrompi.studies.run.Executor`."""

@@ -18,6 +18,7 @@ from retrompi.sim.critical_path import difference
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import machines, registry
+from retrompi.spec.bounds import Bounds
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.placements import NATURAL
 from retrompi.studies import case, catalogue, metrics
@@ -25,8 +26,9 @@ from retrompi.studies.cautions import of_scenarios
 from retrompi.studies.certainty import Ahead, ahead
 from retrompi.studies.interval_reasons import DrawnReading, reasons
 from retrompi.studies.run import PointRun, runs_of
-from retrompi.studies.scenario import Scenario
+from retrompi.studies.scenario import Scenario, trace_of
 from retrompi.studies.uncertainty import Ensemble, Interval, Spec, interval
+from retrompi.studies.watched import Watched
 from retrompi.studies.worth import deciding
 from retrompi.traces import generate
 
@@ -156,6 +158,13 @@ def platforms_of(names: Sequence[str], networks: Sequence[str], ranks: int) -> t
     return tuple(dict.fromkeys(found))
 
 
+EVENTS = 200_000_000
+"""Events that a pair may take, besides those of its actions (assumed: 10 to 20 s; receives that poll take most, 116 million in MG class A
+with wmpi:absorbed over a T1 line)."""
+EVENTS_AN_ACTION = 100
+"""Events that a pair may take for each action of the program (assumed: without such receives it is 2 to 55 in the NAS benchmarks)."""
+
+
 @dataclass(frozen=True)
 class Candidates:
     """The program of ``base`` on each of ``models`` (on each of ``platforms``; empty: its own), with the ``wanted`` metrics."""
@@ -164,6 +173,16 @@ class Candidates:
     models: Sequence[str]
     platforms: Sequence[str] = ()
     wanted: Sequence[metrics.Metric] = ()
+    bounds: Bounds = field(default_factory=Bounds)
+    """What a pair may take; without events or wall time as many events as `EVENTS` and `EVENTS_AN_ACTION` say."""
+
+    @property
+    def bounds_of_each(self) -> Bounds:
+        """The bounds of each pair: one of many must not keep all others from being answered."""
+        if self.bounds.events is not None or self.bounds.wall_s is not None:
+            return self.bounds
+        actions = 0 if self.base.start else trace_of(self.base).actions
+        return replace(self.bounds, events=EVENTS + EVENTS_AN_ACTION * actions)
 
     @property
     def time(self) -> metrics.Metric:
@@ -177,6 +196,11 @@ class Candidates:
         """(model, platform, scenario) of each candidate."""
         pairs = [(m, p) for p in (self.platforms or [self.base.platform]) for m in self.models]
         return [(m, p, case.apply(self.base, {"model": m, "platform": p})) for m, p in pairs]
+
+    @property
+    def names(self) -> list[str]:
+        """What each of them is called where there are several platforms."""
+        return [f"{m} on {p}" for p in (self.platforms or [self.base.platform]) for m in self.models]
 
 
 def rows(
@@ -196,7 +220,8 @@ def rows(
     for metric in candidates.wanted:
         metric.check(candidates.base)
     each = candidates.each()
-    found = runs_of(store, [scenario for _, _, scenario in each], executor=executor, fresh=fresh, report=report)
+    watched = Watched(executor, candidates.names, candidates.bounds_of_each, report)
+    found = runs_of(store, [scenario for _, _, scenario in each], executor=watched, fresh=fresh)
     told = [_row(store, (m, p), r, candidates) for (m, p, _), r in zip(each, found, strict=True)]
     return _rank_rows(told)
 
@@ -278,9 +303,10 @@ class DrawnComparison:
 
 
 def questions_of(candidates: Candidates, found: Sequence[RuntimeRow]) -> dict[tuple[str, str], Resolved]:
-    """(model, platform) -> the question to be drawn, of each candidate that could be run."""
-    ran = {(r.model, r.platform) for r in found if r.run_id is not None}
-    return {(m, p): Resolved.of(s.question()) for m, p, s in candidates.each() if (m, p) in ran}
+    """(model, platform) -> the question to be drawn, of each candidate that could be run to its end."""
+    ran = {(r.model, r.platform) for r in found if r.run_id is not None and r.outcome != Outcome.LIMIT}
+    bounds = candidates.bounds_of_each
+    return {(m, p): Resolved.of(s.question().with_(bounds=bounds)) for m, p, s in candidates.each() if (m, p) in ran}
 
 
 def with_draws(candidates: Candidates, found: Sequence[RuntimeRow], ensembles: Mapping[tuple[str, str], Ensemble]) -> DrawnComparison:
