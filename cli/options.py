@@ -23,6 +23,7 @@ from retrompi.cli.output import Output
 from retrompi.cli.terminal import escape_controls, raw
 
 if TYPE_CHECKING:
+    from retrompi.classroom.database import Database
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.sim.resolved import Resolved
     from retrompi.spec.bounds import Bounds as Stops
@@ -37,6 +38,7 @@ __all__ = [
     "Fictions",
     "Fidelity",
     "NetworkOptions",
+    "OfCourse",
     "OfModel",
     "OnPlatform",
     "Overlaid",
@@ -476,6 +478,20 @@ def new_path(path: Path) -> Path:
     if path.exists():
         raise UsageError(f"{path} exists; choose another name", code="exists-already")
     return path
+
+
+@dataclass(frozen=True)
+class OfCourse:
+    """The course's database."""
+
+    database: str | None = option("Database of the course: a file, or the URL of a PostgreSQL database (default: $RETROMPI_COURSE, then "
+                                  "course.db here).", metavar="FILE|URL")  # fmt: skip
+
+    def open(self) -> Database:
+        """The opened database."""
+        from retrompi.classroom.database import Database
+
+        return Database.open(self.database)
 
 
 @dataclass(frozen=True)
