@@ -24,7 +24,7 @@ from retrompi.base.errors import EngineError, UsageError
 from retrompi.inference.likelihood import Array, CurveData, Observations, StatedInterval
 from retrompi.papers import calibrate, curve_checks, curve_fits, curves
 from retrompi.papers.claims import Checks, Claim, excluded_readings, judging
-from retrompi.papers.curve_verdicts import times_of
+from retrompi.papers.curve_checks import times_of
 from retrompi.papers.curves import FitPlan, PaperCurve
 from retrompi.papers.evaluators import evaluate
 from retrompi.papers.experiments import Look, Seen, merge
