@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -321,8 +322,8 @@ def test_a_tolerance_that_cannot_be_is_one_line(f: F, options: dict[str, object]
 # -- tornado ---------------------------------------------------------------------------------------------------------
 
 
-def factors(**texts: str) -> list[tornado.Factor]:
-    return [tornado.Factor(axes.parse(key, text, continuous=True)) for key, text in texts.items()]
+def factors(**texts: str) -> list[axes.Axis]:
+    return [axes.parse(key, text, continuous=True) for key, text in texts.items()]
 
 
 def evaluated(f: Callable[[Mapping[str, float]], float | None], base: Mapping[str, float]) -> tornado.Evaluate:
@@ -401,7 +402,7 @@ def test_sobol_indices_of_a_sum_are_its_terms_variances() -> None:
     # Uniform on 0..1: variance w^2 / 12. Uniform on the list 0, 6: variance 9. On whole numbers 1..4: 1.25. Log-uniform: by its moments.
     varied = [
         *factors(x="0..1", y="0..1", d="0,6"),
-        tornado.Factor(axes.parse("n", "1..4", continuous=True), whole=True),
+        *(replace(axis, span=axis.span.in_whole_numbers()) for axis in factors(n="1..4") if axis.span is not None),
         *factors(g="1..100:log"),
     ]
     low, high = 1.0, 100.0

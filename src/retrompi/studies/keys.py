@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.sim.resolved import Resolved, place
+from retrompi.spec.number import Number, readable_unit
 from retrompi.spec.platform import Quantity
-from retrompi.studies import axes, case, tornado
-from retrompi.studies.ranges import placed_hosts, ranged_of, spelling
+from retrompi.studies import axes, case
+from retrompi.studies.ranges import placed_hosts, ranged_of
 from retrompi.studies.scenario import trace_of
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _alike(scenario: Scenario, name: str) -> None:
         raise UsageError(f"'{name}' differs among the hosts; take one of them: {told}", code="not-a-number")
 
 
-def sourced_factors(scenario: Scenario) -> list[tornado.Factor]:
+def sourced_factors(scenario: Scenario) -> list[axes.Axis]:
     """Every number that the scenario's run uses and that has a sourced range, as a factor between its ends.
 
     Includes parameters of the model, the platform's hosts (``platform.host.KEY`` if all of them have the same value and range) and the
@@ -85,7 +86,7 @@ def sourced_factors(scenario: Scenario) -> list[tornado.Factor]:
     return sourced_of(Resolved.of(scenario.question()))
 
 
-def sourced_of(asked: Resolved) -> list[tornado.Factor]:
+def sourced_of(asked: Resolved) -> list[axes.Axis]:
     """`sourced_factors` for a run that is no scenario's."""
     model, told, numbers = asked.model.name, [], ranged_of(asked)
     hosts = placed_hosts(asked)
@@ -98,7 +99,7 @@ def sourced_of(asked: Resolved) -> list[tornado.Factor]:
         if len(own) == len(hosts) and len({(q.value, q.low, q.high) for q in own.values()}) == 1:
             own = {"host": next(iter(own.values()))}
         told += [_factor(f"platform.{host}.{short}", q, model) for host, q in own.items()]
-    return [f for f in told if f.axis.span is not None and f.ends[0] != f.ends[1] and not _anything(f.axis.span)]
+    return [f for f in told if f.span is not None and f.ends[0] != f.ends[1] and not _anything(f.span)]
 
 
 def _short(name: str, hosts: Sequence[str]) -> str:
@@ -106,12 +107,14 @@ def _short(name: str, hosts: Sequence[str]) -> str:
     return f"platform.host.{key}" if owner.removeprefix("platform.") in hosts and owner.startswith("platform.") else name
 
 
-def _anything(span: axes.Span) -> bool:
-    return span.base == "probability" and (span.low, span.high) == (0.0, 1.0)
+def _anything(span: Number) -> bool:
+    return span.base_unit == "probability" and (span.low, span.high) == (0.0, 1.0)
 
 
-def _factor(name: str, q: Quantity, model: str) -> tornado.Factor:
+def _factor(name: str, q: Quantity, model: str) -> axes.Axis:
     assert q.low is not None
     assert q.high is not None
-    span = axes.Span(q.low, q.high, units.canonical(q.unit), spelling(q.unit, (q.low, q.high)))
-    return tornado.Factor(axes.Axis(name, (), span), case.whole(name, model), units.format_quantity(q.value, q.unit), q.source)
+    spelling = "" if units.canonical(q.unit) == "B" else readable_unit(q.unit, (q.low, q.high))
+    span = Number(name, q.unit, q.low, q.high, value=q.value, spelling=spelling, digits=12)
+    whole = span.in_whole_numbers() if case.whole(name, model) else span
+    return axes.Axis(name, (), whole, base=units.format_quantity(q.value, q.unit), source=q.source)

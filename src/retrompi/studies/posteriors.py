@@ -24,7 +24,7 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.base.paths import stamp
 from retrompi.spec import registry
 from retrompi.spec.model import RuntimeModel
-from retrompi.studies.priors import Prior
+from retrompi.spec.number import Number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,7 +85,7 @@ class PosteriorFile:
             raise _unreadable(f"it has no column '{name}'", self.file)
         return found[name]
 
-    def holds(self, prior: Prior) -> bool:
+    def holds(self, prior: Number) -> bool:
         """Whether it has draws of this number under this prior: a variant that states another range has another prior."""
         if prior.path not in self.priors:
             return False
@@ -201,7 +201,7 @@ def _code(model: str) -> str:
         return ""
 
 
-def posteriors_for(cls: type[RuntimeModel], priors: Sequence[Prior]) -> Applied:
+def posteriors_for(cls: type[RuntimeModel], priors: Sequence[Number]) -> Applied:
     """Which posteriors a run of the model ``cls`` with these ``priors`` draws from. InputError for a file that cannot be read.
 
     A joint posterior applies to a run that has a number that it was fitted to. Where two have a path, the one whose fit was for it gives
