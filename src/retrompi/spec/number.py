@@ -83,6 +83,35 @@ class Number:
             way, span = at - low, end - low
         return min(max(way / span, 0.0), 1.0) if span > 0 else 0.5
 
+    # -- steps in a search -------------------------------------------------------------------------------------------------------
+
+    def snap(self, x: float) -> float:
+        """``x`` rounded to the value of its `text`: exactly what is simulated and shown."""
+        return units.parse(self.text(x), self.unit)
+
+    def middle(self, low: float, high: float) -> float | None:
+        """A value strictly between the two; None if there is none."""
+        x = math.sqrt(low * high) if self.log and low > 0 else (low + high) / 2
+        if self.whole:
+            x = math.floor(x) if low < math.floor(x) else math.ceil(x)
+        x = self.snap(x)
+        return x if low < x < high else None
+
+    def width(self, low: float, high: float) -> float:
+        """The distance of the two, relative to the larger."""
+        return (high - low) / max(abs(low), abs(high))
+
+    def spread(self, n: int) -> list[float]:
+        """``n`` values from end to end inclusive; fewer if there are fewer integers."""
+        low, high = self.low, self.high
+        if n < 2 or high <= low:
+            raise ValueError("at least two values between two ends")
+        if self.log and low > 0:
+            inner = [self.between(low, high, i / (n - 1)) for i in range(1, n - 1)]
+        else:
+            inner = [low + (high - low) * i / (n - 1) for i in range(1, n - 1)]
+        return [x for x in sorted({low, *(self.snap(x) for x in inner), high}) if low <= x <= high]
+
     # -- texts -------------------------------------------------------------------------------------------------------------------
 
     def text(self, x: float) -> str:
@@ -95,6 +124,11 @@ class Number:
         if self.larger and x >= units.UNITS[self.base_unit][self.larger]:
             spelling = self.larger
         return f"{x / units.UNITS[self.base_unit][spelling]:.{self.digits}g}{spelling}"
+
+    @property
+    def value_text(self) -> str:
+        """The value as tables and cards show it; "" if it is not set."""
+        return "" if math.isnan(self.value) else units.format_quantity(self.value, self.unit)
 
     @property
     def ends(self) -> tuple[str, str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from retrompi.base import units
@@ -19,18 +21,10 @@ if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["Key", "hosts_of", "number", "ranks_of", "sourced_factors", "sourced_of"]
+__all__ = ["hosts_of", "number", "ranks_of", "sourced_factors", "sourced_of", "with_range"]
 
-
-@dataclass(frozen=True)
-class Key:
-    """A numeric key: its full ``name``, ``value`` in base units of ``unit`` (None: not set), ``text`` for display."""
-
-    name: str
-    unit: str
-    whole: bool
-    value: float | None
-    text: str
+DIGITS = 6
+"""Digits of the values that a search tries."""
 
 
 def ranks_of(scenario: Scenario) -> int:
@@ -47,8 +41,9 @@ def hosts_of(scenario: Scenario, platform: Platform) -> list[str]:
     return [platform.hosts[i].name for i in sorted(set(place(platform, scenario.mode, ranks_of(scenario))))]
 
 
-def number(scenario: Scenario, key: str) -> Key:
-    """The value of ``key`` in ``scenario``; UsageError in one line if the key is unknown, is not numeric, or differs between hosts."""
+def number(scenario: Scenario, key: str) -> Number:
+    """``key`` and its value in ``scenario``, without a range. UsageError in one line if it is unknown, not numeric, or differs between
+    hosts."""
     name = case.proper(key)
     if not case.concerns(name, scenario.model):
         raise UsageError(f"'{key}' is a parameter of another model than '{scenario.model}'", code="unknown-parameter")
@@ -59,11 +54,37 @@ def number(scenario: Scenario, key: str) -> Key:
         raise UsageError(
             f"'{key}' is no number{choices}; give a key whose values have an order, e.g. platform.link.bandwidth", code="bad-syntax"
         )
-    value = float(told.value) if isinstance(told.value, int | float) else None
+    value = float(told.value) if isinstance(told.value, int | float) else math.nan
     if name.startswith("platform.host."):
         _alike(scenario, name)
-    shown = told.text if value is None else units.format_quantity(value, unit)
-    return Key(name, unit, case.whole(name, scenario.model), value, shown)
+    return Number(name, unit, whole=case.whole(name, scenario.model), value=value)
+
+
+def with_range(number: Number, texts: Sequence[str], *, log: bool | None = None) -> Number:
+    """``number`` between the first and the last of ``texts``, in whose units it is written; ``log`` None: logarithmic if they are a factor
+    8 apart.
+
+    Raises UsageError for a wrong unit, ends that are not whole where it takes whole numbers, or a logarithm from zero.
+    """
+    values = []
+    for text in texts:
+        try:
+            values.append(units.parse(text, number.unit))
+        except UsageError as error:
+            raise UsageError(f"{number.path}: {error}", code=error.code) from None
+        if number.whole and values[-1] != int(values[-1]):
+            raise UsageError(f"{number.path}: '{text}' is not a whole number", code="bad-value")
+    spellings = [m[1] for t in texts if (m := re.fullmatch(r"[\d._+eE-]+\s*(\S*)\s*", t.strip())) and m[1]]
+    of_base = units.UNITS[number.base_unit]
+    known = sorted((s for s in dict.fromkeys(spellings) if s in of_base), key=of_base.__getitem__) or [min(of_base, key=len)]
+    low = min(values)
+    if log is None:
+        log = low > 0 and max(values) >= 8 * low
+    if log and low <= 0:
+        raise UsageError(f"{number.path}: '{texts[values.index(low)]}' has no logarithm; begin above zero or take a linear scale",
+                         code="out-of-range")  # fmt: skip
+    return replace(number, low=values[0], high=values[-1], log=log, spelling=known[0], larger=known[-1] if len(known) > 1 else "",
+                   digits=DIGITS)  # fmt: skip
 
 
 def _alike(scenario: Scenario, name: str) -> None:

@@ -396,7 +396,7 @@ def _dependence(found: Any) -> list[str]:
     """A sensitivity's row: key, value, per cent of the time for one per cent of the key, the key's value at which the run is 5 % slower."""
     at = found.slower_at(0.05)
     slower = _("never") if at is None or at <= 0 else format_quantity(at, found.key.unit)
-    return [found.key.name, found.key.text, f"{found.share:+.3g} %", slower]
+    return [found.key.path, found.key.value_text, f"{found.share:+.3g} %", slower]
 
 
 def _checked_toml(place: Path, name: str) -> Path:
