@@ -126,7 +126,7 @@ def _arrays(file: Path, *names: str) -> list[NDArray[Any]]:
 
 
 def _unreadable(why: str, file: Path) -> InputError:
-    said = f"cannot read this posterior: {why}; make it again with 'retrompi calibrate --posterior'"
+    said = f"cannot read this posterior: {why}; make it again with 'retrompi posterior find'"
     return InputError(said, file, code="unreadable-file")
 
 
@@ -188,7 +188,7 @@ class Applied:
         told = []
         for p in used:
             if any(_code(name) != then for name, then in p.about.get("model_hash", {}).items()):
-                told.append(f"the posterior of {p.of} is older than its model; 'retrompi calibrate --posterior' finds it again")
+                told.append(f"the posterior of {p.of} is older than its model; 'retrompi posterior find' finds it again")
             if p.about.get("converged") is False:
                 told.append(f"the posterior of {p.of} has not converged")
         return list(dict.fromkeys(told))
