@@ -17,10 +17,10 @@ from retrompi.cli.output import Column, note_warnings, print_csv, print_json, pr
 
 if TYPE_CHECKING:
     from retrompi.api.break_even import BreakEven
+    from retrompi.spec.number import Number
     from retrompi.studies.breakeven import BreakEven as Found
     from retrompi.studies.breakeven import Crossing
     from retrompi.studies.certainty import Crossed
-    from retrompi.studies.scale import Scale
 
 POINT_KEYS = ("key", "value", "text", "a", "b", "unit", "ahead", "outcome_a", "outcome_b", "run_a", "run_b")
 
@@ -78,7 +78,7 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
         ctx.exit(1)
 
 
-def _certain(drawn: Crossed, scale: Scale) -> list[str]:
+def _certain(drawn: Crossed, scale: Number) -> list[str]:
     """Where the leader changes over the draws, in words."""
     lines, of = [], f"of {drawn.spec.draws} draws"
     for c in drawn.changes:
@@ -170,7 +170,7 @@ def _lead(found: Found, i: int) -> str:
     return f"{100 * (quotient - 1):.3g} %" if quotient < 2 else f"x{quotient:.3g}"
 
 
-def _sentence(c: Crossing, scale: Scale) -> str:
+def _sentence(c: Crossing, scale: Number) -> str:
     where = f"between {c.low.text} and {c.high.text}"
     if not c.overtakes:
         return f"{where}: {_state(c.before)}, then {_state(c.after)}"
@@ -197,7 +197,7 @@ def _all_the_way(found: Found) -> str:
     return line
 
 
-def _step(scale: Scale, low: float, high: float, n: int) -> str:
+def _step(scale: Number, low: float, high: float, n: int) -> str:
     if scale.log and low > 0:
         return f"a factor {(high / low) ** (1 / max(n - 1, 1)):.3g}"
     return scale.text(float(f"{(high - low) / max(n - 1, 1):.3g}"))

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from retrompi.cli.bundle import option, options
-from retrompi.cli.check_posterior import check
 from retrompi.cli.options import OnPlatform, SeedOption, StoreOutput, complete_model, progress
 from retrompi.cli.output import Column, as_text, print_table, say
 from retrompi.cli.this_machine import ThisMachine
 from retrompi.cli.this_machine import calibrate as calibrate_here
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from retrompi.api.fits import Calibration
 
 VALUES = (
@@ -36,17 +33,6 @@ RESIDUALS = (
 )
 
 
-POSTERIOR = (
-    Column("parameter", "parameter"),
-    Column("prior_low", "prior from", as_text, right=True),
-    Column("prior_high", "to", as_text, right=True),
-    Column("low", "5 %", as_text, right=True),
-    Column("median", "50 %", as_text, right=True),
-    Column("high", "95 %", as_text, right=True),
-    Column("unit", "unit"),
-    Column("left", "variance left", lambda v: f"{min(v, 1.0):.0%}", right=True),
-    Column("fitted", "fitted", lambda v: "yes" if v else ""),
-)
 FITTED = (Column("fit", "fit"), *VALUES)
 EVIDENCE = (
     Column("fit", "fit"),
@@ -68,10 +54,6 @@ class CalibrateOptions(OnPlatform, SeedOption):
     evaluations: int | None = option("Approximate number of candidates to try (default: the optimiser's).", type=click.IntRange(1))
     dry_run: bool = option("Do nothing: print the fit without writing fit.toml.")
     only_fit: str | None = option("Of a paper: only this [[fit]].", metavar="NAME")
-    posterior: bool = option("Find what the fit leaves undetermined: the posterior, written beside the fit.")
-    check_posterior: bool = option("Check that 90 % intervals hold the truth in nine of ten simulated cases.")
-    simulations: int | None = option(
-        "Training runs of each part of the posterior (default: 512; of its check: 300).", type=click.IntRange(64))
 
 
 @click.command()
@@ -86,14 +68,7 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
     beside the models and machines, and to the paper's own fit.toml for those that the package has. Exit code 1 means that a claim or
     curve which the fit has seen is missed.
 
-    With --posterior nothing is fitted: the sourced ranges are priors, what the fit may see is the likelihood, and 1000 draws are written
-    beside the fit (posterior.npz), of all models that are calibrated on the same platform, or of the fits of a paper that share a
-    host. --uncertainty of other commands reads them. Exit code 1 means that it has not converged.
-
-    With --check-posterior, points of the prior are taken as true: their simulated numbers, with a discrepancy and errors like those of what
-    was published, are given to the same calculation, and its 90 % intervals are counted (simulation-based calibration). The data are a
-    standard curve on the model's own platform (or --platform) and what its fit may see. The table is kept in validate/posteriors/ranks.csv,
-    that of your own model in its folder. Exit code 1 means that fewer than 85 or more than 95 % hold the truth.
+    What a fit leaves undetermined, retrompi posterior finds.
 
     MODEL may also be this-machine: then messages between two ranks on this machine are measured, and a model of its MPI library and
     the platform 'this-machine' are added to your own models and platforms. Sizes and programs that the fit does not see are used to
@@ -104,8 +79,6 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
       retrompi calibrate wmpi --dry-run
       retrompi calibrate gropp-lusk-1994 --dry-run
       retrompi calibrate ./mypaper
-      retrompi calibrate nemesis -p abe --posterior --dry-run
-      retrompi calibrate sockets:pipe --check-posterior --dry-run
       retrompi calibrate this-machine --quick --name mine
     """
     from retrompi.api.fits import calibrate_model, is_paper
@@ -125,12 +98,6 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
     wrong = next((k for k, v in here.given_values().items() if v), None)
     if wrong:
         raise UsageError(f"{wrong} applies only to 'calibrate this-machine', not to '{model}'", code="unused-option")
-    if given.check_posterior:
-        return _check(what, given, output)
-    if given.posterior:
-        return _posterior(what, given, output)
-    if given.simulations is not None:
-        raise UsageError("--simulations is of --posterior and of --check-posterior", code="unused-option")
     if is_paper(what):
         return _paper(what, given, output)
     if given.only_fit is not None:
@@ -147,56 +114,6 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
         for file in fit.files:
             say(f"\nwritten: {file}")
     return 1 if fit.missed else 0
-
-
-def _check(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
-    from retrompi.base.errors import UsageError
-
-    others = {"--evaluations": given.evaluations, "--only-fit": given.only_fit, "--posterior": given.posterior}
-    if wrong := next((k for k, v in others.items() if v), None):
-        raise UsageError(f"{wrong} is another calculation than --check-posterior; give one of them", code="conflicting-options")
-    return check(what, given.platform, output, seed=given.seed, trained=given.simulations, dry_run=given.dry_run)
-
-
-def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
-    """The posteriors of a model's group, or of the fits of a paper."""
-    from retrompi.api.fits import fitted_to_claims, is_paper
-    from retrompi.base.errors import UsageError
-    from retrompi.inference import posterior, problem
-    from retrompi.papers.paper import working_with
-    from retrompi.spec import registry
-
-    others = {"--evaluations": given.evaluations, "--only-fit": given.only_fit}
-    if wrong := next((k for k, v in others.items() if v), None):
-        raise UsageError(f"{wrong} is of a fit, and --posterior finds what the fit leaves undetermined", code="unused-option")
-    simulations = given.simulations or posterior.SIMULATIONS
-    done: list[posterior.Posterior] = []
-    files: list[Path] = []
-
-    def find(one: problem.Problem) -> None:
-        with progress(f"posterior of {', '.join(one.written)}") as report:
-            done.append(posterior.posterior(one, seed=given.seed, simulations=simulations, progress=report))
-        files.extend([] if given.dry_run else done[-1].write())
-
-    if is_paper(what):
-        if given.platform:
-            raise UsageError(f"--platform is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")
-        with working_with(what) as (paper,):
-            problems = [*problem.of_paper(paper), *(problem.of_model(m, paper.platform) for m in fitted_to_claims(paper))]
-            if not problems:
-                raise UsageError(f"'{paper.key}' has no [[fit]], and no model of its own with claims to fit to: nothing says what is free",
-                                 code="no-claims")  # fmt: skip
-            for one in problems:
-                find(one)
-    else:
-        find(problem.of_model(what, given.platform or registry.own_platform(what)))
-    output.emit([row for found in done for row in found.rows()], POSTERIOR)
-    if output.text:
-        for found in done:
-            say(f"\n{posterior.summary(found)}")
-        for file in files:
-            say(f"written: {file}")
-    return 0 if all(found.converged for found in done) else 1
 
 
 def _paper(what: str, given: CalibrateOptions, output: StoreOutput) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import io
 import os
 import zipfile
@@ -16,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.base.errors import UsageError
+from retrompi.cli import course_export, course_lti
 from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.options import StoreOption, ends_in, open_browser
+from retrompi.cli.options import OfCourse, StoreOption, ends_in, open_browser
 from retrompi.cli.output import Column, Output, note, say
 from retrompi.cli.studio import PORT
 
@@ -37,20 +36,6 @@ MEMBERS = (
 )
 LABS = (Column("lab", "lab"), Column("opens", "opens (UTC)"), Column("closes", "closes (UTC)"), Column("released", "marks shown"),
         Column("begun", "begun", right=True), Column("passed", "finished", right=True))  # fmt: skip
-
-
-@dataclass(frozen=True)
-class OfCourse:
-    """The course's database."""
-
-    database: str | None = option("Database of the course: a file, or the URL of a PostgreSQL database (default: $RETROMPI_COURSE, then "
-                                  "course.db here).", metavar="FILE|URL")  # fmt: skip
-
-    def open(self) -> Database:
-        """The opened database."""
-        from retrompi.classroom.database import Database
-
-        return Database.open(self.database)
 
 
 @dataclass(frozen=True)
@@ -492,7 +477,5 @@ def _write(file: Path, content: bytes) -> None:
 
 
 
-
-for _name in ("lti", "export"):  # groups of their own files
-    if importlib.util.find_spec(f"retrompi.cli.course_{_name}") is not None:
-        command.add_command(importlib.import_module(f"retrompi.cli.course_{_name}").command, _name)
+command.add_command(course_lti.command, "lti")
+command.add_command(course_export.command, "export")

@@ -11,7 +11,7 @@ import click
 
 from retrompi.base.errors import InputError, UsageError
 from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.course import OfCourse
+from retrompi.cli.options import OfCourse
 from retrompi.cli.output import Column, Output, say
 
 if TYPE_CHECKING:

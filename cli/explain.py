@@ -54,16 +54,13 @@ def command(given: ExplainOptions, output: RunOutput) -> None:
     from retrompi.api.runs import anatomy_of
     from retrompi.sim.cautions import mark
     from retrompi.sim.resolved import Resolved
-    from retrompi.spec.question import Message, Question
+    from retrompi.spec.question import Message
 
-    model, spec = given.model, given.spec()
+    spec = given.spec()
     sizes = parse_sizes(given.size)
     if len(sizes) != 1:
         raise UsageError(f"--size {given.size}: give one size", code="bad-size")
-    asked = Resolved.of(Question(
-        model, given.platform, Message(sizes[0]), given.mode, given.sets, fidelity=given.fidelity, limit_s=given.limit_s,
-        bounds=given.bounds(),
-    ))  # fmt: skip
+    asked = Resolved.of(given.question(Message(sizes[0])))
     anatomy = anatomy_of(asked, Where(output.open(), output.fresh))
     if spec is not None:
         with drawing() as report:
@@ -90,7 +87,7 @@ def command(given: ExplainOptions, output: RunOutput) -> None:
         print_json({"total_s": total, **more, "run_id": anatomy.run_id, "stages": stages, "warnings": warned})
     else:
         if output.text:
-            say(f"{model}, {placement_words(asked)} on {given.platform}, {format_bytes(sizes[0])}: {format_time(total)} one way "
+            say(f"{given.model}, {placement_words(asked)} on {given.platform}, {format_bytes(sizes[0])}: {format_time(total)} one way "
                 f"(run {anatomy.run_id}){mark(warnings)}")  # fmt: skip
             rows.append(whole)
         output.emit(rows, columns, keys=keys)

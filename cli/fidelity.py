@@ -60,15 +60,12 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
     """
     from retrompi.sim import fidelity
     from retrompi.sim.resolved import Resolved
-    from retrompi.spec.question import Question, Replay, pingpong
+    from retrompi.spec.question import Replay, pingpong
     from retrompi.store.lookup import samples_in
     from retrompi.store.rungs import spread, spread_of_trace
     from retrompi.traces.source import Source
 
-    model = given.model
-    asked = Resolved.of(
-        Question(model, given.platform, pingpong(reps=given.reps), given.mode, given.sets, given.seed, bounds=given.bounds())
-    )
+    asked = Resolved.of(given.question(pingpong(reps=given.reps)))
     if given.trace is not None:
         if given.sizes is not None:
             raise UsageError("--sizes applies to the PingPong, not to a trace", code="unused-option")

@@ -44,6 +44,7 @@ ALONE: Mapping[str, str] = {
     "crate": "packs files, and verifies them",
     "explore": "a search of its own without a store; --json has its result",
     "smpi": "writes files for SimGrid",
+    "posterior": "writes the draws beside a fit, which uncertainty() reads",
     "fit": "writes a model's folder, whose name pingpong and the others take",
     "scenarios": "lists the names that sweep, tornado and the others take",
     "studio": "serves pages",

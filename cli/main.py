@@ -60,6 +60,7 @@ SECTIONS = {
         "measured": "Import, list and show curves measured on real machines.",
         "fit": "Fit a runnable model to a measured curve: segments, thresholds, residuals.",
         "calibrate": "Fit a model's free parameters, or a paper's machines and models, to what is marked for calibration.",
+        "posterior": "Find what fits leave undetermined, or check the intervals of posteriors.",
     },
     "What there is": {
         "models": "List the runtime models, or show one with its parameters and sources.",

@@ -14,8 +14,9 @@ from retrompi.cli.options import RunOutput
 from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
+    from retrompi.studies.axes import Axis
     from retrompi.studies.metrics import Metric
-    from retrompi.studies.optimise import Optimum, Over
+    from retrompi.studies.optimise import Optimum
 
 _SHOWN = 8
 
@@ -69,7 +70,7 @@ def command(ctx: click.Context, scenario: str, given: OptimiseOptions, output: R
         ctx.exit(1)
 
 
-def _print(found: Optimum, overs: list[Over], metric: Metric, mark: str) -> None:
+def _print(found: Optimum, overs: list[Axis], metric: Metric, mark: str) -> None:
     """The best points, how far they are from the scenario as it is, and what it took."""
     sign = -1 if metric.more_is_better else 1
     having = sorted((t for t in found.trials if t.reading.value is not None), key=lambda t: (sign * (t.reading.value or 0.0), t.number))

@@ -23,6 +23,7 @@ from retrompi.cli.output import Output
 from retrompi.cli.terminal import escape_controls, raw
 
 if TYPE_CHECKING:
+    from retrompi.classroom.database import Database
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.sim.resolved import Resolved
     from retrompi.spec.bounds import Bounds as Stops
@@ -37,6 +38,7 @@ __all__ = [
     "Fictions",
     "Fidelity",
     "NetworkOptions",
+    "OfCourse",
     "OfModel",
     "OnPlatform",
     "Overlaid",
@@ -251,9 +253,21 @@ def output_option(text: str, *endings: str, folder: bool = False, metavar: str =
 
 @dataclass(frozen=True)
 class OfModel:
-    """The runtime model."""
+    """The runtime model, and the question that is asked about it."""
 
     model: str = question_option("model", required=True)
+
+    def question(self, workload: Workload, **more: Any) -> Question:
+        """The question about ``workload`` with what was given to the bundle's `question_option`s; ``more`` are fields without an option."""
+        from retrompi.spec.question import OPTIONS, Question
+
+        given = {f.metadata["question"]: getattr(self, f.name) for f in fields(self) if f.metadata.get("question")}
+        given |= {key: _quantity(key, value) for key, value in given.items() if OPTIONS[key].kind == "quantity"}
+        # What is not given is the question's default: of a network and of fictions that of the whole command.
+        given = {key: value for key, value in given.items() if value is not None and value is not False}
+        if isinstance(self, Effort):
+            more["bounds"] = self.bounds()
+        return Question.asking(workload, given, **more)
 
 
 @dataclass(frozen=True)
@@ -403,16 +417,6 @@ def _quantity(key: str, text: str | None) -> float | None:
 class RunInputs(BoundsOptions, Fidelity, Seeded, OfModel):
     """Inputs of a run: model, platform, mode, overrides, seed, level of detail, bounds."""
 
-    def question(self, workload: Workload, **more: Any) -> Question:
-        """The question about ``workload`` with what was given to the bundle's `question_option`s; ``more`` are fields without an option."""
-        from retrompi.spec.question import OPTIONS, Question
-
-        given = {f.metadata["question"]: getattr(self, f.name) for f in fields(self) if f.metadata.get("question")}
-        given |= {key: _quantity(key, value) for key, value in given.items() if OPTIONS[key].kind == "quantity"}
-        # What is not given is the question's default: of a network and of fictions that of the whole command.
-        given = {key: value for key, value in given.items() if value is not None and value is not False}
-        return Question.asking(workload, given, bounds=self.bounds(), **more)
-
 
 MOST_DRAWS = 10_000
 
@@ -476,6 +480,20 @@ def new_path(path: Path) -> Path:
     if path.exists():
         raise UsageError(f"{path} exists; choose another name", code="exists-already")
     return path
+
+
+@dataclass(frozen=True)
+class OfCourse:
+    """The course's database."""
+
+    database: str | None = option("Database of the course: a file, or the URL of a PostgreSQL database (default: $RETROMPI_COURSE, then "
+                                  "course.db here).", metavar="FILE|URL")  # fmt: skip
+
+    def open(self) -> Database:
+        """The opened database."""
+        from retrompi.classroom.database import Database
+
+        return Database.open(self.database)
 
 
 @dataclass(frozen=True)

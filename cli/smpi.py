@@ -54,12 +54,11 @@ def export_command(given: SmpiExportOptions, output: StoreOutput) -> None:
     """
     from retrompi.measure.smpi.export import export
     from retrompi.measure.smpi.plain import plain as for_plain_smpi
-    from retrompi.spec.question import Question, Starts
+    from retrompi.spec.question import Starts
 
     if given.pairs is not None and not given.plain:
         raise UsageError("--pairs applies only with --plain: the plug-in reads both kinds of pairs", code="unused-option")
-    model = given.model
-    asked = Question(model, given.platform, Starts(given.ranks), given.mode, given.sets, given.seed)
+    model, asked = given.model, given.question(Starts(given.ranks))
     facts = export(asked, given.ranks, output.open())
     if output.as_csv:
         print_csv(list(facts.points()), POINTS)

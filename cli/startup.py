@@ -50,10 +50,10 @@ def command(ctx: click.Context, given: StartupOptions, output: Output) -> None:
     from retrompi.sim.cautions import mark, of_question
     from retrompi.sim.resolved import Resolved
     from retrompi.spec import registry
-    from retrompi.spec.question import Question, Starts
+    from retrompi.spec.question import Starts
 
     ranks = given.ranks or len(registry.platform(given.platform).hosts)
-    asked = Resolved.of(Question(given.model, given.platform, Starts(ranks, given.starts), given.mode, given.sets, given.seed))
+    asked = Resolved.of(given.question(Starts(ranks, given.starts)))
     told, apart, warnings = simulate.startup(asked), asked.apart, of_question(asked)
     warned = note_warnings(warnings)
     if output.as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -108,7 +108,7 @@ def _short(way: SearchRange, x: float | None) -> str:
         return ""
     if way.scale.whole:
         return way.scale.text(x)
-    four = type(way.scale)(way.scale.key, way.scale.unit, way.scale.spelling, digits=4).text(x)
+    four = replace(way.scale, digits=4, larger="").text(x)
     # A time gets a readable unit; a rate keeps the unit given by the user.
     return format_quantity(x, way.scale.unit) if canonical(way.scale.unit) == "s" or "e" in four else four
 

@@ -209,7 +209,7 @@ def _print_oat(found: OneAtATime, metric: Metric, base: Scenario, mark: str) -> 
     say(f"{metric.label} of {base.name}: {metric.show(found.base.value)} (run {found.base.run_id}), one key at a time{mark}\n")
     moved = [b for b in found.bars if b.swing]
     rows = [row for b in moved for row in _bar_rows(found, b, metric)]
-    ranges = any(b.factor.axis.span is not None for b in moved)
+    ranges = any(b.factor.span is not None for b in moved)
     low = [Column("low", "at low", right=True)] if ranges else []
     high = Column("high", "at high" if ranges else "change", right=True)
     columns = [Column("key", "key"), *low, high, Column("swing", "swing", right=True)]
@@ -234,7 +234,7 @@ def _bar_rows(found: OneAtATime, bar: Bar, metric: Metric) -> list[dict[str, Any
 
     changes = [_percent(change_of(found, r.value)) or r.outcome for r in bar.readings]
     swing = metric.show(bar.swing)
-    if bar.factor.axis.span is not None:
+    if bar.factor.span is not None:
         return [{"key": bar.factor.key, "low": changes[0], "high": changes[1], "swing": swing}]
     return [
         {"key": f"{bar.factor.key}={text}", "low": "", "high": change, "swing": swing if i == 0 else ""}

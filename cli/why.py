@@ -218,7 +218,7 @@ def _sensitivities(base: Scenario, path: CriticalPath, given: WhyOptions) -> lis
 def row_of(s: Sensitivity, shares: Sequence[float]) -> dict[str, Any]:
     """A sensitivity as JSON values."""
     return {
-        "key": s.key.name, "value": s.key.value, "unit": s.key.unit, "slope_s": s.slope, "elasticity": s.share, "linear_in": s.linear_in,
+        "key": s.key.path, "value": s.key.value, "unit": s.key.unit, "slope_s": s.slope, "elasticity": s.share, "linear_in": s.linear_in,
         "holds_from": s.low, "holds_to": s.high, "simulated": s.simulated or None, "checked": list(s.checked) if s.checked else None,
         "slower": [{"share": x, "at": s.slower_at(x)} for x in shares],
     }  # fmt: skip
@@ -236,18 +236,18 @@ def _print_sensitivities(found: Sequence[Sensitivity], shares: Sequence[float]) 
         text = {f"at{x}": "never" if (at := s.slower_at(x)) is None or at <= 0 else format_quantity(at, s.key.unit) for x in shares}
         holds = "simulated" if s.low is None or s.high is None else _range(s, s.low, s.high)
         text["checked"] = _range(s, *s.checked) if s.checked else ""
-        told = {"key": s.key.name, "value": s.key.text, "slope": f"{s.slope:.6g}", "share": f"{s.share:+.3g} %"}
+        told = {"key": s.key.path, "value": s.key.value_text, "slope": f"{s.slope:.6g}", "share": f"{s.share:+.3g} %"}
         rows.append({**told, "holds": holds, **text})
     say()
     print_table(rows, columns)
     for s in found:
         if s.simulated:
-            say(f"{s.key.name}: the difference of two simulations, because {s.simulated}")
+            say(f"{s.key.path}: the difference of two simulations, because {s.simulated}")
 
 
 def _range(s: Sensitivity, low: float, high: float) -> str:
-    at = s.key.value or 0.0
-    return " to ".join(s.key.text if x == at else format_quantity(float(f"{x:.5g}"), s.key.unit) for x in (low, high))
+    at = s.key.value
+    return " to ".join(s.key.value_text if x == at else format_quantity(float(f"{x:.5g}"), s.key.unit) for x in (low, high))
 
 
 def _print_slacks(slacks: Sequence[Slack]) -> None:

@@ -2,17 +2,22 @@
 
 import-linter looks for modules below one folder, and the build maps several folders of the checkout into the package. So they are
 brought together first. Imports inside functions and those for type checkers count as well.
+
+A package's own file is loaded with every module below it, which the import graph does not say: `loading_circle` looks for a circle
+there, by what is imported when a module is loaded. Without any, each module can be imported alone.
 """
 
 from __future__ import annotations
 
+import ast
+import graphlib
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,15 +70,54 @@ def circles(folder: Path) -> list[list[str]]:
     return [line.split() for line in done.stdout.splitlines()]
 
 
+def _imports(body: Sequence[ast.stmt], package: str) -> Iterator[str]:
+    """What a module imports as it is loaded: neither in functions nor for type checkers. Of ``from A import b``, A and A.b."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            climbed = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            source = ".".join(part for part in (climbed, node.module) if part)
+            yield from (source, *(f"{source}.{name.name}" for name in node.names))
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from _imports(node.orelse, package)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for field in ("body", "orelse", "handlers", "finalbody"):
+                yield from _imports(getattr(node, field, ()), package)
+
+
+def _with_packages(module: str) -> Iterator[str]:
+    parts = module.split(".")
+    return (".".join(parts[:n]) for n in range(1, len(parts) + 1))
+
+
+def loading_circle(folder: Path) -> list[str]:
+    """Modules of the assembled package that have to be loaded before each other; [] if there is no such circle."""
+    files = {".".join(file.relative_to(folder).with_suffix("").parts).removesuffix(".__init__"): file for file in folder.rglob("*.py")}
+    needs: dict[str, set[str]] = {}
+    for name, file in files.items():
+        package = name if file.stem == "__init__" else name.rpartition(".")[0]
+        own = set(_with_packages(name))  # a package's file begins before its modules, which see what it has then
+        asked = _imports(ast.parse(file.read_text(encoding="utf-8")).body, package)
+        needs[name] = {n for target in asked if target in files for n in _with_packages(target)} - own
+    try:
+        graphlib.TopologicalSorter(needs).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
+    return []
+
+
 def main() -> int:
     """Say what is wrong; exit code 1 when something is."""
     with tempfile.TemporaryDirectory() as name:
         folder = assemble(Path(name))
-        broken, found = broken_contracts(folder), circles(folder)
+        broken, found, loading = broken_contracts(folder), circles(folder), loading_circle(folder)
     print(broken, end="")
     for circle in found:
         print(f"{len(circle)} modules import each other: {', '.join(circle)}")
-    return 1 if broken or found else 0
+    if loading:
+        print(f"modules that need each other as they are loaded: {', '.join(loading)}")
+    return 1 if broken or found or loading else 0
 
 
 if __name__ == "__main__":

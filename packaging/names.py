@@ -73,7 +73,6 @@ ONE_MEANING: Mapping[str, tuple[frozenset[str], str]] = {
             "Recording": ("src/retrompi/measure/record/assemble.py", f"{_API}/measuring.py"),
             "Tolerance": ("src/retrompi/studies/tolerance.py", f"{_API}/tolerance.py"),
         },
-        "the times of a PingPong by size": {"Curve": (f"{_API}/runs.py", "src/retrompi/labs/bench.py")},
         "a request of MPI, of a rank and in a trace": {"Request": (f"{_RULES}/mpi.py", "src/retrompi/traces/tracker.py")},
         "a student's work on a lab, and its row": {"Work": ("src/retrompi/labs/work.py", "src/retrompi/classroom/schema.py")},
     }.items()

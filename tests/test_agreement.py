@@ -17,11 +17,11 @@ from retrompi.papers.agreement import FEW, CheckReading, agreement_of, judge_dra
 from retrompi.papers.claims import Claim, checks, find, load
 from retrompi.papers.draw import Draw, apply_draw, overrides
 from retrompi.papers.findings import Data
-from retrompi.papers.metrics import TimeCurve
 from retrompi.papers.paper import all_papers, find_paper
 from retrompi.papers.reproduction import Reproduction, run_paper
 from retrompi.papers.verdicts import judge, summary
 from retrompi.sim.simulate import SimulationEnded
+from retrompi.spec.curve import TimeCurve
 from retrompi.spec.question import Question, Starts, pingpong
 from retrompi.store import open_store
 from retrompi.studies.uncertainty import Spec

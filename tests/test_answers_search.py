@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.spec.number import Number
 from retrompi.studies import axes, tornado
 from retrompi.studies.breakeven import BreakEven, Rules, break_even
+from retrompi.studies.keys import with_range
 from retrompi.studies.reading import NoNumber, Reading
-from retrompi.studies.scale import Scale, scale_of
 from retrompi.studies.tolerance import SearchRange, Tolerance, tolerance
 
 F = Callable[[float], float | None]
@@ -34,50 +36,50 @@ class Counted:
         return Reading(value, run, "completed" if value is not None else "deadlock", "" if value is not None else "all wait", found)
 
 
-def crossed(a: F, b: F, low: float, high: float, scale: Scale, **options: object) -> BreakEven:
+def crossed(a: F, b: F, low: float, high: float, scale: Number, **options: object) -> BreakEven:
     left, right = Counted(a), Counted(b, 10_000)
-    return break_even(lambda xs: [(left(x), right(x)) for x in xs], scale, low, high, Rules(**options))  # type: ignore[arg-type]
+    return break_even(lambda xs: [(left(x), right(x)) for x in xs], replace(scale, low=low, high=high), Rules(**options))  # type: ignore[arg-type]
 
 
-LINE = Scale("x", "1", "")
-LOG = Scale("platform.link.bandwidth", "B/s", "Mbps", log=True)
-WHOLE = Scale("ranks", "count", "", whole=True)
+LINE = Number("x", "1", digits=6)
+LOG = Number("platform.link.bandwidth", "B/s", log=True, spelling="Mbps", digits=6)
+WHOLE = Number("ranks", "count", whole=True)
 
 
 # -- the scale -------------------------------------------------------------------------------------------------------
 
 
 def test_a_scale_writes_what_it_simulates() -> None:
-    scale, ends = scale_of("platform.link.bandwidth", "B/s", ["1Mbps", "1Gbps"], whole=False)
-    assert (scale.log, scale.spelling, ends) == (True, "Mbps", [125e3, 125e6])
+    scale = with_range(Number("platform.link.bandwidth", "B/s"), ["1Mbps", "1Gbps"])
+    assert (scale.log, scale.spelling, scale.low, scale.high) == (True, "Mbps", 125e3, 125e6)
     assert scale.text(1.25e6) == "10Mbps"
     assert scale.snap(1234567.891) == pytest.approx(1234567.891, rel=1e-5)
     assert scale.text(scale.snap(1234567.891)) == scale.text(1234567.891)
-    assert [scale.text(x) for x in scale.spread(*ends, 4)] == ["1Mbps", "10Mbps", "100Mbps", "1Gbps"]
+    assert [scale.text(x) for x in scale.spread(4)] == ["1Mbps", "10Mbps", "100Mbps", "1Gbps"]
 
 
 def test_whole_numbers_stay_whole() -> None:
-    scale, (low, high) = scale_of("ranks", "count", ["2", "9"], whole=True)
+    scale = with_range(Number("ranks", "count", whole=True), ["2", "9"])
     assert not scale.log
-    assert scale.spread(low, high, 20) == [2, 3, 4, 5, 6, 7, 8, 9]
+    assert scale.spread(20) == [2, 3, 4, 5, 6, 7, 8, 9]
     assert scale.middle(2, 3) is None
     assert scale.middle(2, 4) == 3
-    sizes, _ = scale_of("trace.size", "B", ["1B", "4MiB"], whole=True)
-    assert all(x == int(x) for x in sizes.spread(1, 4 << 20, 7))
+    sizes = with_range(Number("trace.size", "B", whole=True), ["1B", "4MiB"])
+    assert all(x == int(x) for x in sizes.spread(7))
     assert sizes.text(1500) == "1500B"
 
 
 @pytest.mark.parametrize(
-    ("texts", "options", "says"),
+    ("texts", "number", "log", "says"),
     [
-        (["1ms", "1s"], {"unit": "B/s"}, "bad-unit | '1ms' | 'ms'"),
-        (["1.5", "2"], {"unit": "count", "whole": True}, "bad-value | '1.5'"),
-        (["0", "2"], {"unit": "1", "log": True}, "out-of-range | '0'"),
+        (["1ms", "1s"], Number("key", "B/s"), None, "bad-unit | '1ms' | 'ms'"),
+        (["1.5", "2"], Number("key", "count", whole=True), None, "bad-value | '1.5'"),
+        (["0", "2"], Number("key", "1"), True, "out-of-range | '0'"),
     ],
 )
-def test_a_wrong_scale_is_one_line(texts: Sequence[str], options: dict[str, object], says: str) -> None:
+def test_a_wrong_scale_is_one_line(texts: Sequence[str], number: Number, log: bool | None, says: str) -> None:
     with refused(UsageError, says):
-        scale_of("key", texts=texts, **{"whole": False, **options})  # type: ignore[arg-type]
+        with_range(number, texts, log=log)
 
 
 # -- break-even ------------------------------------------------------------------------------------------------------
@@ -114,7 +116,7 @@ def test_two_crossings_between_two_points_of_the_scan_are_found_where_the_curves
 
 
 def test_no_crossing_says_who_is_ahead_at_both_ends() -> None:
-    found = crossed(lambda x: x, lambda x: 2 * x, 1.0, 100.0, Scale("x", "1", "", log=True))
+    found = crossed(lambda x: x, lambda x: 2 * x, 1.0, 100.0, Number("x", "1", log=True, digits=6))
     assert found.crossings == []
     assert set(found.states) == {"a"}
     low, high = found.ends
@@ -189,7 +191,7 @@ def test_a_wrong_search_is_one_line(options: dict[str, float], says: str) -> Non
 
 # -- tolerance -------------------------------------------------------------------------------------------------------
 
-LATENCY = Scale("platform.link.latency", "s", "us", digits=9)
+LATENCY = Number("platform.link.latency", "s", spelling="us", digits=9)
 
 
 def tolerated(f: F, way: SearchRange, **options: object) -> Tolerance:
@@ -321,8 +323,8 @@ def test_a_tolerance_that_cannot_be_is_one_line(f: F, options: dict[str, object]
 # -- tornado ---------------------------------------------------------------------------------------------------------
 
 
-def factors(**texts: str) -> list[tornado.Factor]:
-    return [tornado.Factor(axes.parse(key, text, continuous=True)) for key, text in texts.items()]
+def factors(**texts: str) -> list[axes.Axis]:
+    return [axes.parse(key, text, continuous=True) for key, text in texts.items()]
 
 
 def evaluated(f: Callable[[Mapping[str, float]], float | None], base: Mapping[str, float]) -> tornado.Evaluate:
@@ -401,7 +403,7 @@ def test_sobol_indices_of_a_sum_are_its_terms_variances() -> None:
     # Uniform on 0..1: variance w^2 / 12. Uniform on the list 0, 6: variance 9. On whole numbers 1..4: 1.25. Log-uniform: by its moments.
     varied = [
         *factors(x="0..1", y="0..1", d="0,6"),
-        tornado.Factor(axes.parse("n", "1..4", continuous=True), whole=True),
+        *(replace(axis, span=axis.span.in_whole_numbers()) for axis in factors(n="1..4") if axis.span is not None),
         *factors(g="1..100:log"),
     ]
     low, high = 1.0, 100.0

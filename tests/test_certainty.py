@@ -12,6 +12,7 @@ from cases import for_each
 from conftest import Outcome
 from refusals import agrees, refused
 
+from retrompi.spec.number import Number
 from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
 from retrompi.studies import metrics
@@ -19,7 +20,6 @@ from retrompi.studies.breakeven import BreakEven, break_even
 from retrompi.studies.certainty import Ahead, ahead, distances, merge_crossings, together
 from retrompi.studies.information import FEWEST, information
 from retrompi.studies.reading import NoNumber, Reading
-from retrompi.studies.scale import Scale
 from retrompi.studies.tolerance import SearchRange, Tolerance, tolerance
 from retrompi.studies.uncertainty import Spec, ensemble
 from retrompi.studies.worth import deciding, worth_lines
@@ -70,7 +70,7 @@ def test_a_metric_is_said_in_its_words() -> None:
 def crossing_at(x: float):
     """A search whose sides are equal at ``x``: A costs as much as the value, B always ``x``."""
     def search(ask) -> BreakEven:
-        return break_even(ask, Scale("x", "1", "", log=True), 1.0, 100.0)
+        return break_even(ask, Number("x", "1", 1.0, 100.0, log=True, digits=6))
 
     return search, lambda value: (Reading(value), Reading(x))
 
@@ -122,7 +122,7 @@ def test_an_error_of_the_evaluation_ends_every_search() -> None:
 
 def test_a_tolerance_over_draws_counts_those_that_never_get_there() -> None:
     slopes = [1.0, 2.0, 4.0, 1e-9]
-    way = SearchRange(Scale("x", "1", ""), 1.0, 1.0, 1000.0)
+    way = SearchRange(Number("x", "1", digits=6), 1.0, 1.0, 1000.0)
 
     def search(slope: float):
         def one(ask) -> Tolerance:

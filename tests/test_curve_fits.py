@@ -136,12 +136,12 @@ def values_of(found: curve_fits.CurveFit) -> dict[str, float]:
 @given(shares=st.tuples(st.floats(0.2, 0.8), st.floats(0.2, 0.8)))
 def test_a_curve_of_known_machines_is_fitted_back_to_them(tmp_path_factory: pytest.TempPathFactory, shares: tuple[float, float]) -> None:
     spans = [free_values.span(key, free_values.owner(key)) for key in FREE]
-    nature = of_nature(**{f"v{i}": f.show(x) for i, (f, x) in enumerate(zip(spans, shares, strict=True))})
+    nature = of_nature(**{f"v{i}": free_values.number_text(f, x) for i, (f, x) in enumerate(zip(spans, shares, strict=True))})
     found = fitted(made(tmp_path_factory.mktemp("paper") / "mine", nature), search=replace(QUICK, starts=2))
     for f, share in zip(spans, shares, strict=True):
         # The costs of segments overlap, so that a share of a range is found back more coarsely than the curve.
-        near = log(values_of(found)[f.key] / f.low) / log(f.high / f.low)
-        assert near == pytest.approx(share, abs=0.08), (f.key, f.value(share), found.values)
+        near = log(values_of(found)[f.path] / f.low) / log(f.high / f.low)
+        assert near == pytest.approx(share, abs=0.08), (f.path, f.at(share), found.values)
     (row,) = found.rows
     assert row["median"] < 0.001
     assert found.missed == []

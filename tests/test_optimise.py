@@ -17,7 +17,8 @@ from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.cli.main import run as cli
 from retrompi.studies import catalogue
-from retrompi.studies.optimise import Over, optimise
+from retrompi.studies.axes import Axis
+from retrompi.studies.optimise import optimise, proposed_text, read_axis
 from retrompi.studies.reading import Reading
 
 SCENARIO = catalogue.scenario("bf-wmpi-shared")
@@ -27,8 +28,8 @@ OVER = ("platform.host.quantum=10ms..200ms", "wmpi.event=1us..100us", "model=wmp
 optuna = pytest.importorskip("optuna", reason="optuna (the extra 'optimise') is not installed")
 
 
-def overs(*texts: str) -> list[Over]:
-    return [Over.read(SCENARIO, text) for text in texts]
+def overs(*texts: str) -> list[Axis]:
+    return [read_axis(SCENARIO, text) for text in texts]
 
 
 def parabola(points: Sequence[Mapping[str, str]]) -> list[Reading]:
@@ -81,11 +82,12 @@ def test_a_longer_search_begins_with_the_shorter_one_and_a_seed_decides() -> Non
 
 def test_values_lie_within_the_ends_and_whole_numbers_are_whole() -> None:
     for over in overs("wmpi.packet=1000B..1003B", "trace.reps=1..3", "wmpi.event=1us..1.00001us", "platform.host.cores=1..2"):
-        assert over.scale is not None
-        for drawn in (over.low, over.high, (over.low + over.high) / 2):
-            value = units.parse(over.text(drawn), over.scale.unit)
-            assert over.low <= value <= over.high
-            assert not over.scale.whole or value == int(value)
+        span = over.span
+        assert span is not None
+        for drawn in (span.low, span.high, (span.low + span.high) / 2):
+            value = units.parse(proposed_text(over, drawn), span.unit)
+            assert span.low <= value <= span.high
+            assert not span.whole or value == int(value)
 
 
 def test_nothing_completes() -> None:

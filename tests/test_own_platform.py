@@ -8,8 +8,10 @@ from collections.abc import Callable
 
 import pytest
 from conftest import Outcome
+from refusals import refused
 
 import retrompi
+from retrompi.base.errors import UsageError
 from retrompi.spec import registry
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -60,6 +62,23 @@ def test_the_studio_takes_the_model_s_own_platform() -> None:
     form = lab_commands.form_of("retrompi pingpong -m craympt --sizes 8B")
     assert form is not None
     assert "platform=cray-j90" in lab_commands.view_of(form)
+
+
+def test_a_form_of_a_lab_takes_what_a_run_may_be_given() -> None:
+    """By the question's declaration; where a page of the studio cannot show the same, no link claims it."""
+    from retrompi.studio import lab_commands
+
+    line = "retrompi pingpong -m wmpi --mode distributed --sizes 1KiB --fidelity curve --seed 7"
+    form = lab_commands.form_of(f"{line} --traffic 'any 2Mbps 1500B' --traffic 'any 1Mbps 64B'")
+    assert form is not None
+    assert lab_commands.view_of(form) == ""
+    assert lab_commands._options(form.given, {"wmpi.packet": "64KiB"}, None) == {
+        "mode": "distributed", "seed": 7, "fidelity": "curve", "traffic": ("any 2Mbps 1500B", "any 1Mbps 64B"),
+        "set": {"wmpi.packet": "64KiB"}, "store": None,
+    }  # fmt: skip
+    assert lab_commands.form_of("retrompi fit curve.csv --fidelity curve") is None
+    with refused(UsageError, "out-of-range | --seed"):
+        lab_commands._options({"seed": "x"}, {}, None)
 
 
 def test_a_network_is_no_platform_and_the_error_says_how_it_becomes_one(command: Run) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import Outcome
-from refusals import agrees, refused
+from refusals import refused
 
 from retrompi.base import paths
 from retrompi.base.errors import InputError
@@ -88,18 +88,13 @@ def test_the_standard_curve_is_the_models_own() -> None:
 
 
 def test_the_command_says_how_often_the_truth_is_held(retrompi: Callable[..., Outcome]) -> None:
-    got = retrompi("calibrate", "sockets:pipe", "--check-posterior", "--dry-run", "--simulations", "64", "--json")
+    got = retrompi("posterior", "check", "sockets:pipe", "--dry-run", "--simulations", "64", "--json")
     (row,) = json.loads(got.out)
     assert row["data"] == "standard curve"
     assert row["truths"] == 100
     assert got.code == (0 if 0.85 <= row["coverage"] <= 0.95 else 1)
-    again = retrompi("calibrate", "sockets:pipe", "--check-posterior", "--dry-run", "--simulations", "64", "--json")
+    again = retrompi("posterior", "check", "sockets:pipe", "--dry-run", "--simulations", "64", "--json")
     assert again.out == got.out
-
-
-def test_one_calculation_at_a_time(retrompi: Callable[..., Outcome]) -> None:
-    agrees(retrompi("calibrate", "wmpi", "--check-posterior", "--posterior"), "conflicting-options | --posterior")
-    agrees(retrompi("calibrate", "wmpi", "--check-posterior", "--evaluations", "9"), "conflicting-options | --evaluations")
 
 
 # --- rivals --------------------------------------------------------------------------------------------------------------------------

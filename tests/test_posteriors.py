@@ -191,20 +191,18 @@ def test_written_draws_are_of_the_priors(tmp_path: Path) -> None:
 
 
 def test_the_command_says_what_is_left(retrompi: Callable[..., Outcome]) -> None:
-    told = retrompi("calibrate", "nemesis", "-p", "abe", "--posterior", "--simulations", "96", "--dry-run", "--json")
+    told = retrompi("posterior", "find", "nemesis", "-p", "abe", "--simulations", "96", "--dry-run", "--json")
     rows = json.loads(told.out)
     assert told.code == (0 if small().converged else 1)
     assert rows[0]["parameter"] == "nemesis.library"
     assert rows[0]["prior_low"] < rows[0]["low"] < rows[0]["median"] < rows[0]["high"] < rows[0]["prior_high"]
     assert rows[0]["left"] < 0.8
     for arguments, wanted in (
-        (("nemesis", "--simulations", "96"), "unused-option | --posterior"),
-        (("nemesis", "--posterior", "--evaluations", "9"), "unused-option | --evaluations"),
-        (("baker-fox", "--posterior"), "no-claims | baker-fox"),
-        (("woodall-2004", "--posterior", "-p", "abe"), "unused-option | woodall-2004"),
-        (("gm", "--posterior"), "no-claims | gm"),
+        (("baker-fox",), "no-claims | baker-fox"),
+        (("woodall-2004", "-p", "abe"), "unused-option | woodall-2004"),
+        (("gm",), "no-claims | gm"),
     ):
-        agrees(retrompi("calibrate", *arguments), wanted)
+        agrees(retrompi("posterior", "find", *arguments), wanted)
 
 
 def test_a_posterior_that_did_not_converge_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

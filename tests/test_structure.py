@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -9,6 +11,25 @@ import pytest
 from scripts import script
 
 pytest.importorskip("importlinter")
+
+ALONE = """
+import importlib, os, sys
+names = sys.argv[1:]
+for name in names:
+    importlib.import_module(name)
+for name in [n for n in sys.modules if n.partition(".")[0] == "retrompi" and n != "retrompi._engine"]:
+    del sys.modules[name]
+for name in names:
+    child = os.fork()
+    if child == 0:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:
+            print(name, repr(error), flush=True)
+            os._exit(1)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +47,40 @@ def test_a_layer_imports_only_those_below_it(package: tuple[ModuleType, Path]) -
 def test_no_modules_import_each_other_in_a_circle(package: tuple[ModuleType, Path]) -> None:
     checker, folder = package
     assert checker.circles(folder) == []
+
+
+def test_every_module_can_be_imported_alone(package: tuple[ModuleType, Path]) -> None:
+    checker, folder = package
+    assert checker.loading_circle(folder) == []
+
+
+@pytest.mark.exhaustive
+def test_every_module_is_imported_alone(package: tuple[ModuleType, Path]) -> None:
+    """Each by a process that has loaded what others have written, and nothing of this package."""
+    _, folder = package
+    names = [".".join(f.relative_to(folder).with_suffix("").parts).removesuffix(".__init__") for f in sorted(folder.rglob("*.py"))]
+    apart = ("retrompi._engine", "retrompi.store.migrations.env")  # compiled; run by Alembic alone
+    alone = [n for n in names if n not in apart and "-" not in n]
+    done = subprocess.run([sys.executable, "-c", ALONE, *alone], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_a_circle_through_a_package_is_found(tmp_path: Path) -> None:
+    """A package's file loads a module that needs, by way of another package, a module of the first."""
+    for name, text in {
+        "a/__init__.py": "from p.a import one\n",
+        "a/one.py": "from p.b import two\n",
+        "a/three.py": "",
+        "b/__init__.py": "",
+        "b/two.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import p.a\ndef use():\n    import p.a\n",
+    }.items():
+        file = tmp_path / "p" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    checker = script("packaging/imports.py")
+    assert checker.loading_circle(tmp_path) == []
+    (tmp_path / "p" / "b" / "two.py").write_text("try:\n    from ..a import three\nexcept OSError:\n    pass\n", encoding="utf-8")
+    assert set(checker.loading_circle(tmp_path)) == {"p.a", "p.a.one", "p.b.two"}
 
 
 def test_what_is_wrong_is_found(tmp_path: Path) -> None:

@@ -16,12 +16,13 @@ from retrompi import traces
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.sim.resolved import Resolved
+from retrompi.spec.number import Number
 from retrompi.spec.question import Message, Question, Replay, Starts, pingpong
 from retrompi.store import Store, open_store
 from retrompi.studies import design, metrics, posteriors, stored_study, uncertainty
 from retrompi.studies.plan import plan
 from retrompi.studies.posteriors import DISCREPANCY, posteriors_for
-from retrompi.studies.priors import Prior, priors_of, sets_at
+from retrompi.studies.priors import priors_of, sets_at
 from retrompi.studies.run import run_study
 from retrompi.studies.uncertainty import Spec, drawn_of, ensemble, interval, log_discrepancy, question_of, sets_of
 
@@ -41,7 +42,7 @@ def store(tmp_path: Path) -> Store:
 # --- priors ----------------------------------------------------------------------------------------------------------------------
 
 
-def by_path(of: Resolved) -> dict[str, Prior]:
+def by_path(of: Resolved) -> dict[str, Number]:
     return {p.path: p for p in priors_of(of)}
 
 
@@ -83,12 +84,12 @@ def test_a_scaled_service_is_the_other_host_s_times_the_ratio_of_speeds() -> Non
 def test_a_value_is_at_its_share_and_the_share_at_its_value() -> None:
     for prior in priors_of(asked(mode="distributed")):
         for u in (0.0, 0.25, 0.5, 0.999):
-            value = prior.value(u)
+            value = prior.at(u)
             assert prior.low <= value <= prior.high
-            assert prior.value(prior.share(value)) == pytest.approx(value, rel=1e-9)
+            assert prior.at(prior.share(value)) == pytest.approx(value, rel=1e-9)
         assert prior.log == (prior.low > 0)
-        if prior.low <= prior.base <= prior.high:
-            assert prior.value(prior.share(prior.base)) == pytest.approx(prior.base, rel=1e-9)
+        if prior.low <= prior.value <= prior.high:
+            assert prior.at(prior.share(prior.value)) == pytest.approx(prior.value, rel=1e-9)
 
 
 def test_constants_of_a_source_and_what_the_user_sets_are_not_drawn() -> None:
@@ -162,9 +163,9 @@ def test_rows_of_a_joint_posterior_belong_together(paper: Path, monkeypatch: pyt
     call, copy = "lam.socket_call", "linux-p2-450.copy_mem"
     first, second = by_path(run)[call], by_path(run)[copy]
     us = np.linspace(0.1, 0.2, 50)
-    write(paper / "posterior-a.npz", {call: [first.value(u) for u in us]}, priors=of(run, call), fitted=[call], models=["lam"],
+    write(paper / "posterior-a.npz", {call: [first.at(u) for u in us]}, priors=of(run, call), fitted=[call], models=["lam"],
           seen={call: 0.01})  # fmt: skip
-    write(paper / "posterior-b.npz", {copy: [second.value(u) for u in us]}, priors=of(run, copy), fitted=[copy])
+    write(paper / "posterior-b.npz", {copy: [second.at(u) for u in us]}, priors=of(run, copy), fitted=[copy])
     drawn = drawn_of(asked("lam", "linux-p2-450*2@switch-100", "distributed"), Spec(draws=40))
     assert drawn.shares[call] == pytest.approx(drawn.shares[copy], abs=1e-4)
     assert 0.099 < drawn.shares[call].min() < drawn.shares[call].max() < 0.201

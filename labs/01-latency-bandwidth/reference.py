@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrompi.base.translate import _
-from retrompi.labs.bench import Bench, Curve, Line, hockney, options
+from retrompi.labs.bench import Bench, Line, TimeCurve, hockney, options
 from retrompi.labs.student import Parameters
 
 KIB = 1024
@@ -24,15 +24,15 @@ def _sizes(p: Parameters) -> list[int]:
     return sorted({0, *(KIB << k for k in range(9)), p["probe"], p["small"], p["large"], p["improved"]})
 
 
-def _machine(p: Parameters, bench: Bench) -> Curve:
+def _machine(p: Parameters, bench: Bench) -> TimeCurve:
     return bench.curve("wmpi", "shared", _sizes(p), sets=own(p))
 
 
-def _network(p: Parameters, bench: Bench, **sets: str) -> Curve:
+def _network(p: Parameters, bench: Bench, **sets: str) -> TimeCurve:
     return bench.curve("wmpi", "distributed", [0, p["small"], p["large"]], sets=own(p) | sets)
 
 
-def _line(curve: Curve, p: Parameters) -> tuple[float, float, float]:
+def _line(curve: TimeCurve, p: Parameters) -> tuple[float, float, float]:
     return hockney(p["small"], curve[p["small"]], p["large"], curve[p["large"]])
 
 
@@ -108,7 +108,7 @@ def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
     between = [s for s in curve if p["small"] <= s <= p["large"]]
     return {
         "the simulated machine reaches its peak at a smaller size and about 28 MB/s at 256 K": (
-            curve.peak_size() < 256 * KIB and abs(curve.rate(256 * KIB) - 28e6) < 0.5e6
+            curve.number("peak_size") < 256 * KIB and abs(curve.rate(256 * KIB) - 28e6) < 0.5e6
         ),
         "a message of 256 K cannot move at 80 MB/s": curve.rate(256 * KIB) < 40e6,
         "Between your two points the line meets every measured time within one percent.": (

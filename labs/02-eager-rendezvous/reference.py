@@ -8,7 +8,7 @@ from typing import Any
 from retrompi import traces
 from retrompi.base.errors import InputError
 from retrompi.base.translate import _
-from retrompi.labs.bench import Bench, Curve, Line, most
+from retrompi.labs.bench import Bench, Line, TimeCurve, most
 from retrompi.labs.student import Parameters, read_text
 from retrompi.models.wmpi import CLASSES
 from retrompi.spec import registry
@@ -33,7 +33,7 @@ def _asks(p: Parameters, bench: Bench, more: dict[str, str]) -> tuple[float, flo
     )
 
 
-def _steps(bench: Bench, sets: dict[str, str]) -> Curve:
+def _steps(bench: Bench, sets: dict[str, str]) -> TimeCurve:
     """Sizes from 8 KiB to 300 KiB by 2 KiB, few repetitions: the boundary stands out by a factor of ten and more."""
     return bench.curve("wmpi", "shared", [k * KIB for k in range(8, 301, 2)], sets=ROOM | sets, reps=1)
 
@@ -158,7 +158,7 @@ def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
     at = _boundary(bench, {"wmpi.packet": p.text("packet")})
     near = bench.curve("wmpi", "shared", [at, at + 2 * KIB], sets=own)
     plain = bench.curve("wmpi", "shared", [256 * KIB, 512 * KIB, 1024 * KIB, 4096 * KIB], sets=ROOM)
-    peak = bench.curve("wmpi", "shared", [KIB << k for k in range(9)], sets=ROOM).peak_size()
+    peak = bench.curve("wmpi", "shared", [KIB << k for k in range(9)], sets=ROOM).number("peak_size")
     return {
         "less than two milliseconds, before the time jumps to more than a tenth of a second": near[at] < 0.002 < 0.1 < near[at + 2 * KIB],
         "With one processor, a rendezvous costs about a tenth of a second.": 0.09 < one[0] - one[1] < 0.13,

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from retrompi.base.translate import _
-from retrompi.labs.bench import Bench, Curve, Line, options
+from retrompi.labs.bench import Bench, Line, TimeCurve, options
 from retrompi.labs.student import Parameters
 from retrompi.spec import registry
 from retrompi.spec.model import resolve
@@ -31,7 +31,7 @@ def derive(p: Parameters) -> dict[str, str]:
     return {"sets": options(own(p)), "double": f"{2 * p['size'] // 1024} KiB", "header": f"{int(p['packet']) - _payload(p)} B"}
 
 
-def _curve(p: Parameters, bench: Bench, mode: str = "distributed", **more: str) -> Curve:
+def _curve(p: Parameters, bench: Bench, mode: str = "distributed", **more: str) -> TimeCurve:
     sizes = [0, p["size"]] if more or mode == "shared" else [0, 1024, p["size"], 2 * p["size"]]
     return bench.curve("winmpich", mode, sizes, sets=own(p) | {k.replace("__", "."): v for k, v in more.items()}, reps=REPS)
 

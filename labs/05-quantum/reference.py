@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from retrompi.labs.bench import Bench, Curve, Line, options
+from retrompi.labs.bench import Bench, Line, TimeCurve, options
 from retrompi.labs.student import Parameters
 
 KIB = 1024
@@ -22,7 +22,7 @@ def derive(p: Parameters) -> dict[str, str]:
     return {"sets": options(own(p))}
 
 
-def _curve(p: Parameters, bench: Bench, more: dict[str, str] | None = None, mode: str = "shared") -> Curve:
+def _curve(p: Parameters, bench: Bench, more: dict[str, str] | None = None, mode: str = "shared") -> TimeCurve:
     return bench.curve("hpvm", mode, [0, p["small"], p["window"], p["big"]], sets=own(p) | (more or {}), reps=REPS)
 
 

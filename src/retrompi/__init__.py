@@ -45,6 +45,7 @@ Each command beside its function (tests/test_api.py writes this table):
     measured    import_measured, list_measured, measured_curve
     fit         - (writes a model's folder, whose name pingpong and the others take)
     calibrate   calibrate
+    posterior   - (writes the draws beside a fit, which uncertainty() reads)
     models      list_models, model
     platforms   list_platforms, platform
     scenarios   - (lists the names that sweep, tornado and the others take)

@@ -14,12 +14,12 @@ from retrompi.sim.cautions import Caution
 from retrompi.spec import needs
 
 if TYPE_CHECKING:
+    from retrompi.spec.number import Number
     from retrompi.store import Store
     from retrompi.studies.breakeven import BreakEven as Found
     from retrompi.studies.certainty import Crossed
     from retrompi.studies.metrics import Metric
     from retrompi.studies.reading import Asker
-    from retrompi.studies.scale import Scale
     from retrompi.studies.scenario import Scenario
     from retrompi.studies.uncertainty import Spec
 
@@ -77,10 +77,9 @@ class BreakEven(Answer):
         }  # fmt: skip
 
 
-def _range(key: str, low: str, high: str, shape: str, sides: Sequence[Scenario]) -> tuple[Scale, float, float]:
-    """The scale and the ends of a key's range, for the side to which the key applies."""
-    from retrompi.studies.keys import number
-    from retrompi.studies.scale import scale_of
+def _range(key: str, low: str, high: str, shape: str, sides: Sequence[Scenario]) -> Number:
+    """A key with its range, for the side to which the key applies."""
+    from retrompi.studies.keys import number, with_range
 
     told = []
     refused: RetrompiError | None = None
@@ -91,10 +90,7 @@ def _range(key: str, low: str, high: str, shape: str, sides: Sequence[Scenario])
             refused = refused or error
     if not told:
         raise refused or UsageError(f"no key '{key}'")
-    known = told[0]
-    log = {"": None, "log": True, "linear": False}[shape]
-    scale, values = scale_of(known.name, known.unit, [low.strip(), high.strip()], whole=known.whole, log=log)
-    return scale, values[0], values[1]
+    return with_range(told[0], [low.strip(), high.strip()], log={"": None, "log": True, "linear": False}[shape])
 
 
 def break_even_of(
@@ -113,9 +109,9 @@ def break_even_of(
     sides = [case.apply(base, own) for own in changes]
     for side in sides:
         case.identity(side)
-    scale, low, high = _range(key, *ends, sides)
+    scale = _range(key, *ends, sides)
     concerned = [case.concerns(scale.key, s.model) for s in sides]
-    edges = (scale.text(low), scale.text(high))
+    edges = (scale.text(scale.low), scale.text(scale.high))
     bounds = [case.apply(s, {scale.key: t}) if mine else s for t in edges for s, mine in zip(sides, concerned, strict=True)]
     refuse_idle(*sides, *bounds)
     known = [case.identity(end) for end in bounds]
@@ -130,10 +126,10 @@ def break_even_of(
 
     rules = Rules(wanted.more_is_better, scan, tolerance, tie)
     with asking(base, wanted, 2 * scan + 16) as ask:
-        found = break_even(_pair_readings(ask, points), scale, low, high, rules)
+        found = break_even(_pair_readings(ask, points), scale, rules)
         drawn = None
         if spec is not None:
-            drawn = _search_draws(ask, spec, lambda at: break_even(_pair_readings(at, points), scale, low, high, coarser(rules)))
+            drawn = _search_draws(ask, spec, lambda at: break_even(_pair_readings(at, points), scale, coarser(rules)))
         return BreakEven(base, wanted, found, cautions_of(ask, bounds, spec), drawn)
 
 

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from retrompi.store import Store
+    from retrompi.studies.axes import Axis
     from retrompi.studies.metrics import Metric
-    from retrompi.studies.optimise import Optimum, Over
+    from retrompi.studies.optimise import Optimum
     from retrompi.studies.scenario import Scenario
 
 __all__ = ["Search", "optimise", "search_of"]
@@ -33,7 +34,7 @@ class Search(Answer):
     ('...us', ...)
     """
 
-    def __init__(self, scenario: Scenario, metric: Metric, found: Optimum, overs: Sequence[Over], warnings: Sequence[Caution]) -> None:
+    def __init__(self, scenario: Scenario, metric: Metric, found: Optimum, overs: Sequence[Axis], warnings: Sequence[Caution]) -> None:
         super().__init__(scenario, metric, warnings)
         self.found, self.overs = found, overs
 
@@ -104,7 +105,7 @@ def optimise(
         return search_of(base, wanted, overs, asking_in(store, fresh, jobs, progress, "optimise"), trials=trials, seed=seed)
 
 
-def search_of(base: Scenario, metric: Metric, overs: Sequence[Over], asking: Asking, *, trials: int, seed: int) -> Search:
+def search_of(base: Scenario, metric: Metric, overs: Sequence[Axis], asking: Asking, *, trials: int, seed: int) -> Search:
     """The search over the keys ``overs``."""
     from retrompi.studies import case
     from retrompi.studies.optimise import optimise

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,8 +100,7 @@ class Tolerance(Answer):
 
 def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None, down_to: str | None) -> SearchRange:
     """The range to search; UsageError in one line if what is given is inconsistent."""
-    from retrompi.studies.keys import number
-    from retrompi.studies.scale import scale_of
+    from retrompi.studies.keys import number, with_range
     from retrompi.studies.tolerance import SearchRange
 
     if (add is None) == (change is None):
@@ -111,23 +112,22 @@ def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None,
     if add is not None and down_to is not None:
         raise UsageError("--add increases the key; to decrease it use --change KEY --down-to VALUE", code="bad-range")
     key = number(base, str(add or change))
-    if key.value is None:
-        raise UsageError(f"'{key.name}' has no initial value in '{base.name}'; give one with --set {key.name}=VALUE", code="bad-range")
+    if math.isnan(key.value):
+        raise UsageError(f"'{key.path}' has no initial value in '{base.name}'; give one with --set {key.path}=VALUE", code="bad-range")
     limit_text = up_to if up_to is not None else down_to
     down = down_to is not None or (change is not None and up_to is None and canonical(key.unit) in _FALLING)
-    values_given = [key.text] if limit_text is None else [limit_text]
-    scale, values = scale_of(key.name, key.unit, values_given, whole=key.whole, log=False)
-    scale = type(scale)(scale.key, scale.unit, scale.spelling, scale.whole, False, 9)
-    limit = values[0] if limit_text is not None else None
+    values_given = [key.value_text] if limit_text is None else [limit_text]
+    scale = replace(with_range(key, values_given, log=False), larger="", digits=9)
+    limit = scale.low if limit_text is not None else None
     if key.value <= 0 and (change is not None or limit is None):
-        raise UsageError(f"'{key.name}' is 0: use --add {key.name} with a largest value in --up-to", code="bad-range")
+        raise UsageError(f"'{key.path}' is 0: use --add {key.path} with a largest value in --up-to", code="bad-range")
     if limit is None:
         limit = key.value / FARTHEST if down else key.value * FARTHEST
         if key.whole:
             limit = max(1.0, key.value / 64) if down else key.value * 64
     if limit == key.value or (limit > key.value) == down:
         word = "below" if down else "above"
-        raise UsageError(f"'{key.name}' is {key.text}; give a value {word} it", code="bad-range")
+        raise UsageError(f"'{key.path}' is {key.value_text}; give a value {word} it", code="bad-range")
     if change is not None:
         return SearchRange(scale, key.value, 2.0, key.value / limit if down else limit / key.value, by_factor=True, down=down)
     first = 1.0 if key.whole else key.value / 8 if key.value > 0 else limit / 1024

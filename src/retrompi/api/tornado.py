@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,9 +17,10 @@ from retrompi.spec import needs
 if TYPE_CHECKING:
     from retrompi.sim.resolved import Resolved
     from retrompi.store import Store
+    from retrompi.studies.axes import Axis
     from retrompi.studies.metrics import Metric
     from retrompi.studies.scenario import Scenario
-    from retrompi.studies.tornado import Factor, OneAtATime, Sobol
+    from retrompi.studies.tornado import OneAtATime, Sobol
     from retrompi.studies.uncertainty import Ensemble
     from retrompi.studies.worth import Worth
 
@@ -95,10 +97,10 @@ def _oat_rows(found: OneAtATime, metric: Metric) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def range_of(factor: Factor) -> str:
+def range_of(factor: Axis) -> str:
     """The range of a key, or its values."""
-    joint = ".." if factor.axis.span is not None else ","
-    return joint.join(factor.ends) + (":log" if factor.axis.span is not None and factor.axis.span.log else "")
+    joint = ".." if factor.span is not None else ","
+    return joint.join(factor.ends) + (":log" if factor.span is not None and factor.span.log else "")
 
 
 def _sobol_rows(found: Sobol) -> list[dict[str, Any]]:
@@ -115,11 +117,10 @@ def _sobol_rows(found: Sobol) -> list[dict[str, Any]]:
     return rows
 
 
-def factors_of(base: Scenario, vary: Mapping[str, str]) -> list[Factor]:
+def factors_of(base: Scenario, vary: Mapping[str, str]) -> list[Axis]:
     """The varied keys with their ranges or lists of values, checked against the scenario; without any, all that have a sourced range.
     Raises UsageError for an unknown key, a wrong unit or a range that is none."""
     from retrompi.studies import axes, case, keys
-    from retrompi.studies.tornado import Factor
 
     if not vary:
         found = keys.sourced_factors(base)
@@ -127,14 +128,15 @@ def factors_of(base: Scenario, vary: Mapping[str, str]) -> list[Factor]:
             raise UsageError(f"no parameter of '{base.name}' has a sourced range; give --vary KEY=LOW..HIGH", code="nothing-varies")
         return found
     checker = case.ValueChecker(base, [base.model], [base.platform])
-    out: list[Factor] = []
+    out: list[Axis] = []
     for key, text in vary.items():
         name = case.proper(key)
         if any(f.key == name for f in out):
             raise UsageError(f"'{name}' varies twice", code="duplicate-name")
         axis = axes.parse(name, text.strip(), continuous=True)
         whole = axis.span is not None and keys.number(base, name).whole
-        factor = Factor(axis, whole, case.about(base, name).text)
+        span = axis.span.in_whole_numbers() if axis.span is not None and whole else axis.span
+        factor = replace(axis, span=span, base=case.about(base, name).text)
         if len(factor.ends) > 64:
             raise UsageError(f"'{name}' has {len(factor.ends)} values; a tornado takes LOW..HIGH or a short list", code="bad-range")
         checker.check(name, factor.ends)
@@ -142,7 +144,7 @@ def factors_of(base: Scenario, vary: Mapping[str, str]) -> list[Factor]:
     return out
 
 
-def _check(base: Scenario, metric: Metric, factors: Sequence[Factor]) -> None:
+def _check(base: Scenario, metric: Metric, factors: Sequence[Axis]) -> None:
     """Raises UsageError for a metric that an end does not have, and for a key without effect, before anything runs."""
     from retrompi.studies import case
     from retrompi.studies.applies import refuse_idle
@@ -153,7 +155,7 @@ def _check(base: Scenario, metric: Metric, factors: Sequence[Factor]) -> None:
         refuse_idle(*(case.apply(base, {f.key: text}) for text in f.ends))
 
 
-def one_at_a_time_of(base: Scenario, metric: Metric, factors: Sequence[Factor], asking: Asking) -> Tornado:
+def one_at_a_time_of(base: Scenario, metric: Metric, factors: Sequence[Axis], asking: Asking) -> Tornado:
     """Each key alone, at both ends of its range."""
     from retrompi.studies.tornado import one_at_a_time
 
@@ -163,7 +165,7 @@ def one_at_a_time_of(base: Scenario, metric: Metric, factors: Sequence[Factor], 
 
 
 def sobol_of(
-    base: Scenario, metric: Metric, factors: Sequence[Factor], asking: Asking, *, samples: int, seed: int, second: bool, incomplete: str
+    base: Scenario, metric: Metric, factors: Sequence[Axis], asking: Asking, *, samples: int, seed: int, second: bool, incomplete: str
 ) -> Tornado:
     """Sobol indices of the keys, drawn together over their ranges."""
     from retrompi.studies.tornado import saltelli, sobol

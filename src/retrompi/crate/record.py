@@ -28,10 +28,11 @@ from retrompi.papers import curve_verdicts
 from retrompi.papers.claims import Claim
 from retrompi.papers.evaluators import EVALUATORS, evaluate
 from retrompi.papers.findings import Data, Unavailable
-from retrompi.papers.metrics import TimeCurve, curves
+from retrompi.papers.metrics import curves
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import NUMBERS
 from retrompi.spec import composition, machines, platform_file, registry
+from retrompi.spec.curve import TimeCurve
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.network_model import NATIVE
 from retrompi.spec.question import Question, Starts

@@ -2,7 +2,7 @@
 
 Every model is judged by a standard curve, and one with calibrating statements by those too; the rules are in docs/uncertainty.md.
 
-    retrompi calibrate wmpi --check-posterior        # a row for each kind of data, kept in validate/posteriors/ranks.csv
+    retrompi posterior check wmpi        # a row for each kind of data, kept in validate/posteriors/ranks.csv
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from retrompi.inference.likelihood import Array, Likelihood, Observations, State
 from retrompi.inference.problem import ProblemPart, StatedNumber, held_out
 from retrompi.inference.stored_rows import read_rows, write_table
 from retrompi.spec import registry
+from retrompi.spec.number import Number
 from retrompi.studies import posteriors
 from retrompi.studies.posteriors import DISCREPANCY, PosteriorFile
-from retrompi.studies.priors import Prior
 
 __all__ = ["DRAWS", "Rival", "against", "compare", "file", "groups", "read_rivals", "score", "word", "write"]
 
@@ -101,7 +101,7 @@ def word(difference: float, error: float) -> str:
 
 def _shares(part: ProblemPart, of: PosteriorFile, rows: Array, seed: int) -> Array:
     """Draws [rows, priors] as shares of a part's priors: from the posterior, or from the prior where it has no column."""
-    def column(prior: Prior) -> Array:
+    def column(prior: Number) -> Array:
         if not of.holds(prior):
             return np.random.default_rng([seed, *prior.path.encode()]).uniform(size=len(rows))
         return np.array([prior.share(float(v)) for v in of.column(prior.path)[rows]])

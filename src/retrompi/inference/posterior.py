@@ -75,14 +75,14 @@ class Posterior:
         left = self.left
         found = []
         for i, p in enumerate(self.problem.priors):
-            low, middle, high = (p.value(float(q)) for q in np.quantile(self.u[:, i], (0.05, 0.5, 0.95)))
+            low, middle, high = (p.at(float(q)) for q in np.quantile(self.u[:, i], (0.05, 0.5, 0.95)))
             found.append({"parameter": p.path, "prior_low": p.low, "prior_high": p.high, "low": low, "median": middle, "high": high,
                           "unit": p.unit, "left": left[p.path], "fitted": p.path in fitted})  # fmt: skip
         return sorted(found, key=lambda row: (not row["fitted"], row["left"]))
 
     def write(self) -> list[Path]:
         """Writes the files of the members that are to be written, and returns them. Raises InputError for one that cannot be."""
-        values = np.array([[p.value(float(x)) for x in self.u[:, i]] for i, p in enumerate(self.problem.priors)], dtype=np.float32)
+        values = np.array([[p.at(float(x)) for x in self.u[:, i]] for i, p in enumerate(self.problem.priors)], dtype=np.float32)
         group = hashlib.sha256(values.tobytes() + self.sigma.astype(np.float32).tobytes()).hexdigest()[:16]
         return [self._write(m, values, group) for m in self.problem.members if m.name in self.problem.written]
 

@@ -24,7 +24,7 @@ from retrompi.base.errors import EngineError, UsageError
 from retrompi.inference.likelihood import Array, CurveData, Observations, StatedInterval
 from retrompi.papers import calibrate, curve_checks, curve_fits, curves
 from retrompi.papers.claims import Checks, Claim, excluded_readings, judging
-from retrompi.papers.curve_verdicts import times_of
+from retrompi.papers.curve_checks import times_of
 from retrompi.papers.curves import FitPlan, PaperCurve
 from retrompi.papers.evaluators import evaluate
 from retrompi.papers.experiments import Look, Seen, merge
@@ -38,8 +38,9 @@ from retrompi.sim.resolved import Resolved
 from retrompi.spec import machines, registry
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.model import RuntimeModel
+from retrompi.spec.number import Number
 from retrompi.spec.question import Question, canonical_hash
-from retrompi.studies.priors import Prior, priors_of, sets_at
+from retrompi.studies.priors import priors_of, sets_at
 
 __all__ = ["PointObservable", "PosteriorMember", "Problem", "ProblemPart", "StatedNumber", "calibrated_on", "held_out", "of_model",
            "of_paper", "printed_range"]  # fmt: skip
@@ -104,13 +105,13 @@ class ProblemPart:
     below: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def drawn(self) -> tuple[tuple[Resolved, tuple[Prior, ...]], ...]:
+    def drawn(self) -> tuple[tuple[Resolved, tuple[Number, ...]], ...]:
         """Every run with its parameters."""
         asked = [Resolved.of(one.question) for one in self.looks]
         return tuple((a, tuple(priors_of(a))) for a in asked)
 
     @cached_property
-    def priors(self) -> tuple[Prior, ...]:
+    def priors(self) -> tuple[Number, ...]:
         """The parameters of its runs, by path."""
         found = {p.path: p for _, drawn in self.drawn for p in drawn}
         return tuple(found[path] for path in sorted(found))
@@ -151,7 +152,7 @@ class ProblemPart:
     @property
     def nominal(self) -> list[float]:
         """The shares of nominal values."""
-        return [p.share(p.base) for p in self.priors]
+        return [p.share(p.value) for p in self.priors]
 
 
 def _on_scale(value: float | None, log: bool) -> float:
@@ -194,7 +195,7 @@ class Problem:
     base: Problem | None = None
 
     @cached_property
-    def priors(self) -> tuple[Prior, ...]:
+    def priors(self) -> tuple[Number, ...]:
         """The dimensions: the parameters of all parts, by path."""
         found = {p.path: p for part in self.parts for p in part.priors}
         return tuple(found[path] for path in sorted(found))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.api.paths import CriticalPath, path_of
 from retrompi.sim.resolved import Resolved
+from retrompi.spec.curve import TimeCurve
 from retrompi.spec.question import Beside, Message, Question, Replay, Workload, pingpong
 from retrompi.store.lookup import answer
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.store.lookup import Found
 
-__all__ = ["Bench", "Curve", "Line", "hockney", "most", "options"]
+__all__ = ["Bench", "Line", "TimeCurve", "hockney", "most", "options"]
 
 
 @dataclass(frozen=True)
@@ -31,35 +32,6 @@ class Line:
     sets: Mapping[str, str] = field(default_factory=dict)
     platform: str = "nt-pair"
     reps: int | None = None
-
-
-class Curve(Mapping[int, float]):
-    """A PingPong: size in bytes -> one-way time in seconds, smallest size first."""
-
-    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        self.rows = [dict(r) for r in rows]
-        self._times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in rows}
-
-    def __getitem__(self, size: int) -> float:
-        return self._times[int(size)]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(sorted(self._times))
-
-    def __len__(self) -> int:
-        return len(self._times)
-
-    def rate(self, size: int) -> float:
-        """Bandwidth at ``size``, B/s: size over one-way time."""
-        return size / self[size]
-
-    def peak(self) -> float:
-        """The largest bandwidth of all sizes, B/s."""
-        return max(self.rate(s) for s in self if s)
-
-    def peak_size(self) -> int:
-        """The size of the largest bandwidth, B."""
-        return max((s for s in self if s), key=self.rate)
 
 
 def most(low: int, high: int, holds: Callable[[int], bool]) -> int:
@@ -119,9 +91,9 @@ class Bench:
 
     def curve(
         self, model: str, mode: str = "shared", sizes: Sequence[int] | None = None, *, reps: int | None = None, **given: Any
-    ) -> Curve:
-        """The PingPong that ``retrompi pingpong`` runs: `Curve`. ``given`` as for `ask`. SimulationEnded if it does not complete."""
-        return Curve(self.ask(pingpong(sizes or None, reps), model, mode, given).rows)
+    ) -> TimeCurve:
+        """The PingPong that ``retrompi pingpong`` runs. ``given`` as for `ask`. SimulationEnded if it does not complete."""
+        return TimeCurve.of(self.ask(pingpong(sizes or None, reps), model, mode, given).rows)
 
     def anatomy(self, model: str, mode: str, size: int, **given: Any) -> list[dict[str, Any]]:
         """The stages of one message's time, as shown by ``retrompi explain``: rows stage, process, seconds. ``given`` as for `ask`."""

@@ -190,22 +190,19 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
         return ""
     drawn = {}
     curves = [(x, bench.curve(x.model, x.mode, sorted(set(x.sizes)), platform=x.platform, sets=x.sets, reps=x.reps)) for x in lines]
-    for series, title in (("time", _("One-way time")), ("bandwidth", _("Bandwidth"))):
-        column = figures.AXES[series][0]
+    for series, title, factor in (("time", _("One-way time"), 1e6), ("bandwidth", _("Bandwidth"), 1e-6)):
         figure = go.Figure()
         for i, (line, curve) in enumerate(curves):
-            rows = [r for r in curve.rows if series == "time" or r["size_B"]]
-            rows.sort(key=lambda r: r["size_B"])
+            part = curve if series == "time" else curve.within(curve.keys() - {0})
             figure.add_scatter(
-                x=[figures.place(r["size_B"]) for r in rows], y=[r[column] for r in rows], name=_(line.label), mode="lines+markers",
-                line={"color": figures.PALETTE[i % 7], "dash": figures.DASHES[i % 6]},
-                text=[f"{format_bytes(r['size_B'])}: {format_time(r['time_us'] * 1e-6)}, {r['bandwidth_MBps']:.4g} MB/s" for r in rows],
+                x=[figures.place(size) for size in part], y=[v * factor for v in part.series(series)], name=_(line.label),
+                mode="lines+markers", line={"color": figures.PALETTE[i % 7], "dash": figures.DASHES[i % 6]},
+                text=[f"{format_bytes(s)}: {format_time(t)}, {part.rate(s) * 1e-6:.4g} MB/s" for s, t in part.items()],
                 hovertemplate="%{text}<extra>%{fullData.name}</extra>",
             )  # fmt: skip
         figures.layout(figure, title)
-        rows = [r for _line, c in curves for r in c.rows]
-        values = figures.value_axis(series, drawn=[r[column] for r in rows])
-        figure.update_layout(xaxis=figures.size_axis([r["size_B"] for r in rows], 0), yaxis=values, showlegend=True)
+        values = figures.value_axis(series, drawn=[v * factor for _line, c in curves for v in c.series(series)])
+        figure.update_layout(xaxis=figures.size_axis([size for _line, c in curves for size in c], 0), yaxis=values, showlegend=True)
         drawn[series] = figure
     places = "".join(figure_html(f, name) for name, f in drawn.items())
     return f'<h2>{_("The curves of your machine")}</h2><div class="figures">{places}</div>{drawing(drawn)}'

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.papers import curve_verdicts, curves, reproduction
 from retrompi.papers.claims import Checks, Claim, by_paper, checks
-from retrompi.papers.curve_verdicts import times_of
+from retrompi.papers.curve_checks import times_of
 from retrompi.papers.draw import Draw
 from retrompi.papers.evaluators import evaluate
 from retrompi.papers.experiments import Done, Job, merge, module

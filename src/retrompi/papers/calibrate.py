@@ -23,11 +23,12 @@ from retrompi.papers.claims import Checks, Claim, for_fit
 from retrompi.papers.curves import PaperCurve
 from retrompi.papers.evidence import facts_of_curves, own_curves, own_for_fit
 from retrompi.papers.experiments import Look, look, looks
-from retrompi.papers.free_values import Free, value_text
+from retrompi.papers.free_values import free_number, number_text, value_text
 from retrompi.papers.optimise import OptimiserSettings, identifiability, minimise
 from retrompi.papers.verdicts import measure
 from retrompi.spec import registry
 from retrompi.spec.model import RuntimeModel
+from retrompi.spec.number import Number
 
 __all__ = ["ModelEvidence", "ModelFit", "fit", "looks_of", "seen_by_fit", "write_platform"]
 
@@ -99,19 +100,19 @@ def write_platform(file: Path, by: str, values: Mapping[str, str], meta: Mapping
     file.write_text(toml_text.tables("retrompi calibrate", {**tables, by: {"values": values, "meta": meta}}), encoding="utf-8")
 
 
-def _free_parameters(cls: type[RuntimeModel], platform: str) -> list[Free]:
+def _free_parameters(cls: type[RuntimeModel], platform: str) -> list[Number]:
     free = []
     for name, p in cls.params().items():
         if not p.fitted:
             continue
         if p.low is None or p.high is None:
             raise UsageError(f"model '{cls.name}': parameter '{name}' is to be fitted but has no range low..high")
-        free.append(Free(f"{cls.name.partition(':')[0]}.{name}", p.unit, p.low, p.high, p.default))
+        free.append(free_number(f"{cls.name.partition(':')[0]}.{name}", p.unit, p.low, p.high))
     described = {q["path"]: q for q in registry.platform(platform).describe()}
     for key in cls.fits_platform:
         host = registry.platform(platform).hosts[0].name
         q = described[f"{host}.{key}"]
-        free.append(Free(f"platform.host.{key}", q["unit"], q["low"], q["high"], q["text"]))
+        free.append(free_number(f"platform.host.{key}", q["unit"], q["low"], q["high"]))
     return free
 
 
@@ -147,7 +148,7 @@ def seen_by_fit(cls: type[RuntimeModel], model: str, platform: str) -> ModelEvid
 
 class _Problem:
     def __init__(
-        self, model: str, platform: str, seen: ModelEvidence, free: Sequence[Free], report: Progress | None, total: int
+        self, model: str, platform: str, seen: ModelEvidence, free: Sequence[Number], report: Progress | None, total: int
     ) -> None:
         self.model, self.platform, self.seen, self.free = model, platform, seen, list(free)
         # The experiments of the papers' studies define how a model is measured for its fit, in a short form.
@@ -161,7 +162,7 @@ class _Problem:
         self.known: dict[tuple[float, ...], np.ndarray] = {}
 
     def sets(self, x: Sequence[float]) -> list[str]:
-        return [f"{f.key}={f.show(v)}" for f, v in zip(self.free, x, strict=True)]
+        return [f"{f.path}={number_text(f, v)}" for f, v in zip(self.free, x, strict=True)]
 
     def times(self, curve: PaperCurve, sizes: Iterable[int], x: Sequence[float]) -> dict[int, float]:
         """Size -> time (s) of a curve; a value of the fitted platform is set on that platform alone."""
@@ -241,7 +242,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     best = minimise(problem.residuals, len(free), how, seed)
     for i, f in enumerate(free):
         result.values.append({
-            "parameter": f.key.partition(".")[2] if not f.key.startswith("platform.") else f.key, "value": f.show(best.x[i]),
+            "parameter": f.path.partition(".")[2] if not f.path.startswith("platform.") else f.path, "value": number_text(f, best.x[i]),
             "low": value_text(f.low, f.unit), "high": value_text(f.high, f.unit),
             "note": identifiability(best.jacobian, best.x, i, "half ranges"),
         })  # fmt: skip

@@ -50,8 +50,8 @@ class SizeRange:
     high: int | None
     above: bool = False
 
-    def __contains__(self, size: int) -> bool:
-        return (size > self.low if self.above else size >= self.low) and (self.high is None or size <= self.high)
+    def __contains__(self, size: object) -> bool:
+        return isinstance(size, int) and (size > self.low if self.above else size >= self.low) and (self.high is None or size <= self.high)
 
     def __str__(self) -> str:
         def k(size: int) -> str:

@@ -18,10 +18,10 @@ from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.papers import metrics
 from retrompi.papers.claims import Claim, SizeRange
-from retrompi.papers.findings import Check, Data, Finding, Unavailable, base_value, in_range, one_size, to_unit, unit_of
-from retrompi.papers.metrics import TimeCurve
+from retrompi.papers.findings import Check, Data, Finding, Unavailable, base_value, in_range, number_of, one_size, to_unit, unit_of
+from retrompi.spec.curve import TimeCurve
 
-__all__ = ["METRICS", "OPS", "curve_check", "curves_of", "facts_of", "ideal", "sizes_asked", "sizes_for"]
+__all__ = ["METRICS", "OPS", "curve_check", "curves_of", "facts_of", "ideal", "sizes_asked", "sizes_for", "times_of"]
 
 OPS = ("ratio", "difference", "deficit", "loss", "extra_rate")
 BELOW = "below"
@@ -46,17 +46,19 @@ def facts_of(grid: Sequence[int], times: Mapping[int, float]) -> dict[str, list[
     return {"size_B": [*shown], "time_us": [times[s] * 1e6 for s in shown], "at_B": [*at], "at_us": [times[s] * 1e6 for s in at]}
 
 
+def times_of(told: Mapping[str, Sequence[float]]) -> dict[int, float]:
+    """Size -> time (s) of the facts of a curve."""
+    pairs = [*zip(told["size_B"], told["time_us"], strict=True), *zip(told["at_B"], told["at_us"], strict=True)]
+    return {int(s): t * 1e-6 for s, t in pairs}
+
+
 def _curve(name: str, data: Data) -> _Simulated:
     told: Mapping[str, Any] = data.fact("curves")
     if name not in told:
         raise Unavailable(f"no simulated curve '{name}'")
-    grid = [(int(s), t * 1e-6) for s, t in zip(told[name]["size_B"], told[name]["time_us"], strict=True)]
-    more = [(int(s), t * 1e-6) for s, t in zip(told[name]["at_B"], told[name]["at_us"], strict=True)]
-
-    def curve_from(rows: Sequence[tuple[int, float]]) -> TimeCurve:
-        return TimeCurve(tuple(s for s, _ in rows), tuple(t for _, t in rows))
-
-    return _Simulated(curve_from(sorted(grid)), curve_from(sorted(grid + more)))
+    times = sorted(times_of(told[name]).items())
+    every = TimeCurve(tuple(s for s, _ in times), tuple(t for _, t in times))
+    return _Simulated(every.within(frozenset(told[name]["size_B"])), every)
 
 
 # --- what a check asks for ---------------------------------------------------------------------------------------------------------
@@ -166,95 +168,46 @@ def ideal(grids: Mapping[str, Sequence[int]], sizes: Mapping[str, Iterable[int]]
 # --- metrics -----------------------------------------------------------------------------------------------------------------------
 
 
-def _grid(curve: _Simulated, claim: Claim, check: Check) -> TimeCurve:
+def _number(curve: _Simulated, claim: Claim, check: Check) -> float:
+    """The metric of a check: of the sizes that it asks for, or of the grid."""
+    metric = METRICS[check["metric"]]
+    if not metric.number:
+        raise ValueError(f'{claim.id}: \'{check["metric"]}\' compares two curves; say against = "NAME" or "{BELOW}"')
+    if sizes := metric.sizes(claim, check):
+        return number_of(curve.every, metric.number, *sizes)
     part = curve.grid.within(SizeRange(1, None)).within(_span(claim, check))
     if not part.sizes:
         raise Unavailable(f"needs simulated sizes in {_span(claim, check)}")
-    return part
-
-
-def _at(curve: _Simulated, size: int) -> float:
-    if size not in curve.every.sizes:
-        raise Unavailable(f"needs the simulated size {size} B")
-    return curve.every.time(size)
-
-
-def _bandwidth_max(curve: _Simulated, claim: Claim, check: Check) -> float:
-    return metrics.peak(_grid(curve, claim, check))
-
-
-def _plateau(curve: _Simulated, claim: Claim, check: Check) -> float:
-    part = _grid(curve, claim, check)
-    start = metrics.plateau_size(part)
-    if start < 0:
-        raise Unavailable(f"the bandwidth has no plateau: it ends more than a factor {metrics.CONSTANT} below its maximum")
-    return float(median(part.within(SizeRange(start, None)).rates))
-
-
-def _time_at(curve: _Simulated, claim: Claim, check: Check) -> float:
-    return _at(curve, _size(claim, check))
-
-
-def _bandwidth_at(curve: _Simulated, claim: Claim, check: Check) -> float:
-    size = _size(claim, check)
-    return size / _at(curve, size)
-
-
-def _latency(curve: _Simulated, claim: Claim, check: Check) -> float:
-    return _at(curve, _size(claim, check, LATENCY_SIZE))
-
-
-def _fit_line(curve: _Simulated, claim: Claim, check: Check) -> tuple[float, float]:
-    return metrics.straight_line(TimeCurve(tuple(sizes := _list(claim, check)), tuple(_at(curve, s) for s in sizes)))
-
-
-def _fit_startup(curve: _Simulated, claim: Claim, check: Check) -> float:
-    return _fit_line(curve, claim, check)[0]
-
-
-def _fit_rate(curve: _Simulated, claim: Claim, check: Check) -> float:
-    slope = _fit_line(curve, claim, check)[1]
-    if slope <= 0:
-        raise Unavailable("the time does not grow over these sizes: no rate")
-    return 1 / slope
-
-
-def _dip_at(curve: _Simulated, claim: Claim, check: Check) -> float:
-    return float(metrics.deepest_fall(_grid(curve, claim, check))[0])
-
-
-def _dip_depth(curve: _Simulated, claim: Claim, check: Check) -> float:
-    return metrics.deepest_fall(_grid(curve, claim, check))[1]
+    return number_of(part, metric.number)
 
 
 @dataclass(frozen=True)
 class _Metric:
-    """A number of a curve in base units (s, B/s, B, 1), and the sizes that it needs besides the grid."""
+    """A number of a curve (`retrompi.spec.curve.NUMBERS`), "" for one of two curves, and the sizes that it needs besides the grid."""
 
-    of: Callable[[_Simulated, Claim, Check], float]
+    number: str = ""
     sizes: Callable[[Claim, Check], list[int]] = lambda claim, check: []
-    unit: str = ""
 
 
-def _none(curve: _Simulated, claim: Claim, check: Check) -> float:
-    raise ValueError(f'{claim.id}: \'{check["metric"]}\' compares two curves; say against = "NAME" or "{BELOW}"')
+def _one(claim: Claim, check: Check) -> list[int]:
+    return [_size(claim, check)]
 
 
 METRICS: Mapping[str, _Metric] = {
-    "bandwidth_max": _Metric(_bandwidth_max),
-    "plateau": _Metric(_plateau),
-    "time_at": _Metric(_time_at, lambda claim, check: [_size(claim, check)]),
-    "bandwidth_at": _Metric(_bandwidth_at, lambda claim, check: [_size(claim, check)]),
-    "latency": _Metric(_latency, lambda claim, check: [_size(claim, check, LATENCY_SIZE)]),
-    "fit_startup": _Metric(_fit_startup, _list),
-    "fit_rate": _Metric(_fit_rate, _list),
-    "knee": _Metric(_none, _around),
-    "dip": _Metric(_dip_at),
-    "dip_depth": _Metric(_dip_depth),
-    "time": _Metric(_none),
-    "bandwidth": _Metric(_none),
+    "bandwidth_max": _Metric("peak"),
+    "plateau": _Metric("plateau"),
+    "time_at": _Metric("time", _one),
+    "bandwidth_at": _Metric("bandwidth", _one),
+    "latency": _Metric("time", lambda claim, check: [_size(claim, check, LATENCY_SIZE)]),
+    "fit_startup": _Metric("fit_startup", _list),
+    "fit_rate": _Metric("fit_rate", _list),
+    "knee": _Metric("", _around),
+    "dip": _Metric("dip"),
+    "dip_depth": _Metric("dip_depth"),
+    "time": _Metric(),
+    "bandwidth": _Metric(),
 }
-"""Metric of a check -> how it is computed. ``time`` and ``bandwidth`` are medians over the sizes of two curves."""
+"""Metric of a check -> what it is. ``time`` and ``bandwidth`` are medians over the sizes of two curves."""
 
 
 # --- verdicts ----------------------------------------------------------------------------------------------------------------------
@@ -278,7 +231,7 @@ def curve_check(claim: Claim, check: Check, data: Data) -> Finding:
         return _step(claim, check, first)
     unit = unit_of(claim, check)
     if op is None:
-        return _judge(_to_unit(METRICS[metric].of(first, claim, check), metric, unit), claim, check, f"{metric} of {check['curve']}")
+        return _judge(_to_unit(_number(first, claim, check), metric, unit), claim, check, f"{metric} of {check['curve']}")
     below = data.layers_below.get(str(check["curve"]), "")
     other = curves_of(check, below)[1]
     if not other:
@@ -298,7 +251,7 @@ def _both(claim: Claim, check: Check, first: _Simulated, second: _Simulated) -> 
     """The numbers to compare, in base units: one pair of a metric, a pair a size of ``time`` and ``bandwidth``."""
     metric = check["metric"]
     if metric not in ("time", "bandwidth"):
-        return [(METRICS[metric].of(first, claim, check), METRICS[metric].of(second, claim, check))]
+        return [(_number(first, claim, check), _number(second, claim, check))]
     rows = [r for r in metrics.common(first.grid, second.grid, _span(claim, check)) if r[0] > 0 or metric == "time"]
     if not rows:
         raise Unavailable("the two curves have no simulated size in common there")
@@ -341,7 +294,7 @@ def _step(claim: Claim, check: Check, curve: _Simulated) -> Finding:
     low, high = _knee(claim, check)
     unit = unit_of(claim, check)
     asked = _around(claim, check)
-    rows = [(s, _at(curve, s)) for s in asked]
+    rows = [(s, number_of(curve.every, "time", s)) for s in asked]
     slope = median((b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(rows))
     steps = [(abs(b[1] - a[1] - slope * (b[0] - a[0])) / a[1], a[0], b[0]) for a, b in pairwise(rows)]
     size, start, end = max(steps)

@@ -26,9 +26,10 @@ from retrompi.papers.curve_verdicts import HELD_OUT, Errors, errors
 from retrompi.papers.curves import FitPlan, PaperCurve
 from retrompi.papers.evaluators import evaluate
 from retrompi.papers.findings import Check, Data
-from retrompi.papers.free_values import Free, Owner, add_to_fit, belongs, limit_cards, options, owner, place, span
+from retrompi.papers.free_values import Owner, add_to_fit, belongs, limit_cards, number_text, options, owner, place, span
 from retrompi.papers.metrics import FITTED, PREDICTED
 from retrompi.papers.optimise import OptimiserSettings, identifiability, minimise, sensitivity
+from retrompi.spec.number import Number
 
 if TYPE_CHECKING:
     from retrompi.papers.claims import Claim
@@ -159,7 +160,7 @@ class _Problem:
     def __init__(self, plan: FitPlan, of: PaperEvidence, folder: Path | None) -> None:
         self.plan, self.of = plan, of
         self.owners: dict[str, Owner] = {}
-        self.free: list[Free] = []
+        self.free: list[Number] = []
         for path in plan.free:
             try:
                 self.owners[path] = o = owner(path)
@@ -175,7 +176,7 @@ class _Problem:
         self.below = {c.name: c.layer_below for c in of.curves.values()}
         self.sizes = sizes_of(plan, of)
         self.platforms = list(dict.fromkeys(of.curves[name].platform for name in self.sizes))
-        idle = [f.key for f in self.free if not any(belongs(self.owners[f.key], *self._run(name)) for name in self.sizes)]
+        idle = [f.path for f in self.free if not any(belongs(self.owners[f.path], *self._run(name)) for name in self.sizes)]
         if idle:
             raise InputError(f"[[fit]] '{plan.name}': no curve of this fit has '{idle[0]}'", plan.file, plan.line, code="unused-option")
         self.known: dict[tuple[str, tuple[str, ...]], dict[int, float]] = {}
@@ -186,12 +187,12 @@ class _Problem:
 
     def values_text(self, x: Any) -> dict[str, str]:
         """The values at ``x`` as text."""
-        return limit_cards(self.owners, {f.key: f.show(float(at)) for f, at in zip(self.free, x, strict=True)}, self.platforms)
+        return limit_cards(self.owners, {f.path: number_text(f, float(at)) for f, at in zip(self.free, x, strict=True)}, self.platforms)
 
     def sets(self, name: str, at: Mapping[str, str]) -> tuple[str, ...]:
         """The overrides of a curve's run."""
         model, platform = self._run(name)
-        mine = [(self.owners[f.key], at[f.key]) for f in self.free if belongs(self.owners[f.key], model, platform)]
+        mine = [(self.owners[f.path], at[f.path]) for f in self.free if belongs(self.owners[f.path], model, platform)]
         return tuple(one for o, text in mine for one in options(o, platform, text))
 
     def times(self, name: str, at: Mapping[str, str]) -> dict[int, float]:
@@ -264,9 +265,9 @@ def fit(
     jacobian = sensitivity(away, best.x)
     for i, f in enumerate(problem.free):
         note = identifiability(jacobian, best.x, i, "tolerances", "curve or claim that is seen")
-        if at[f.key] != f.show(float(best.x[i])):
+        if at[f.path] != number_text(f, float(best.x[i])):
             note += "; as fast as the host's bus"
-        done.values.append({"parameter": f.key, "value": at[f.key], "low": f.show(0), "high": f.show(1), "note": note})
+        done.values.append({"parameter": f.path, "value": at[f.path], "low": number_text(f, 0), "high": number_text(f, 1), "note": note})
     for name in plan.curves:
         curve = of.curves[name]
         done.rows += judge_curve(curve, curves.simulate_times(curve, {p.size for p in curve.points}, problem.sets(name, at)))

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from retrompi.papers.curve_checks import times_of
 from retrompi.papers.curves import CurvePoint, PaperCurve
 from retrompi.papers.metrics import PREDICTED
 from retrompi.papers.verdicts import Verdict
 
-__all__ = ["HELD_OUT", "KIND", "Errors", "curve_id", "errors", "judge", "rows", "times_of"]
+__all__ = ["HELD_OUT", "KIND", "Errors", "curve_id", "errors", "judge", "rows"]
 
 KIND = "curve"
 """The kind of a curve's verdict, where that of a claim is one of `retrompi.papers.claims.KINDS`."""
@@ -57,12 +58,6 @@ def judge(key: str, curves: Iterable[PaperCurve], facts: Mapping[str, Any]) -> l
         if curve.held_out:
             found.append(_verdict(f"{curve_id(key, curve)}:held-out", curve, curve.held_out, got, "validate"))
     return found
-
-
-def times_of(told: Mapping[str, Sequence[float]]) -> dict[int, float]:
-    """Size -> time (s) of the facts of a curve."""
-    pairs = [*zip(told["size_B"], told["time_us"], strict=True), *zip(told["at_B"], told["at_us"], strict=True)]
-    return {int(s): t * 1e-6 for s, t in pairs}
 
 
 def _verdict(name: str, curve: PaperCurve, among: Sequence[CurvePoint], got: Mapping[int, float], use: str) -> Verdict:

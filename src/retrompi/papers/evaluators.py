@@ -14,37 +14,30 @@ from retrompi.papers import metrics
 from retrompi.papers.claims import Claim, SizeRange
 from retrompi.papers.curve_checks import curve_check
 from retrompi.papers.fact_checks import FACT_EVALUATORS
-from retrompi.papers.findings import Check, Data, Finding, Unavailable, in_range, one_size, part_of, sizes_of, to_unit, unit_of
-from retrompi.papers.metrics import TimeCurve
+from retrompi.papers.findings import Check, Data, Finding, Unavailable, in_range, number_of, one_size, part_of, sizes_of, to_unit, unit_of
+from retrompi.spec.curve import TimeCurve
 
 __all__ = ["EVALUATORS", "evaluate", "stated_count"]
 
 
+_METRICS = ("startup", "time_at", "bandwidth_at", "peak", "lowest", "median_time")
+"""Metrics of a check: start-up is the time at 0 B, ``_at`` is at one size, the others are of the sizes stated."""
+
+
 def _metric(name: str, curve: TimeCurve, claim: Claim, check: Check) -> float:
+    if name not in _METRICS:
+        raise ValueError(f"{claim.id}: no metric '{name}'; valid: {', '.join(_METRICS)}")
     if name == "startup":
-        if 0 not in curve.sizes:
-            raise Unavailable("needs the simulated size 0 B")
-        return metrics.startup(curve)
-    if name in ("time_at", "bandwidth_at") and "size" in check:
-        size = one_size(claim, check)
-        if size not in curve.sizes:
-            raise Unavailable(f"needs the simulated size {size} B")
-        return curve.time(size) if name == "time_at" else size / curve.time(size)
-    if name in ("time_at", "bandwidth_at") and "sizes" not in check:
+        return number_of(curve, "time", 0)
+    kind, at, _ = name.partition("_at")
+    if at and "size" in check:
+        return number_of(curve, kind, one_size(claim, check))
+    if at and "sizes" not in check:
         raise ValueError(f"{claim.id}: '{name}' is at one size; say size = \"1 KiB\", or sizes = \"configuration\"")
     part = part_of(curve, claim, check)
-    if name in ("time_at", "bandwidth_at"):
-        if len(part.sizes) != 1:
-            raise Unavailable(f"needs exactly the size {sizes_of(claim, check)}")
-        return part.times[0] if name == "time_at" else part.rates[0]
-    functions: Mapping[str, Callable[[TimeCurve], float]] = {
-        "peak": metrics.peak,
-        "lowest": metrics.lowest,
-        "median_time": lambda c: float(median(c.times)),
-    }
-    if name not in functions:
-        raise ValueError(f"{claim.id}: no metric '{name}'; valid: startup, time_at, bandwidth_at, {', '.join(functions)}")
-    return functions[name](part)
+    if at and len(part) != 1:
+        raise Unavailable(f"needs exactly the size {sizes_of(claim, check)}")
+    return number_of(part, kind)
 
 
 def _range(claim: Claim, check: Check, data: Data) -> Finding:
@@ -91,27 +84,25 @@ def _knee_of(claim: Claim, check: Check, whole: TimeCurve, model: str) -> Findin
     if len(curve.sizes) < 2:
         raise Unavailable("needs a sweep over sizes")
     if feature == "peak":
-        size = metrics.peak_size(curve)
-        return Finding(claim.low <= size <= claim.high, float(size), f"{model}: maximum at {size} B")
+        size = number_of(curve, "peak_size")
+        return Finding(claim.low <= size <= claim.high, float(size), f"{model}: maximum at {size:.0f} B")
     if feature == "plateau":
-        size = metrics.plateau_size(curve)
+        size = number_of(curve, "plateau_size")
         return Finding(
             claim.low <= size <= claim.high,
             float(size),
-            f"{model}: within {metrics.CONSTANT} of the maximum from {size} B on",
+            f"{model}: within {metrics.CONSTANT} of the maximum from {size:.0f} B on",
         )
     if feature == "step":
-        if not any(b == 2 * a for a, b in zip(curve.sizes, curve.sizes[1:], strict=False)):
-            raise Unavailable("needs a sweep of doubling sizes")
-        size, grown = metrics.largest_step(curve)
+        size, grown = number_of(curve, "step_size"), number_of(curve, "step")
         ok = claim.low <= size <= claim.high and grown >= metrics.STEP
-        return Finding(ok, float(size), f"{model}: time x{grown:.3g} from {size // 2} B to {size} B (at least x{metrics.STEP:g})")
+        return Finding(ok, float(size), f"{model}: time x{grown:.3g} from {size / 2:.0f} B to {size:.0f} B (at least x{metrics.STEP:g})")
     if feature == "bend":
         size = int(claim.high)
         rest = metrics.after(whole, size)
-        if 0 not in whole.sizes or size not in whole.sizes or len(rest.sizes) < 2:
+        if 0 not in whole or size not in whole or len(rest.sizes) < 2:
             raise Unavailable(f"needs the sizes 0 B, {size} B and the doublings after it")
-        small, grown = whole.time(size) / whole.time(0), metrics.mean_growth(rest.times)
+        small, grown = whole[size] / whole[0], metrics.mean_growth(rest.times)
         ok = small <= metrics.SMALL_INCREASE and grown >= metrics.GROWTH
         told = (
             f"T({size} B) = {small:.3g} T(0) (at most {metrics.SMALL_INCREASE}), then x{grown:.3g} per doubling (at least {metrics.GROWTH})"
@@ -232,7 +223,7 @@ def _order(claim: Claim, check: Check, data: Data) -> Finding:
     told, ok = [], True
     for a, sign, b in zip(names, signs, names[1:], strict=False):
         better, worse = data.curve(a, check["mode"]), data.curve(b, check["mode"])
-        ratio = metrics.peak(better) / metrics.peak(worse) if check["by"] == "peak" else metrics.median_ratio(worse, better)
+        ratio = number_of(better, "peak") / number_of(worse, "peak") if check["by"] == "peak" else metrics.median_ratio(worse, better)
         told.append(f"{a}:{b} {ratio:.3g}")
         if sign == "=":
             ok = ok and 1 / metrics.SAME <= ratio <= metrics.SAME

@@ -9,10 +9,10 @@ from typing import Any
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.papers.claims import Claim, SizeRange
-from retrompi.papers.metrics import TimeCurve
+from retrompi.spec.curve import NotOnCurve, TimeCurve
 
-__all__ = ["UNITS", "Check", "Data", "Finding", "Observed", "Unavailable", "base_value", "in_range", "one_size", "part_of", "residual",
-           "sizes_of", "to_unit", "unit_of"]  # fmt: skip
+__all__ = ["UNITS", "Check", "Data", "Finding", "Observed", "Unavailable", "base_value", "in_range", "number_of", "one_size", "part_of",
+           "residual", "sizes_of", "to_unit", "unit_of"]  # fmt: skip
 
 Check = Mapping[str, Any]
 Observed = float | str | None
@@ -135,6 +135,14 @@ def part_of(curve: TimeCurve, claim: Claim, check: Check, least: int = 1) -> Tim
     if len(part.sizes) < least:
         raise Unavailable(f"needs {least} or more simulated sizes in {sizes if sizes is not None else 'the sweep'}")
     return part
+
+
+def number_of(curve: TimeCurve, name: str, *sizes: int) -> float:
+    """A number of a curve (`TimeCurve.number`); Unavailable if it has none."""
+    try:
+        return curve.number(name, *sizes)
+    except NotOnCurve as error:
+        raise Unavailable(str(error)) from None
 
 
 def unit_of(claim: Claim, check: Check) -> str:

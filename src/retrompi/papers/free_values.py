@@ -13,29 +13,20 @@ from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec import composition, machines, registry
 from retrompi.spec.model import fit_place
+from retrompi.spec.number import Number
 
-__all__ = ["FitPlace", "Free", "Owner", "add_to_fit", "belongs", "limit_cards", "options", "owner", "place", "span", "value_text"]
+__all__ = ["FitPlace", "Owner", "add_to_fit", "belongs", "free_number", "limit_cards", "number_text", "options", "owner", "place", "span",
+           "value_text"]
 
 
-@dataclass
-class Free:
-    """A free value; ``key`` as in ``--set``, or OWNER.KEY of an `Owner`."""
+def free_number(path: str, unit: str, low: float, high: float) -> Number:
+    """The free value ``path``, on a logarithmic scale, or a linear one if its range begins at zero."""
+    return Number(path, unit, low, high, low > 0)
 
-    key: str
-    unit: str
-    low: float
-    high: float
-    text: str
 
-    def value(self, x: float) -> float:
-        """The value at ``x`` in 0..1 of the range, on a logarithmic scale, or a linear one if the range begins at zero."""
-        if self.low > 0:
-            return float(self.low * (self.high / self.low) ** x)
-        return float(self.low + x * (self.high - self.low))
-
-    def show(self, x: float) -> str:
-        """The value at ``x`` as text."""
-        return value_text(self.value(x), self.unit)
+def number_text(free: Number, u: float) -> str:
+    """The value at ``u`` in 0..1 of the range of a free value, as written to a fit file."""
+    return value_text(free.at(u), free.unit)
 
 
 def value_text(value: float, unit: str) -> str:
@@ -83,7 +74,7 @@ def owner(path: str) -> Owner:
         raise UsageError(f"'{path}': no model, host, network or platform '{name}'{nearest(name, known)}", code="unknown-name") from None
 
 
-def span(path: str, o: Owner, *, beside: bool = True) -> Free:
+def span(path: str, o: Owner, *, beside: bool = True) -> Number:
     """The free value with the range of its own file. ``beside``: the fit is written beside it, and so its source says that it is fitted.
 
     Raises UsageError for an unknown key, one without a range, and one whose source is not ``fit:`` (or ``assumed:``, if not ``beside``).
@@ -102,13 +93,12 @@ def span(path: str, o: Owner, *, beside: bool = True) -> Free:
         q = known.get(o.key)
     if q is None:
         raise UsageError(f"'{path}': {o.kind} '{o.name}' has no '{o.key}'{nearest(o.key, known, 40)}", code="unknown-parameter")
-    text = q.default if o.kind == "model" else q.text
     kinds = ("fit:",) if beside else ("fit:", "assumed:")
     if not q.source.startswith(kinds) and not (o.kind != "model" and q.source == "assumed: not fitted yet"):
         raise UsageError(f"'{path}' is to be fitted, but its source is '{q.source}'; {' or '.join(kinds)} is right", code="bad-source")
     if q.low is None or q.high is None or q.low >= q.high:
         raise UsageError(f"'{path}' is to be fitted but states no range low..high", code="bad-range")
-    return Free(path, q.unit, q.low, q.high, text)
+    return free_number(path, q.unit, q.low, q.high)
 
 
 def _made_of(platform: str) -> composition.Composition | None:

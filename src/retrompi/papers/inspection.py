@@ -20,10 +20,10 @@ from retrompi.papers.curve_checks import curves_of, sizes_for
 from retrompi.papers.evaluators import EVALUATORS
 from retrompi.papers.exhibits import ClaimTable, MeasuredFigure
 from retrompi.papers.findings import UNITS, Data, Unavailable
-from retrompi.papers.metrics import TimeCurve
 from retrompi.papers.paper import Paper
 from retrompi.papers.tables import line_of, text_of
 from retrompi.spec import machines, registry
+from retrompi.spec.curve import TimeCurve
 
 __all__ = ["Inspected", "inspect", "refuse"]
 

@@ -19,7 +19,8 @@ from retrompi.base.files import read_text
 from retrompi.papers import transfer
 from retrompi.papers.claims import checks, load, paper_key
 from retrompi.papers.coverage import coverage_table, outside_table, shipped_rows
-from retrompi.papers.curve_verdicts import errors, times_of
+from retrompi.papers.curve_checks import times_of
+from retrompi.papers.curve_verdicts import errors
 from retrompi.papers.curves import of, simulate_times
 from retrompi.papers.interventions import effects
 from retrompi.papers.matrix import MatrixCell, Tally, cells

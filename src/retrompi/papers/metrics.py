@@ -1,4 +1,5 @@
-"""Quantitative readings of the papers' wording: pure functions of a curve, and thresholds fixed before any result.
+"""Quantitative readings of the papers' wording: functions of curves, and thresholds fixed before any result. `retrompi.spec.curve` has
+the numbers of one curve.
 
 A curve is time against message size for one runtime in one mode, sizes ascending. Times are seconds one way, rates
 bytes per second (a published MB/s is 1e6 B/s), sizes bytes. `docs/validation.md` lists the readings below in prose;
@@ -8,17 +9,16 @@ they were fixed before the first simulation and must not be tuned to results.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from retrompi.papers.claims import SizeRange
+from retrompi.spec.curve import PLATEAU, TimeCurve
 
-__all__ = ["READINGS", "TimeCurve", "curves"]
+__all__ = ["READINGS", "curves"]
 
-CONSTANT = 1.25  # "approximately constant", "plateau": largest over smallest in the range
+CONSTANT = PLATEAU  # "approximately constant", "plateau": largest over smallest in the range
 SAME = 1.25  # "almost the same", "almost matches", "~": ratio either way
 DOUBLES = (1.6, 2.4)  # "doubles at each size": each successive ratio
 SLACK = 0.01  # "increases steadily": a step may fall by this much
@@ -77,47 +77,6 @@ READINGS: Mapping[str, str] = {
 """The papers' wording -> its reading; shown in the report and in docs/validation.md."""
 
 
-@dataclass(frozen=True)
-class TimeCurve:
-    """Time (s, one way) against size (B), sizes strictly ascending."""
-
-    sizes: tuple[int, ...]
-    times: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        if len(self.sizes) != len(self.times):
-            raise ValueError(f"{len(self.sizes)} sizes but {len(self.times)} times")
-        if any(b <= a for a, b in zip(self.sizes, self.sizes[1:], strict=False)):
-            raise ValueError("sizes must ascend strictly")
-        if any(not (t > 0 and math.isfinite(t)) for t in self.times):
-            raise ValueError("times must be positive and finite")
-
-    def within(self, sizes: SizeRange | None) -> TimeCurve:
-        """The part of the curve in a size range; the whole curve for None."""
-        if sizes is None:
-            return self
-        kept = [(s, t) for s, t in zip(self.sizes, self.times, strict=True) if s in sizes]
-        return TimeCurve(tuple(s for s, _ in kept), tuple(t for _, t in kept))
-
-    @property
-    def rates(self) -> tuple[float, ...]:
-        """Bandwidth at each size, B/s."""
-        return tuple(s / t for s, t in zip(self.sizes, self.times, strict=True))
-
-    def time(self, size: int) -> float:
-        """Time at exactly that size; KeyError when it was not measured."""
-        try:
-            return self.times[self.sizes.index(size)]
-        except ValueError:
-            raise KeyError(size) from None
-
-    def series(self, what: str) -> tuple[float, ...]:
-        """``time`` or ``bandwidth`` as one value per size."""
-        if what not in ("time", "bandwidth"):
-            raise ValueError(f"no series '{what}'; valid: time, bandwidth")
-        return self.times if what == "time" else self.rates
-
-
 def curves(points: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], TimeCurve]:
     """Points (rows with model, mode, size_B, time_us) -> a curve per (model, mode).
 
@@ -126,6 +85,8 @@ def curves(points: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], TimeCur
     found: dict[tuple[str, str], dict[int, float]] = {}
     for p in points:
         found.setdefault((str(p["model"]), str(p["mode"])), {})[int(p["size_B"])] = float(p["time_us"]) * 1e-6
+    if any(time == 0 for rows in found.values() for time in rows.values()):
+        raise ValueError("times must be above zero")
     return {key: TimeCurve(tuple(sorted(rows)), tuple(rows[s] for s in sorted(rows))) for key, rows in found.items()}
 
 
@@ -139,62 +100,9 @@ def mean_growth(values: Sequence[float]) -> float:
     return float((values[-1] / values[0]) ** (1 / (len(values) - 1)))
 
 
-def startup(curve: TimeCurve) -> float:
-    """Time at 0 B, s."""
-    return curve.time(0)
-
-
-def peak(curve: TimeCurve) -> float:
-    """Largest bandwidth, B/s."""
-    return max(curve.rates)
-
-
-def peak_size(curve: TimeCurve) -> int:
-    """The (first) size of the largest bandwidth, B."""
-    return curve.sizes[curve.rates.index(max(curve.rates))]
-
-
-def lowest(curve: TimeCurve) -> float:
-    """Smallest bandwidth, B/s."""
-    return min(curve.rates)
-
-
 def spread(values: Sequence[float]) -> float:
     """Largest over smallest."""
     return max(values) / min(values)
-
-
-def plateau_size(curve: TimeCurve) -> int:
-    """First size from which on the bandwidth stays within `CONSTANT` of its maximum, B."""
-    enough = peak(curve) / CONSTANT
-    start = len(curve.sizes)
-    while start > 0 and curve.rates[start - 1] >= enough:
-        start -= 1
-    return curve.sizes[start] if start < len(curve.sizes) else -1
-
-
-def largest_step(curve: TimeCurve) -> tuple[int, float]:
-    """(size after the step, growth of time) of the largest growth over one doubling of size."""
-    pairs = list(zip(curve.sizes, curve.times, strict=True))
-    grown = [(b[0], b[1] / a[1]) for a, b in itertools.pairwise(pairs) if b[0] == 2 * a[0]]
-    return max(grown, key=lambda g: g[1])
-
-
-def straight_line(curve: TimeCurve) -> tuple[float, float]:
-    """(start-up in s, seconds a byte): time over size by least squares, as mpptest prints them."""
-    n, mean_size, mean_time = len(curve.sizes), sum(curve.sizes) / len(curve.sizes), sum(curve.times) / len(curve.times)
-    if n < 2:
-        raise ValueError("a straight line needs two sizes or more")
-    across = sum((s - mean_size) ** 2 for s in curve.sizes)
-    slope = sum((s - mean_size) * (t - mean_time) for s, t in zip(curve.sizes, curve.times, strict=True)) / across
-    return mean_time - slope * mean_size, slope
-
-
-def deepest_fall(curve: TimeCurve) -> tuple[int, float]:
-    """(size, share): where the bandwidth is lowest below that of the size before it, and by which share; (-1, 0) if it never falls."""
-    falls = [(1 - b / a, size) for (a, b), size in zip(itertools.pairwise(curve.rates), curve.sizes[1:], strict=True)]
-    share, size = max(falls, default=(0.0, -1))
-    return (size, share) if share > 0 else (-1, 0.0)
 
 
 def after(curve: TimeCurve, size: int, doublings: int = 4) -> TimeCurve:
@@ -204,9 +112,7 @@ def after(curve: TimeCurve, size: int, doublings: int = 4) -> TimeCurve:
 
 def common(a: TimeCurve, b: TimeCurve, sizes: SizeRange | None) -> list[tuple[int, float, float]]:
     """(size, time of a, time of b) at the sizes both have in the range."""
-    other = dict(zip(b.sizes, b.times, strict=True))
-    mine = a.within(sizes)
-    return [(s, t, other[s]) for s, t in zip(mine.sizes, mine.times, strict=True) if s in other]
+    return [(size, time, b[size]) for size, time in a.within(sizes).items() if size in b]
 
 
 def median_ratio(a: TimeCurve, b: TimeCurve, sizes: SizeRange | None = None) -> float:

@@ -26,9 +26,9 @@ from retrompi.papers.curves import PaperCurve
 from retrompi.papers.paper import all_papers
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
+from retrompi.spec.number import Number
 from retrompi.spec.question import Question, pingpong
 from retrompi.studies.posteriors import PosteriorFile
-from retrompi.studies.priors import Prior
 from retrompi.studies.uncertainty import Drawn, Spec, drawn_of, interval, log_discrepancy
 
 __all__ = ["LATER", "PredictedValue", "Prediction", "PredictionPlan", "file_of", "file_text", "folder", "held_out_error", "in_force",
@@ -286,13 +286,14 @@ def _origin(of: PosteriorFile | None) -> str:
     return "prior" if of is None else f"posterior of {', '.join(of.about.get('members', [of.of]))}"
 
 
-def _from(prior: Prior, drawn: Drawn) -> str:
+def _from(prior: Number, drawn: Drawn) -> str:
     among = drawn.population(prior)
     return _origin(drawn.applied.paths.get(prior.path)) if among is None else f"prior of {len(among.means)} other machines"
 
 
-def _row(prior: Prior, drawn: Drawn) -> dict[str, str]:
-    return {"key": prior.path, "value": units.format_quantity(prior.base, prior.unit), "low": prior.text(0.0), "high": prior.text(1.0),
+def _row(prior: Number, drawn: Drawn) -> dict[str, str]:
+    low, high = (prior.text(prior.at(u)) for u in (0.0, 1.0))
+    return {"key": prior.path, "value": units.format_quantity(prior.value, prior.unit), "low": low, "high": high,
             "source": prior.source, "from": _from(prior, drawn)}  # fmt: skip
 
 

@@ -14,7 +14,8 @@ from typing import Any
 from retrompi.papers.claims import Checks, Claim, checks
 from retrompi.papers.evaluators import EVALUATORS, evaluate, stated_count
 from retrompi.papers.findings import Data, Finding, Observed, residual
-from retrompi.papers.metrics import TimeCurve, curves
+from retrompi.papers.metrics import curves
+from retrompi.spec.curve import TimeCurve
 
 __all__ = ["EVALUATORS", "NOT_DRAWN", "Agreement", "Data", "Finding", "Summary", "Verdict", "judge", "measure", "residual", "stated_count",
            "summary"]  # fmt: skip

@@ -17,6 +17,7 @@ from retrompi.base.translate import lazy
 from retrompi.base.units import format_span
 from retrompi.render.html import Content, table
 from retrompi.spec.model import RuntimeModel
+from retrompi.spec.number import Number
 from retrompi.studies import posteriors
 from retrompi.studies.posteriors import PosteriorFile, word
 
@@ -26,12 +27,6 @@ LEVEL = 0.9
 HEAD = (lazy("parameter"), lazy("prior range"), lazy("90 % interval"), lazy("median"), lazy("variance left"), lazy("by the data"))
 
 
-def _share(value: float, low: float, high: float, log: bool) -> float:
-    """Where ``value`` lies in its prior range, 0..1 on the prior's scale."""
-    at = math.log(value / low) / math.log(high / low) if log and value > 0 else (value - low) / (high - low)
-    return min(max(at, 0.0), 1.0)
-
-
 def _parameter(of: PosteriorFile, path: str) -> dict[str, Any]:
     low, high, log, unit = of.priors[path]
     ends = [float(v) for v in np.quantile(of.column(path), [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])]
@@ -39,7 +34,7 @@ def _parameter(of: PosteriorFile, path: str) -> dict[str, Any]:
     return {
         "path": path, "unit": unit, "prior": [low, high], "scale": "log" if log else "linear", "low": ends[0], "median": ends[1],
         "high": ends[2], "left": left, "data": word(left), "fitted": path in of.fitted,
-        "places": [_share(v, low, high, log) for v in ends] if high > low else [0.0, 0.5, 1.0],
+        "places": [Number(path, unit, low, high, log).share(v) for v in ends] if high > low else [0.0, 0.5, 1.0],
     }  # fmt: skip
 
 

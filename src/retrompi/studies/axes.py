@@ -11,7 +11,6 @@ Ranges are counted exactly and never expanded, so that a study of 10^9 points is
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +18,9 @@ from fractions import Fraction
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError
+from retrompi.spec.number import Number
 
-__all__ = ["ABSENT", "Axis", "Span", "Steps", "Text", "parse", "split"]
+__all__ = ["ABSENT", "Axis", "Steps", "Text", "parse", "split"]
 
 ABSENT = "-"
 """The value of a key that does not apply to a point, such as a parameter of another model."""
@@ -83,46 +83,35 @@ class Steps(Sequence[str]):
 
 
 @dataclass(frozen=True)
-class Span:
-    """The continuous range ``low`` to ``high`` (base units), for a Latin hypercube."""
-
-    low: float
-    high: float
-    base: str
-    unit: str
-    log: bool = False
-
-    def at(self, share: float, whole: bool = False) -> str:
-        """The value at ``share`` (0..1) of the range; with ``whole``, every integer has an equal part of it."""
-        if whole:
-            low, high = math.ceil(self.low), math.floor(self.high)
-            spread = math.log((high + 1) / low) if self.log else 0.0
-            number = int(low * math.exp(share * spread)) if self.log else low + int(share * (high - low + 1))
-            return _text(Fraction(min(number, high)), self.base, "B" if self.base == "B" else self.unit)
-        value = self.low * (self.high / self.low) ** share if self.log else self.low + share * (self.high - self.low)
-        return _text(Fraction(value), self.base, self.unit) if self.base != "B" else f"{round(value)}B"
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        """The two ends as texts."""
-        low, high = (_text(Fraction(repr(v)), self.base, self.unit) for v in (self.low, self.high))
-        return low, high
-
-
-@dataclass(frozen=True)
 class Axis:
-    """One key and its values; a continuous axis (``span``) has no list of values. ``given`` is its text."""
+    """One key and its values; a continuous axis (``span``) has no list of values. ``given`` is its text.
+
+    Of a key that varies about a base: ``base``, its text there, and ``source``, that of the range.
+    """
 
     key: str
     values: Sequence[str]
-    span: Span | None = None
+    span: Number | None = None
     given: Text = field(default=(), compare=False)
+    base: str = field(default="", compare=False)
+    source: str = field(default="", compare=False)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.values)
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """A range's ends, or every value of a list."""
+        return self.span.ends if self.span is not None else tuple(self.values)
+
+    def at(self, share: float) -> str:
+        """The value at a share in 0..1 of the range; each value of a list has an equal part."""
+        if self.span is not None:
+            return self.span.text(self.span.at(share))
+        return self.values[min(int(share * len(self)), len(self) - 1)]
 
 
 def split(text: str) -> list[tuple[str, bool]]:
@@ -155,8 +144,8 @@ def parse(key: str, given: Text, *, continuous: bool = False, repeats: bool = Fa
     for item, quoted in split(given):
         if not item:
             raise UsageError(f"'{key}={given}' has an empty value; example: {key}=A,B or {key}=A..B:xF", code="bad-range")
-        found = None if quoted else _parse_range(item, continuous)
-        if isinstance(found, Span):
+        found = None if quoted else _parse_range(key, item, continuous)
+        if isinstance(found, Number):
             if item != given.strip():
                 raise UsageError(
                     f"'{key}={given}': a continuous range stands alone; write :xF or :+S for values of a list", code="bad-range"
@@ -175,7 +164,7 @@ def _few(values: Sequence[str], key: str, given: str) -> Sequence[str]:
     return values
 
 
-def _parse_range(item: str, continuous: bool) -> Sequence[str] | Span | None:
+def _parse_range(key: str, item: str, continuous: bool) -> Sequence[str] | Number | None:
     """The values of ``A..B...``; None if it is not a range."""
     left, dots, right = item.partition("..")
     first = _LOW.fullmatch(left.strip())
@@ -196,7 +185,8 @@ def _parse_range(item: str, continuous: bool) -> Sequence[str] | Span | None:
     if continuous and step in ("", "log"):
         if step == "log" and low.value <= 0:
             raise UsageError(f"the range '{item}' has no logarithm: it begins at {low.number}", code="bad-range")
-        return Span(float(low.value), float(high.value), low.base, unit, step == "log")
+        spelling = unit if low.base != "B" else ""
+        return Number(key, low.base, float(low.value), float(high.value), step == "log", spelling=spelling, digits=12)
     if step == "log":
         raise UsageError(
             f"the range '{item}' is continuous, for a Latin hypercube (--sample lhs:N); on a grid write A..B:xF", code="bad-range"

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
 
-__all__ = ["LOOKS", "BoundarySearch", "Coordinate"]
+__all__ = ["LEAST_TOLERANCE", "LOOKS", "BoundarySearch", "Coordinate"]
+
+LEAST_TOLERANCE = 1e-4
+"""The values tried have six digits: an interval cannot be much narrower than their rounding."""
 
 P = TypeVar("P")
 LOOKS = 4
@@ -19,7 +22,7 @@ LOOKS = 4
 
 
 class Coordinate(Protocol):
-    """The coordinate of a search: `retrompi.studies.scale.Scale`, or amounts on it."""
+    """The coordinate of a search: `retrompi.spec.number.Number`, or amounts on it."""
 
     def middle(self, low: float, high: float) -> float | None:
         """A value strictly between the two; None if there is none."""

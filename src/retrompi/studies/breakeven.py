@@ -1,6 +1,6 @@
 """Break-even search: every value of one key at which A overtakes B, bracketed by two simulated points.
 
-    found = break_even(evaluate, scale, low, high)
+    found = break_even(evaluate, scale)
     found.crossings        # each an interval, with the side that is ahead below and above it
     found.ends             # the two ends of the range: which side is ahead there, and by how much
 
@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from retrompi.base.errors import UsageError
-from retrompi.studies.boundaries import BoundarySearch
+from retrompi.spec.number import Number
+from retrompi.studies.boundaries import LEAST_TOLERANCE, BoundarySearch
 from retrompi.studies.reading import Reading, count_runs
-from retrompi.studies.scale import LEAST_TOLERANCE, Scale
 
 __all__ = ["SCAN", "BothSides", "BreakEven", "Crossing", "break_even"]
 
@@ -74,7 +74,7 @@ class Crossing:
 class BreakEven:
     """Result of the search: ``points`` ordered by value, and the state of each in ``states``."""
 
-    scale: Scale
+    scale: Number
     more_is_better: bool
     points: list[BothSides]
     states: list[str]
@@ -105,20 +105,19 @@ class Rules:
 
 def break_even(
     evaluate: Callable[[Sequence[float]], Sequence[tuple[Reading, Reading]]],
-    scale: Scale,
-    low: float,
-    high: float,
+    scale: Number,
     rules: Rules | None = None,
 ) -> BreakEven:
-    """Every change of the leading side from ``low`` to ``high``. ``evaluate`` returns A and B at a batch of values.
+    """Every change of the leading side from end to end of ``scale``. ``evaluate`` returns A and B at a batch of values.
 
     Raises UsageError for an empty range and for invalid rules.
     """
     rules = rules or Rules()
     more_is_better, scan, tolerance, tie = rules.more_is_better, rules.scan, rules.tolerance, rules.tie
-    if not low < high:
+    if not scale.low < scale.high:
         raise UsageError(
-            f"{scale.key}: the range is empty; write the smaller value first, e.g. {scale.text(high)}..{scale.text(low)}", code="bad-range"
+            f"{scale.key}: the range is empty; write the smaller value first, e.g. {scale.text(scale.high)}..{scale.text(scale.low)}",
+            code="bad-range",
         )
     if scan < 2:
         raise UsageError("a scan needs two points at least", code="bad-range")
@@ -131,7 +130,7 @@ def break_even(
         return [BothSides(x, scale.text(x), a, b) for x, (a, b) in zip(values, evaluate(values), strict=True)]
 
     search = BoundarySearch(scale, pairs, lambda p: p.state(more_is_better, tie), lambda p: p.lead(more_is_better))
-    first = scale.spread(low, high, scan)
+    first = scale.spread(scan)
     search.at(first)
     search.look_closer()
     found = search.refine(tolerance)
@@ -144,7 +143,7 @@ def break_even(
     return BreakEven(scale, more_is_better, points, [p.state(more_is_better, tie) for p in points], crossings, len(first))
 
 
-def _meet(scale: Scale, below: BothSides, above: BothSides, more_is_better: bool) -> float | None:
+def _meet(scale: Number, below: BothSides, above: BothSides, more_is_better: bool) -> float | None:
     """Where the ratio of the two is one, interpolated linearly between the ends on the scale of the search."""
     left, right = below.lead(more_is_better), above.lead(more_is_better)
     if left is None or right is None or left == right:

@@ -552,7 +552,8 @@ def _samples(study: Study) -> Iterator[dict[str, str]]:
                 if not case.concerns(axis.key, model):
                     values[axis.key] = ABSENT
                 elif axis.span is not None:
-                    values[axis.key] = axis.span.at(float(share), case.whole(axis.key, model))
+                    span = axis.span.in_whole_numbers() if case.whole(axis.key, model) else axis.span
+                    values[axis.key] = span.text(span.at(float(share)))
                 else:
                     values[axis.key] = axis.values[_at(share, group)]
         yield values

@@ -22,7 +22,7 @@ from retrompi.studies.uncertainty import Ensemble, Interval, Spec, interval
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from retrompi.studies.priors import Prior
+    from retrompi.spec.number import Number
     from retrompi.studies.view import View
 
 __all__ = ["FAR", "DrawnReading", "fewest", "of_view", "reasons", "unresolved_level"]
@@ -121,16 +121,16 @@ def _goes_with(shares: NDArray[np.float64], values: NDArray[np.float64]) -> floa
     return abs(float(np.corrcoef(a, b)[0, 1]))
 
 
-def _beyond(drawn: Ensemble, prior: Prior) -> tuple[int, str] | None:
+def _beyond(drawn: Ensemble, prior: Number) -> tuple[int, str] | None:
     """Of a parameter whose nominal value lies outside the interval of its draws: how many are beyond it, and the words
     ``wmpi.library (20 us; 38 of 40 draws above it)``."""
     shares = drawn.shares[prior.path]
-    at = prior.share(prior.base)
+    at = prior.share(prior.value)
     low, high = np.quantile(shares, [(1 - drawn.spec.level) / 2, (1 + drawn.spec.level) / 2])
     if low <= at <= high or not 0 < at < 1:  # a nominal value at the end of its range has all draws on one side
         return None
     n = int(np.count_nonzero(shares > at if at < low else shares < at))
-    return n, f"{prior.key} ({format_quantity(prior.base, prior.unit)}; {n} of {len(shares)} draws {'above' if at < low else 'below'} it)"
+    return n, f"{prior.key} ({format_quantity(prior.value, prior.unit)}; {n} of {len(shares)} draws {'above' if at < low else 'below'} it)"
 
 
 def _far(found: Interval) -> bool:

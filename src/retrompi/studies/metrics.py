@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.translate import _, lazy
+from retrompi.spec.curve import NUMBERS, NotOnCurve, TimeCurve
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.result import OutputField, RankRow, SectionRow, StartsRow, outputs
 from retrompi.spec.result import metrics as counters
@@ -65,29 +66,23 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _at(points: Rows, size: int | None) -> Row | None:
-    return next((p for p in points if p["size_B"] == size), None)
+def _curve_number(name: str) -> Reader:
+    def read(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
+        if name == "time" and size is None:
+            return _number(run["time_s"])
+        try:
+            return TimeCurve.of(points).number(name, *(() if size is None else (size,)))
+        except NotOnCurve:
+            return None
+
+    return read
 
 
-def _time(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
-    if size is None:
-        return _number(run["time_s"])
-    point = _at(points, size)
-    return None if point is None else float(point["time_us"]) * 1e-6
-
-
-def _bandwidth(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
-    point = _at(points, size)
-    return None if point is None else float(point["bandwidth_MBps"]) * 1e6
-
-
-def _latency(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
-    smallest = min((p["size_B"] for p in points), default=None)
-    return None if smallest is None else _time(run, points, ranks, smallest)
-
-
-def _peak(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
-    return max((float(p["bandwidth_MBps"]) * 1e6 for p in points), default=None)
+def _of_curve(name: str) -> _Kind:
+    """The kind of a metric that is a number of the run's curve."""
+    number = NUMBERS[name]
+    return _Kind(number.label, number.unit, "curve", _curve_number(name), sized="must" if number.sized else "never",
+                 more_is_better=number.more_is_better)  # fmt: skip
 
 
 def _timed_seconds(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
@@ -96,21 +91,6 @@ def _timed_seconds(run: Row, points: Rows, ranks: Rows, size: int | None) -> flo
     made = generate.GENERATORS.get(str(run.get("trace")))
     parts = 1 if made is None else made.parts
     return sum(float(p["time_us"]) * 1e-6 * parts * int(p["repetitions"]) for p in points) if points else None
-
-
-def _n_half(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
-    curve = sorted((int(p["size_B"]), float(p["bandwidth_MBps"])) for p in points)
-    half = max((rate for _, rate in curve), default=0.0) / 2
-    if half <= 0:
-        return None
-    below = None
-    for at, rate in curve:
-        if rate >= half:
-            if below is None:
-                return float(at)
-            return below[0] + (at - below[0]) * (half - below[1]) / (rate - below[1])
-        below = (at, rate)
-    return None
 
 
 def _largest(key: str) -> Reader:
@@ -131,12 +111,9 @@ def _nothing(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | N
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "time": _Kind(lazy("time of the job"), "s", "run", _time, ("time_s",), sized="may"),
+    "time": _Kind(lazy("time of the job"), "s", "run", _curve_number("time"), ("time_s",), sized="may"),
     "timed": _Kind(lazy("time of all timed repetitions"), "s", "curve", _timed_seconds, ("trace",)),
-    "bandwidth": _Kind(lazy("bandwidth"), "B/s", "curve", _bandwidth, sized="must", more_is_better=True),
-    "latency": _Kind(lazy("one-way time at the smallest size"), "s", "curve", _latency, ("time_s",)),
-    "peak": _Kind(lazy("largest bandwidth"), "B/s", "curve", _peak, more_is_better=True),
-    "n_half": _Kind(lazy("size at half of the largest bandwidth"), "B", "curve", _n_half),
+    **{name: _of_curve(name) for name in ("bandwidth", "latency", "peak", "n_half")},
     "section": _one(outputs(SectionRow)["seconds"], "section", "facts.section.seconds"),
     **{o.member: _Kind(o.largest, o.unit, "ranks", _largest(o.name)) for o in outputs(RankRow).values() if o.largest},
     "speedup": _Kind(lazy("speed-up"), "1", "base", _nothing, sized="may", more_is_better=True),
@@ -307,7 +284,7 @@ def parse(text: str) -> Metric:
         raise UsageError(f"'{text}': '{size_text}' is not a whole number of bytes", code="bad-metric")
     size = int(value)
     shown = units.format_bytes(size)
-    label = _("{metric} at {size}").format(metric=_(lazy("one-way time") if name == "time" else kind.label), size=shown)
+    label = _("{metric} at {size}").format(metric=_(NUMBERS["time"].label if name == "time" else kind.label), size=shown)
     full = f"{name}@{shown.replace(' ', '')}"
     base = parse(f"time@{shown.replace(' ', '')}") if name == "speedup" else None
     return Metric(full, kind.unit, label, name, size, kind.more_is_better, base)

@@ -1,6 +1,6 @@
 """Searching for the best value of a metric over several keys at once, by Optuna.
 
-    found = optimise(ask, [Over.read(scenario, "wmpi.packet=16KiB..1MiB"), ...], trials=60, seed=1)
+    found = optimise(ask, space(scenario, ["wmpi.packet=16KiB..1MiB", ...]), trials=60, seed=1)
     found.best.values, found.best.reading.value
 
 Trials are proposed a few at a time and told in order, whatever the number of processes: a seed gives the same trials on any number of
@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.errors import UsageError
 from retrompi.studies import axes, case
 from retrompi.studies.applies import refuse_idle
-from retrompi.studies.keys import number
+from retrompi.studies.axes import Axis
+from retrompi.studies.keys import number, with_range
 from retrompi.studies.reading import Reading, count_runs
-from retrompi.studies.scale import Scale, scale_of
 
 if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["TOGETHER", "Optimum", "Over", "Trial", "optimise", "space"]
+__all__ = ["TOGETHER", "Optimum", "Trial", "optimise", "proposed_text", "read_axis", "space"]
 
 TOGETHER = 4
 """Trials proposed together: more would use more processors, and each would know less of those before it."""
@@ -34,55 +34,38 @@ STARTUP = 16
 """Trials drawn at random before the others are drawn from where the best ones were."""
 
 
-@dataclass(frozen=True)
-class Over:
-    """A key of the search: a range of numbers (``scale`` with its ends), or a list of ``choices``."""
-
-    key: str
-    choices: tuple[str, ...] = ()
-    scale: Scale | None = None
-    low: float = 0.0
-    high: float = 0.0
-
-    @classmethod
-    def read(cls, scenario: Scenario, text: str) -> Over:
-        """Of ``KEY=LOW..HIGH``, with ``:log`` or ``:linear`` where the default (logarithmic over a factor of 8 or more) is not wanted,
-        or of ``KEY=A,B,C``. Raises UsageError for anything else, and for a key or a value that the scenario cannot have."""
-        name, equals, given = text.partition("=")
-        key = case.proper(name)
-        if not equals or not key or not given.strip():
-            raise UsageError(f"'--over {text}' is not KEY=LOW..HIGH or KEY=A,B; example: --over wmpi.packet=16KiB..1MiB", code="bad-syntax")
-        low, dots, high = given.partition("..")
-        if not dots or "," in given or '"' in given:
-            choices = tuple(axes.parse(key, given).values)
-            if len(choices) < 2:
-                raise UsageError(f"'--over {text}' has one value; set it with --set", code="bad-range")
-            return cls(key, choices)
-        high, _, shape = high.partition(":")
-        if shape not in ("", "log", "linear"):
-            raise UsageError(f"'--over {text}': a range ends in nothing, :log or :linear", code="bad-range")
-        told = number(scenario, key)
-        scale, ends = scale_of(told.name, told.unit, [low.strip(), high.strip()], whole=told.whole,
-                               log={"": None, "log": True, "linear": False}[shape])  # fmt: skip
-        if ends[0] >= ends[1]:
-            raise UsageError(f"'--over {text}' is empty: write the smaller end first", code="bad-range")
-        return cls(told.name, (), scale, *ends)
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """Texts that have to be valid for all of it to be."""
-        return self.choices if self.scale is None else (self.scale.text(self.low), self.scale.text(self.high))
-
-    def text(self, drawn: Any) -> str:
-        """A proposal as text, within the ends: the value that is simulated."""
-        if self.scale is None:
-            return self.choices[int(drawn)]
-        return self.scale.text(min(max(self.scale.snap(drawn), self.low), self.high))
+def read_axis(scenario: Scenario, text: str) -> Axis:
+    """A key of the search: of ``KEY=LOW..HIGH``, with ``:log`` or ``:linear`` where the default (logarithmic over a factor of 8 or more) is
+    not wanted, or of ``KEY=A,B,C``. Raises UsageError for anything else, and for a key or a value that the scenario cannot have."""
+    name, equals, given = text.partition("=")
+    key = case.proper(name)
+    if not equals or not key or not given.strip():
+        raise UsageError(f"'--over {text}' is not KEY=LOW..HIGH or KEY=A,B; example: --over wmpi.packet=16KiB..1MiB", code="bad-syntax")
+    low, dots, high = given.partition("..")
+    if not dots or "," in given or '"' in given:
+        found = axes.parse(key, given)
+        if len(found) < 2:
+            raise UsageError(f"'--over {text}' has one value; set it with --set", code="bad-range")
+        return found
+    high, _, shape = high.partition(":")
+    if shape not in ("", "log", "linear"):
+        raise UsageError(f"'--over {text}': a range ends in nothing, :log or :linear", code="bad-range")
+    span = with_range(number(scenario, key), [low.strip(), high.strip()], log={"": None, "log": True, "linear": False}[shape])
+    if span.low >= span.high:
+        raise UsageError(f"'--over {text}' is empty: write the smaller end first", code="bad-range")
+    return Axis(span.path, (), span)
 
 
-def space(scenario: Scenario, texts: Sequence[str]) -> list[Over]:
-    """The keys of a search (`Over.read`); UsageError, before anything runs, for one that is given twice, or that no run of it uses."""
-    overs = [Over.read(scenario, text) for text in texts]
+def proposed_text(over: Axis, drawn: Any) -> str:
+    """A proposal as text, within the ends: the value that is simulated."""
+    if over.span is None:
+        return over.values[int(drawn)]
+    return over.span.text(min(max(over.span.snap(drawn), over.span.low), over.span.high))
+
+
+def space(scenario: Scenario, texts: Sequence[str]) -> list[Axis]:
+    """The keys of a search (`read_axis`); UsageError, before anything runs, for one that is given twice, or that no run of it uses."""
+    overs = [read_axis(scenario, text) for text in texts]
     keys = [over.key for over in overs]
     for over in overs:
         if keys.count(over.key) > 1:
@@ -102,7 +85,7 @@ class Trial:
     values: Mapping[str, str]
     reading: Reading
 
-    def row(self, overs: Sequence[Over], metric: Metric) -> dict[str, Any]:
+    def row(self, overs: Sequence[Axis], metric: Metric) -> dict[str, Any]:
         """As a row of a table; the metric in its unit."""
         r = self.reading
         return {"trial": self.number, **{o.key: self.values.get(o.key, "") for o in overs}, metric.name: r.value, "unit": metric.unit,
@@ -125,7 +108,7 @@ class Optimum:
 
 def optimise(
     ask: Callable[[Sequence[Mapping[str, str]]], Sequence[Reading]],
-    overs: Sequence[Over],
+    overs: Sequence[Axis],
     *,
     trials: int,
     seed: int = 1,
@@ -150,7 +133,7 @@ def optimise(
     found: list[Trial] = []
     while len(found) < trials:
         asked = [study.ask(within) for _ in range(min(TOGETHER, trials - len(found)))]
-        values = [_concerning({over.key: over.text(trial.params[over.key]) for over in overs}) for trial in asked]
+        values = [_concerning({over.key: proposed_text(over, trial.params[over.key]) for over in overs}) for trial in asked]
         for trial, point, reading in zip(asked, values, ask(values), strict=True):
             found.append(Trial(len(found) + 1, point, reading))
             if _number(reading) is None:
@@ -172,9 +155,10 @@ def _number(reading: Reading) -> float | None:
     return reading.value if reading.value is not None and math.isfinite(reading.value) else None
 
 
-def _distribution(optuna: Any, over: Over) -> Any:
-    if over.scale is None:
-        return optuna.distributions.CategoricalDistribution(tuple(range(len(over.choices))))
-    if over.scale.whole:
-        return optuna.distributions.IntDistribution(math.ceil(over.low), math.floor(over.high), log=over.scale.log)
-    return optuna.distributions.FloatDistribution(over.low, over.high, log=over.scale.log)
+def _distribution(optuna: Any, over: Axis) -> Any:
+    span = over.span
+    if span is None:
+        return optuna.distributions.CategoricalDistribution(tuple(range(len(over))))
+    if span.whole:
+        return optuna.distributions.IntDistribution(math.ceil(span.low), math.floor(span.high), log=span.log)
+    return optuna.distributions.FloatDistribution(span.low, span.high, log=span.log)

@@ -24,7 +24,7 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.base.paths import stamp
 from retrompi.spec import registry
 from retrompi.spec.model import RuntimeModel
-from retrompi.studies.priors import Prior
+from retrompi.spec.number import Number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,7 +85,7 @@ class PosteriorFile:
             raise _unreadable(f"it has no column '{name}'", self.file)
         return found[name]
 
-    def holds(self, prior: Prior) -> bool:
+    def holds(self, prior: Number) -> bool:
         """Whether it has draws of this number under this prior: a variant that states another range has another prior."""
         if prior.path not in self.priors:
             return False
@@ -126,7 +126,7 @@ def _arrays(file: Path, *names: str) -> list[NDArray[Any]]:
 
 
 def _unreadable(why: str, file: Path) -> InputError:
-    said = f"cannot read this posterior: {why}; make it again with 'retrompi calibrate --posterior'"
+    said = f"cannot read this posterior: {why}; make it again with 'retrompi posterior find'"
     return InputError(said, file, code="unreadable-file")
 
 
@@ -188,7 +188,7 @@ class Applied:
         told = []
         for p in used:
             if any(_code(name) != then for name, then in p.about.get("model_hash", {}).items()):
-                told.append(f"the posterior of {p.of} is older than its model; 'retrompi calibrate --posterior' finds it again")
+                told.append(f"the posterior of {p.of} is older than its model; 'retrompi posterior find' finds it again")
             if p.about.get("converged") is False:
                 told.append(f"the posterior of {p.of} has not converged")
         return list(dict.fromkeys(told))
@@ -201,7 +201,7 @@ def _code(model: str) -> str:
         return ""
 
 
-def posteriors_for(cls: type[RuntimeModel], priors: Sequence[Prior]) -> Applied:
+def posteriors_for(cls: type[RuntimeModel], priors: Sequence[Number]) -> Applied:
     """Which posteriors a run of the model ``cls`` with these ``priors`` draws from. InputError for a file that cannot be read.
 
     A joint posterior applies to a run that has a number that it was fitted to. Where two have a path, the one whose fit was for it gives

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from retrompi.base import units
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.calls import ANYTHING
 from retrompi.spec.compile import compile_runtime
@@ -13,7 +10,7 @@ from retrompi.spec.platform import Quantity
 from retrompi.spec.question import Starts
 from retrompi.traces.calls import calls_of
 
-__all__ = ["placed_hosts", "ranged_of", "spelling"]
+__all__ = ["placed_hosts", "ranged_of"]
 
 
 def placed_hosts(asked: Resolved) -> list[str]:
@@ -36,13 +33,3 @@ def ranged_of(asked: Resolved) -> dict[str, Quantity]:
     owners = (*placed_hosts(asked), "link")
     there = {f"platform.{p}": q for p, q in platform.quantities.items() if p.rpartition(".")[0] in owners}
     return found | {name: q for name, q in there.items() if q.low is not None and q.high is not None and name in used}
-
-
-def spelling(unit: str, ends: Sequence[float]) -> str:
-    """The unit in which the larger end has one to three digits before the decimal point."""
-    base = units.canonical(unit)
-    if base == "B":
-        return "B"
-    plain = {"s": ("s", "ms", "us", "ns", "ps"), "B/s": ("GB/s", "MB/s", "kB/s", "B/s"), "s/B": ("s/B", "us/B", "ns/B", "ps/B"),
-             "Hz": ("GHz", "MHz", "kHz", "Hz"), "flop/s": ("Gflop/s", "Mflop/s", "kflop/s", "flop/s")}.get(base, ("",))  # fmt: skip
-    return next((s for s in plain if max(ends) >= units.UNITS[base][s] * 0.99995), plain[-1])

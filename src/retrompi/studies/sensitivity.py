@@ -22,12 +22,13 @@ from retrompi.base.units import PS
 from retrompi.sim import simulate
 from retrompi.sim.critical_path import Changes, CriticalPath
 from retrompi.sim.observe import Observe
+from retrompi.spec.number import Number
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Beside
 from retrompi.spec.registry import resolve
 from retrompi.studies import case
 from retrompi.studies.declared_numbers import Declared, NotItemised, numbers_of
-from retrompi.studies.keys import Key, hosts_of, number
+from retrompi.studies.keys import hosts_of, number
 from retrompi.studies.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Sensitivity:
     for this reason. ``checked``: where it was found to hold by simulating it (None: not asked).
     """
 
-    key: Key
+    key: Number
     time_ps: int
     slope: float
     rate: bool
@@ -71,7 +72,7 @@ class Sensitivity:
     @property
     def share(self) -> float:
         """The elasticity: d ln(time) / d ln(key)."""
-        return self.slope * (self.key.value or 0.0) / (self.time_ps * PS) if self.time_ps else 0.0
+        return self.slope * self.key.value / (self.time_ps * PS) if self.time_ps else 0.0
 
     @property
     def linear_in(self) -> str:
@@ -80,7 +81,7 @@ class Sensitivity:
 
     def change_ps(self, value: float) -> float:
         """The predicted change of the time, ps, if the key is ``value``."""
-        at = self.key.value or 0.0
+        at = self.key.value
         if not self.rate:
             return self.slope * (value - at) / PS
         return -self.slope * at * at * (1 / value - 1 / at) / PS
@@ -92,7 +93,7 @@ class Sensitivity:
         """
         if self.slope == 0:
             return None
-        at, more = self.key.value or 0.0, share * self.time_ps * PS
+        at, more = self.key.value, share * self.time_ps * PS
         if not self.rate:
             return at + more / self.slope
         inverse = 1 / at - more / (self.slope * at * at)
@@ -103,19 +104,19 @@ class Sensitivity:
 class _Followed:
     """How the declared numbers follow a key: ``by_unit`` of the key at its value, and along which line they go away from it."""
 
-    key: Key
+    key: Number
     at: Declared
     by_unit: Changes
     rate: bool
 
     def amount(self, value: float) -> float:
         """What the changes are proportional to: the key's own change, or for a rate that of its reciprocal in units of the key."""
-        at = self.key.value or 0.0
+        at = self.key.value
         return -at * at * (1 / value - 1 / at) if self.rate else value - at
 
     def value(self, amount: float) -> float:
         """The inverse of `amount`."""
-        at = self.key.value or 0.0
+        at = self.key.value
         return 1 / (1 / at - amount / (at * at)) if self.rate else at + amount
 
     def changes(self, amount: float) -> dict[tuple[str, int, str, int], float]:
@@ -130,8 +131,8 @@ def sensitivity(scenario: Scenario, path: CriticalPath, key: str) -> Sensitivity
     Raises UsageError for a key that is no number, and for one without a derivative: whole numbers.
     """
     told = number(scenario, key)
-    if told.whole or told.value is None or told.value <= 0:
-        why = "it is a whole number" if told.whole else f"its value is {told.text or 'not set'}"
+    if told.whole or not told.value > 0:
+        why = "it is a whole number" if told.whole else f"its value is {told.value_text or 'not set'}"
         raise UsageError(f"'{key}' has no derivative: {why}", code="not-a-number")
     try:
         followed = _follow(scenario, path, told)
@@ -142,17 +143,16 @@ def sensitivity(scenario: Scenario, path: CriticalPath, key: str) -> Sensitivity
     return Sensitivity(told, path.took, slope, followed.rate, len(path), low, high)
 
 
-def _follow(scenario: Scenario, path: CriticalPath, key: Key) -> _Followed:
+def _follow(scenario: Scenario, path: CriticalPath, key: Number) -> _Followed:
     """Raises NotItemised with the reason why the key cannot be followed along the path."""
     if path.unfollowed:
         raise NotItemised(" and ".join(f"{what} ({n} times)" for what, n in path.unfollowed.items()) + " acted on the run")
     if scenario.question().beside != Beside():
         raise NotItemised("other jobs, traffic or failures act on the run")
-    owner = key.name.removeprefix("platform.").partition(".")[0]
-    one_host = key.name.startswith("platform.") and owner not in ("host", "link")
+    owner = key.path.removeprefix("platform.").partition(".")[0]
+    one_host = key.path.startswith("platform.") and owner not in ("host", "link")
     if one_host and len(hosts_of(scenario, _platform_of(scenario))) > 1 and path.ties:
         raise NotItemised(f"of hosts that act at one instant ({path.ties} times) it changes one: who is first is then another matter")
-    assert key.value is not None
     step = key.value * (_STEP if scenario.setting("fidelity") == "mechanism" else _STEP_OF_CURVES)
     at = numbers_of(scenario, path.numbers)
     low, high = (numbers_of(_with(scenario, key, key.value + d), path.numbers) for d in (-step, step))
@@ -174,7 +174,7 @@ def _platform_of(scenario: Scenario) -> Platform:
 
 def _range(scenario: Scenario, path: CriticalPath, followed: _Followed) -> tuple[float, float]:
     """The values of the key between which the run's record says that its time follows the slope."""
-    at = followed.key.value or 0.0
+    at = followed.key.value
     ends = []
     for far in (at / FOLLOWED, at * FOLLOWED):
         whole = followed.amount(far)
@@ -205,19 +205,19 @@ def _as_told(scenario: Scenario, followed: _Followed, value: float, amount: floa
     )
 
 
-def _by_simulation(scenario: Scenario, path: CriticalPath, key: Key, why: str) -> Sensitivity:
+def _by_simulation(scenario: Scenario, path: CriticalPath, key: Number, why: str) -> Sensitivity:
     """The slope as the difference of two simulations, with the reason."""
-    at = key.value or 0.0
+    at = key.value
     values = (at * (1 - _STEP_SIMULATED), at * (1 + _STEP_SIMULATED))
     times = [time_at(scenario, key, value) for value in values]
     if times[0] is None or times[1] is None:
-        raise UsageError(f"'{key.name}' has no derivative: beside its value the run does not complete", code="not-a-number")
+        raise UsageError(f"'{key.path}' has no derivative: beside its value the run does not complete", code="not-a-number")
     slope = (times[1] - times[0]) * PS / (values[1] - values[0])
     return Sensitivity(key, path.took, slope, False, len(path), simulated=why)
 
 
-def _with(scenario: Scenario, key: Key, value: float) -> Scenario:
-    return case.apply(scenario, {key.name: f"{value!r} {key.unit}"})
+def _with(scenario: Scenario, key: Number, value: float) -> Scenario:
+    return case.apply(scenario, {key.path: f"{value!r} {key.unit}"})
 
 
 @dataclass(frozen=True)
@@ -236,8 +236,10 @@ def tolerances(scenario: Scenario, path: CriticalPath, key: str, shares: tuple[f
     ``down``: the key decreases (None: a rate does, else it increases). Raises UsageError for a key that the record cannot follow.
     """
     told = number(scenario, key)
-    if told.whole or told.value is None or told.value <= 0:
-        raise UsageError(f"'{key}' has no derivative: its value is {told.text or 'not set'}, or it is a whole number", code="not-a-number")
+    if told.whole or not told.value > 0:
+        raise UsageError(
+            f"'{key}' has no derivative: its value is {told.value_text or 'not set'}, or it is a whole number", code="not-a-number"
+        )
     try:
         followed = _follow(scenario, path, told)
     except NotItemised as why:
@@ -263,7 +265,7 @@ def _first(longer: Callable[[float], tuple[float, bool]], share: float, time: fl
     return Tolerated(share, value(high), kept)
 
 
-def time_at(scenario: Scenario, key: Key, value: float) -> int | None:
+def time_at(scenario: Scenario, key: Number, value: float) -> int | None:
     """The run's time, ps, with the key at ``value``; None: it does not complete."""
     result = simulate.run(_with(scenario, key, value).question(), Observe())
     return result.time_ps if result.outcome == Outcome.COMPLETED else None
@@ -279,6 +281,6 @@ def verify_range(scenario: Scenario, found: Sensitivity) -> Sensitivity:
         wanted = found.change_ps(value)
         return abs(time - found.time_ps - wanted) <= AGREE * abs(wanted) + found.pieces / 2
 
-    at = found.key.value or 0.0
+    at = found.key.value
     low, high = ([at, *takewhile(holds, (at * (1 + sign * r) for r in REACHES))][-1] for sign in (-1, 1))
     return replace(found, checked=(low, high))

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from retrompi.base.errors import UsageError
-from retrompi.studies.boundaries import BoundarySearch
+from retrompi.spec.number import Number
+from retrompi.studies.boundaries import LEAST_TOLERANCE, BoundarySearch
 from retrompi.studies.reading import NoNumber, Reading, count_runs
-from retrompi.studies.scale import LEAST_TOLERANCE, Scale
 
 __all__ = ["SearchRange", "Tolerance", "ToleranceAnswer", "TriedValue", "tolerance"]
 
@@ -37,7 +37,7 @@ class SearchRange:
     With ``by_factor`` an amount is a factor instead: base times 2, 4, ... or, ``down``, divided by them.
     """
 
-    scale: Scale
+    scale: Number
     base: float
     first: float
     limit: float

@@ -16,7 +16,7 @@ from retrompi.base.errors import UsageError
 from retrompi.studies.axes import Axis
 from retrompi.studies.reading import NoNumber, Reading, count_runs
 
-__all__ = ["CONFIDENCE", "Bar", "Factor", "Index", "OneAtATime", "Second", "Sobol", "one_at_a_time", "saltelli", "sobol"]
+__all__ = ["CONFIDENCE", "Bar", "Index", "OneAtATime", "Second", "Sobol", "one_at_a_time", "saltelli", "sobol"]
 
 CONFIDENCE = 0.95
 RESAMPLES = 500
@@ -28,39 +28,10 @@ Evaluate = Callable[[Sequence[Mapping[str, str]]], Sequence[Reading]]
 
 
 @dataclass(frozen=True)
-class Factor:
-    """A varied key: a list of values or a continuous range.
-
-    ``base`` is its text in the base run, ``source`` the source of the range.
-    """
-
-    axis: Axis
-    whole: bool = False
-    base: str = ""
-    source: str = ""
-
-    @property
-    def key(self) -> str:
-        """The key."""
-        return self.axis.key
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """The values tried one at a time: a range's ends, or every value of a list."""
-        return self.axis.span.ends if self.axis.span is not None else tuple(self.axis.values)
-
-    def at(self, share: float) -> str:
-        """The value at a share in 0..1 of the range; each value of a list has an equal part."""
-        if self.axis.span is not None:
-            return self.axis.span.at(share, self.whole)
-        return self.axis.values[min(int(share * len(self.axis)), len(self.axis) - 1)]
-
-
-@dataclass(frozen=True)
 class Bar:
     """One factor's runs: a reading for each of its ``ends``; ``swing`` is the largest minus the smallest, including the base."""
 
-    factor: Factor
+    factor: Axis
     readings: tuple[Reading, ...]
     swing: float | None
 
@@ -83,7 +54,7 @@ class OneAtATime:
         return count_runs([self.base, *(r for b in self.bars for r in b.readings)])
 
 
-def one_at_a_time(evaluate: Evaluate, factors: Sequence[Factor]) -> OneAtATime:
+def one_at_a_time(evaluate: Evaluate, factors: Sequence[Axis]) -> OneAtATime:
     """The base run, and every end of every factor with all others at their base.
 
     Raises NoNumber when the base run does not complete, UsageError without factors.
@@ -108,7 +79,7 @@ def one_at_a_time(evaluate: Evaluate, factors: Sequence[Factor]) -> OneAtATime:
 class Index:
     """A factor's share of the variance: alone (``first``) and with all its interactions (``total``), each ± a half interval."""
 
-    factor: Factor
+    factor: Axis
     first: float
     first_conf: float
     total: float
@@ -151,11 +122,11 @@ def _salib() -> tuple[Any, Any]:
     return sample, analysis
 
 
-def _problem(factors: Sequence[Factor]) -> dict[str, Any]:
+def _problem(factors: Sequence[Axis]) -> dict[str, Any]:
     return {"num_vars": len(factors), "names": [f.key for f in factors], "bounds": [[0.0, 1.0]] * len(factors)}
 
 
-def saltelli(factors: Sequence[Factor], samples: int, seed: int, second: bool) -> list[dict[str, str]]:
+def saltelli(factors: Sequence[Axis], samples: int, seed: int, second: bool) -> list[dict[str, str]]:
     """Saltelli's sample as points key -> text: ``samples`` blocks of k + 2 points, with ``second`` of 2 k + 2.
 
     Raises UsageError for fewer than two factors, a factor with a single value, or a number of samples that is not a power of two (Sobol's
@@ -167,7 +138,7 @@ def saltelli(factors: Sequence[Factor], samples: int, seed: int, second: bool) -
         near = 2 ** max(1, round(math.log2(max(samples, 2))))
         raise UsageError(f"--samples {samples} is no power of two, which Sobol's sequence needs; the nearest is {near}", code="bad-syntax")
     for f in factors:
-        if f.axis.span is None and len(f.axis) < 2:
+        if f.span is None and len(f) < 2:
             raise UsageError(f"'{f.key}' has one value only; give LOW..HIGH or a list", code="nothing-varies")
     runs = samples * ((2 if second else 1) * len(factors) + 2)
     if runs > MOST_RUNS:
@@ -180,7 +151,7 @@ def saltelli(factors: Sequence[Factor], samples: int, seed: int, second: bool) -
 
 
 def sobol(
-    evaluate: Evaluate, factors: Sequence[Factor], *, samples: int = 64, seed: int = 1, second: bool = False, incomplete: str = "refuse"
+    evaluate: Evaluate, factors: Sequence[Axis], *, samples: int = 64, seed: int = 1, second: bool = False, incomplete: str = "refuse"
 ) -> Sobol:
     """First, total and (``second``) second-order indices with 95 % confidence intervals.
 

@@ -27,6 +27,7 @@ from retrompi.base.signals import terminated_is_interrupted
 from retrompi.sim import worker
 from retrompi.sim.computation import by_kernels
 from retrompi.sim.resolved import Resolved
+from retrompi.spec.number import Number
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Benchmark, Message, Question
 from retrompi.store.identity import specification
@@ -34,7 +35,7 @@ from retrompi.store.kept import Outbox
 from retrompi.store.lookup import answer
 from retrompi.studies import posteriors
 from retrompi.studies.population import Population, population
-from retrompi.studies.priors import Prior, priors_of, runnable, sets_at
+from retrompi.studies.priors import priors_of, runnable, sets_at
 from retrompi.traces import generate
 
 if TYPE_CHECKING:
@@ -134,10 +135,10 @@ class Drawn:
 
     asked: Resolved
     spec: Spec
-    priors: tuple[Prior, ...]
+    priors: tuple[Number, ...]
     applied: posteriors.Applied
 
-    def share(self, prior: Prior, draw: int) -> float:
+    def share(self, prior: Number, draw: int) -> float:
         """The share in 0..1 of the prior at which a number is in this draw."""
         found = self.applied.paths.get(prior.path)
         if found is None:
@@ -146,7 +147,7 @@ class Drawn:
         column = found.column(prior.path)
         return prior.share(float(column[self._row(found, len(column), draw)]))
 
-    def population(self, prior: Prior) -> Population | None:
+    def population(self, prior: Number) -> Population | None:
         """The measured machines that a number without a posterior has its prior from; None if the range alone says it."""
         return self._populations.get(prior.path)
 
@@ -191,8 +192,8 @@ class Drawn:
         return self._column(of, posteriors.ROUGH) if self.spec.discrepancy and of is not None and of.is_rough else None
 
 
-_PRIORS: WeakKeyDictionary[Resolved, tuple[tuple[Prior, ...], posteriors.Applied]] = WeakKeyDictionary()
-_ALIKE: dict[tuple[Any, ...], tuple[tuple[Prior, ...], posteriors.Applied]] = {}
+_PRIORS: WeakKeyDictionary[Resolved, tuple[tuple[Number, ...], posteriors.Applied]] = WeakKeyDictionary()
+_ALIKE: dict[tuple[Any, ...], tuple[tuple[Number, ...], posteriors.Applied]] = {}
 _MOST = 256
 
 

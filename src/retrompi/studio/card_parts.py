@@ -15,7 +15,7 @@ from retrompi.render import determined
 from retrompi.render.engine_words import process_name
 from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
 from retrompi.studio import parts
-from retrompi.studio.numbers import AREAS, KINDS, HostGroup, Number, SideBySide, VariantChanges, with_micro_sign
+from retrompi.studio.numbers import AREAS, KINDS, HostGroup, ShownNumber, SideBySide, VariantChanges, with_micro_sign
 from retrompi.studio.parts import english
 from retrompi.studio.pieces import Part, Value, citation_parts, facts, number_rows, number_text, parameter_name, source, table, verdict
 
@@ -48,7 +48,7 @@ def kinds(found: Counter[str], chosen: str = "") -> html.Div:
     return html.Div([html.Div(bar, className="shares", **{"aria-hidden": "true"}), html.Ul(words, className="kinds")])
 
 
-def parameters(some: Sequence[Number], what: str = lazy("parameter")) -> Part:
+def parameters(some: Sequence[ShownNumber], what: str = lazy("parameter")) -> Part:
     """The table of numbers; a notice if no number fits the filter."""
     if not some:
         return html.P(_("Nothing matches this filter."), className="soft")
@@ -229,7 +229,7 @@ def hosts(groups: Sequence[HostGroup], placements: Sequence[Mapping[str, Any]]) 
     return out
 
 
-def side_tables(sides: Sequence[SideBySide], groups: Sequence[HostGroup], keep: Sequence[Number]) -> list[Part]:
+def side_tables(sides: Sequence[SideBySide], groups: Sequence[HostGroup], keep: Sequence[ShownNumber]) -> list[Part]:
     """The hosts' numbers by area, groups of hosts side by side, restricted to ``keep``."""
     names = {n.name for n in keep}
     out: list[Part] = []
@@ -262,7 +262,7 @@ def _sources(s: SideBySide, groups: Sequence[HostGroup]) -> list[Part]:
     return out
 
 
-def wire(some: Sequence[Number], link: str, loops: Sequence[Number]) -> list[Part]:
+def wire(some: Sequence[ShownNumber], link: str, loops: Sequence[ShownNumber]) -> list[Part]:
     """The numbers of the wire, and the costs of measured loops on the hosts, if they are described."""
     out: list[Part] = []
     if some:

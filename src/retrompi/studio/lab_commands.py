@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from retrompi.api.options import Options
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.base.translate import _, lazy
@@ -24,6 +25,7 @@ from retrompi.sim.cautions import Caution, split, stored_cautions
 from retrompi.spec import composition, registry
 from retrompi.spec.needs import asking
 from retrompi.spec.outcome import Outcome
+from retrompi.spec.question import OPTIONS
 from retrompi.studio.parameters import check_names
 
 __all__ = ["EDITED", "LONGEST", "FormField", "LabForm", "form_of", "run", "view_of"]
@@ -37,10 +39,14 @@ MOST_HOSTS = 64
 MOST_ROWS = 20
 """Rows of a table of the critical path."""
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_VALUED = {"-m": "model", "--model": "model", "-p": "platform", "--platform": "platform", "--mode": "mode", "--sizes": "sizes",
-           "--size": "size", "--reps": "reps", "--seed": "seed", "--set": "set", "--memory-share": "share", "--name": "name",
-           "--segments": "segments", "-o": "out", "--timeline": "timeline", "--metric": "metric", "--vary": "vary", "-n": "ranks",
-           "--backend": "backend", "-r": "runs", "--repetitions": "runs", "--ranks": "ranks", "--section": "section",
+_EVERYWHERE = ("model", "platform", "mode", "set", "seed")
+"""The options of a question that every form understands. Those that ask one understand all that a run may be given."""
+_ASKING = ("pingpong", "explain", "replay")
+_GIVEN = {key: f for key, f in OPTIONS.items() if key in Options.__annotations__ and f.kind != "flag"} | {
+    key: OPTIONS[key] for key in _EVERYWHERE}  # fmt: skip
+_VALUED = {"--sizes": "sizes", "--size": "size", "--reps": "reps", "--memory-share": "share", "--name": "name", "--segments": "segments",
+           "-o": "out", "--timeline": "timeline", "--metric": "metric", "--vary": "vary", "-n": "ranks", "--backend": "backend",
+           "-r": "runs", "--repetitions": "runs", "--ranks": "ranks", "--section": "section",
            "--sensitivity": "sensitivity"}  # fmt: skip
 _FLAGS = {"--hold-out": "held", "--smpi": "smpi", "--what-if-hardware": "fiction"}
 _LABELS = {
@@ -88,6 +94,9 @@ def form_of(line: str, varied: Mapping[str, str] | None = None) -> LabForm | Non
     found = next((k for k in kinds if tuple(words[1 : 1 + len(k)]) == k), None)
     if not words or words[0] != "retrompi" or found is None:
         return None
+    kind = kinds[found]
+    of_question = _GIVEN if kind in _ASKING else _EVERYWHERE
+    valued = _VALUED | {word: key for key in of_question for word in _GIVEN[key].option.split()}
     rest, given, sets, plain = words[1 + len(found) :], {}, [], []
     while rest:
         word = rest.pop(0)
@@ -96,19 +105,20 @@ def form_of(line: str, varied: Mapping[str, str] | None = None) -> LabForm | Non
             break
         if word in _FLAGS:
             given[_FLAGS[word]] = "1"
-        elif word in _VALUED and rest:
-            key, value = _VALUED[word], rest.pop(0)
+        elif word in valued and rest:
+            key, value = valued[word], rest.pop(0)
             if key == "set":
                 sets.append(value)
             elif key == "sensitivity":
                 given[key] = f"{given[key]}, {value}" if key in given else value
+            elif key in given and key in _GIVEN and _GIVEN[key].kind == "texts":
+                given[key] += f" + {value}"
             else:
                 given[key] = value
         elif word.startswith("-"):
             return None
         else:
             plain.append(word)
-    kind = kinds[found]
     if kind == "record" and "smpi" not in given:
         return None  # the same in another way, which a box has not
     if plain and kind == "explain" and "model" not in given:
@@ -129,7 +139,8 @@ def _file(kind: str, name: str) -> str:
 def view_of(form: LabForm) -> str:
     """The address of the same in the studio's What if or Anatomy; empty for what these do not show."""
     model = form.given.get("model", "")
-    if form.kind not in ("pingpong", "explain") or model not in registry.model_names():
+    beyond = form.given.keys() & (_GIVEN.keys() - set(_EVERYWHERE))
+    if form.kind not in ("pingpong", "explain") or beyond or model not in registry.model_names():
         return ""
     platform = _platform(form.given)
     if platform not in registry.platform_names():
@@ -217,12 +228,9 @@ def _whole(asked: Mapping[str, str], key: str, low: int, high: int) -> int | Non
 
 
 def _options(asked: Mapping[str, str], sets: Mapping[str, str], store: str | None) -> dict[str, Any]:
-    out: dict[str, Any] = {"set": dict(sets), "store": store}
-    if "mode" in asked:
-        out["mode"] = asked["mode"]
-    if (seed := _whole(asked, "seed", 0, 1 << 30)) is not None:
-        out["seed"] = seed
-    return out
+    """What `retrompi.Options` are given, as the question declares them."""
+    given = {key: f.take(asked[key], f.option) for key, f in _GIVEN.items() if key in asked and key not in ("model", "platform", "set")}
+    return {**given, "set": dict(sets), "store": store}
 
 
 def _answer(
@@ -396,7 +404,7 @@ def _dependence(found: Any) -> list[str]:
     """A sensitivity's row: key, value, per cent of the time for one per cent of the key, the key's value at which the run is 5 % slower."""
     at = found.slower_at(0.05)
     slower = _("never") if at is None or at <= 0 else format_quantity(at, found.key.unit)
-    return [found.key.name, found.key.text, f"{found.share:+.3g} %", slower]
+    return [found.key.path, found.key.value_text, f"{found.share:+.3g} %", slower]
 
 
 def _checked_toml(place: Path, name: str) -> Path:

@@ -23,7 +23,7 @@ __all__ = [
     "AREAS",
     "KINDS",
     "HostGroup",
-    "Number",
+    "ShownNumber",
     "SideBySide",
     "VariantChanges",
     "area_of",
@@ -55,7 +55,7 @@ AREAS = ("processor", "scheduler", "memory", "protocol stack", "network card")
 
 
 @dataclass(frozen=True)
-class Number:
+class ShownNumber:
     """A parameter or quantity: texts ready for display, its source split into ``kind`` and the rest, the reference rows it cites."""
 
     name: str
@@ -89,10 +89,10 @@ def with_micro_sign(text: str) -> str:
     return _MICRO.sub("µ", text)
 
 
-def _number(row: Mapping[str, Any], name: str, area: str = "") -> Number:
+def _number(row: Mapping[str, Any], name: str, area: str = "") -> ShownNumber:
     kind, rest = _kind(str(row["source"]))
     value = str(row["text"]) if isinstance(row["value"], str) else format_quantity(row["value"], row["unit"])
-    return Number(
+    return ShownNumber(
         name,
         with_micro_sign(value),
         "" if row["unit"] in ("choice", "str") else str(row["unit"]),
@@ -105,7 +105,7 @@ def _number(row: Mapping[str, Any], name: str, area: str = "") -> Number:
     )
 
 
-def model_numbers(dossier: Mapping[str, Any]) -> list[Number]:
+def model_numbers(dossier: Mapping[str, Any]) -> list[ShownNumber]:
     """The parameters of a model's card (`retrompi.render.dossier.model_dossier`)."""
     return [_number(r, str(r["name"])) for r in dossier["parameters"]]
 
@@ -118,18 +118,18 @@ def area_of(path: str) -> str:
     return quantities(Host)[key].area
 
 
-def platform_numbers(dossier: Mapping[str, Any]) -> list[Number]:
+def platform_numbers(dossier: Mapping[str, Any]) -> list[ShownNumber]:
     """The quantities of a platform's card (`retrompi.render.dossier.platform_dossier`), followed by the costs of its loops."""
     found = [_number(r, str(r["path"]), area_of(str(r["path"]))) for r in dossier["quantities"]]
     return found + [_number(r, str(r["path"]), "loops") for r in dossier["kernels"]]
 
 
-def by_kind(some: Iterable[Number]) -> Counter[str]:
+def by_kind(some: Iterable[ShownNumber]) -> Counter[str]:
     """The number of values from each kind of source."""
     return Counter(n.kind for n in some)
 
 
-def fitting(some: Sequence[Number], kind: str = "", text: str = "", area: str = "") -> list[Number]:
+def fitting(some: Sequence[ShownNumber], kind: str = "", text: str = "", area: str = "") -> list[ShownNumber]:
     """The numbers with this kind of source and area whose name, meaning or source contains every word of ``text``.
 
     Raises UsageError for an unknown kind.
@@ -159,7 +159,7 @@ class HostGroup:
         return self.names[0] if not more else _("{names} and {more} more like it").format(names=self.names[0], more=more)
 
 
-def groups(platform: Platform, some: Sequence[Number]) -> list[HostGroup]:
+def groups(platform: Platform, some: Sequence[ShownNumber]) -> list[HostGroup]:
     """The hosts of a platform, identical ones grouped; ``some`` are the platform's numbers."""
     found = {n.name: n for n in some}
     alike: dict[tuple[object, ...], list[str]] = {}
@@ -177,10 +177,10 @@ class SideBySide:
     key: str
     help: str
     area: str
-    cells: tuple[Number | None, ...]
+    cells: tuple[ShownNumber | None, ...]
 
     @property
-    def stated(self) -> list[Number]:
+    def stated(self) -> list[ShownNumber]:
         """The cells that there are."""
         return [c for c in self.cells if c is not None]
 
@@ -190,7 +190,7 @@ class SideBySide:
         return len({c and (c.value, c.kind, c.source) for c in self.cells}) == 1
 
 
-def sides(platform: Platform, some: Sequence[Number]) -> list[SideBySide]:
+def sides(platform: Platform, some: Sequence[ShownNumber]) -> list[SideBySide]:
     """The quantities of the hosts, each key once with its value on every group of hosts; ``some`` are the platform's numbers."""
     found = {n.name: n for n in some}
     firsts = [g.names[0] for g in groups(platform, some)]

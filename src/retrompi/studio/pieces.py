@@ -9,7 +9,7 @@ from typing import Any
 from dash import html
 
 from retrompi.base.translate import _, count, lazy
-from retrompi.studio.numbers import KINDS, Number
+from retrompi.studio.numbers import KINDS, ShownNumber
 
 __all__ = ["Part", "Value", "cell", "citation_parts", "count_boxes", "facts", "number_rows", "number_text", "parameter_name", "source",
            "span_css", "table", "verdict"]  # fmt: skip
@@ -87,7 +87,7 @@ def citation_parts(rows: Sequence[Mapping[str, str]]) -> list[Part]:
     return [html.Details([html.Summary(", ".join(r["id"] for r in rows)), html.Ul(told)], className="cited")]
 
 
-def source(n: Number) -> list[Part]:
+def source(n: ShownNumber) -> list[Part]:
     """A number's source: its kind as a chip, the rest as text, and the text of the rows it cites."""
     kind = html.Span(n.kind, className=f"kind kind-{n.kind}", title=_(KINDS[n.kind]))
     return [kind, " ", html.Span(n.source, lang="en"), *citation_parts(n.rows)]
@@ -103,7 +103,7 @@ def span_css(span: str) -> str:
     return "" if "|" in span else "v"
 
 
-def number_rows(some: Sequence[Number]) -> list[list[Part]]:
+def number_rows(some: Sequence[ShownNumber]) -> list[list[Part]]:
     """Rows of name and meaning, value, range, source."""
     spans = [html.Span(n.span, lang="en") if "|" in n.span else n.span for n in some]
     return [

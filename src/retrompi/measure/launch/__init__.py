@@ -17,15 +17,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
-from retrompi.measure.launch import backend_model, backend_native, backend_smpi, executions
 from retrompi.measure.launch.execution import BACKENDS, KINDS, BackendError, CallProfile, Execution, NativeMachine, Noise, RunRequest
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
 __all__ = ["BACKENDS", "KINDS", "BackendError", "CallProfile", "Execution", "NativeMachine", "Noise", "RunRequest", "load", "run"]
-
-_EXECUTE = {"native": backend_native.execute, "smpi": backend_smpi.execute, "model": backend_model.execute}
 
 
 def run(
@@ -44,15 +41,21 @@ def run(
     Raises UsageError for an invalid request, BackendError for a program that cannot be built or started. How the program ended is part of
     the result: see `Execution.outcome`.
     """
+    # here: what a backend measures with is itself launched by this package
+    from retrompi.measure.launch import backend_model, backend_native, backend_smpi
+
+    execute = {"native": backend_native.execute, "smpi": backend_smpi.execute, "model": backend_model.execute}
     if backend not in BACKENDS:
         raise UsageError(f"no backend '{backend}'{nearest(backend, BACKENDS)}", code="unknown-name")
     if ranks < 1:
         raise UsageError(f"{ranks} ranks cannot run a program; at least 1", code="wrong-ranks")
     listed = tuple(f"{k}={v}" for k, v in sets.items()) if isinstance(sets, Mapping) else tuple(sets)
     request = RunRequest(program, tuple(arguments), ranks, sets=listed, **options)
-    return _EXECUTE[backend](store, request)
+    return execute[backend](store, request)
 
 
 def load(store: Store, run_id: int) -> Execution:
     """An execution from the store. Raises UsageError for a run of another kind."""
+    from retrompi.measure.launch import executions
+
     return executions.load(store, run_id)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from retrompi.papers.draw import answer_drawn
 from retrompi.papers.experiments import MESSAGES, Done, Job
 from retrompi.sim.cautions import stored_cautions
+from retrompi.spec.curve import TimeCurve
 from retrompi.studies import catalogue
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         }  # fmt: skip
         if scenario.generator:
             facts["rule"] = generate.generator(scenario.generator).rule
-            facts["peak"] = max(r["bandwidth_MBps"] for r in got.rows) * 1e6
+            facts["peak"] = TimeCurve.of(got.rows).number("peak")
             facts["startup"] = got.rows[0]["time_us"] * 1e-6
         return Done(f"scenarios.{name}", facts, (got.run_id,), int(not got.found))
 

@@ -112,18 +112,18 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     """
     import numpy as np
 
-    from retrompi.papers.free_values import Free, value_text
+    from retrompi.papers.free_values import free_number, number_text, value_text
     from retrompi.papers.metrics import SAME
     from retrompi.papers.optimise import OptimiserSettings, identifiability, minimise, sensitivity
 
     room = registry.platform(platform)
     base = kernels.machine(room, host)
-    free = [Free(k, q.unit, q.low or 0.0, q.high or 0.0, q.text) for k, q in free_values(room, host).items()]
+    free = [free_number(k, q.unit, q.low or 0.0, q.high or 0.0) for k, q in free_values(room, host).items()]
     seen = _visible(room, host)
     out = Fit(host, seed)
 
     def look(x: Sequence[float]) -> list[dict[str, Any]]:
-        machine = base.with_values({f.key: f.value(v) for f, v in zip(free, x, strict=True)})
+        machine = base.with_values({f.path: f.at(v) for f, v in zip(free, x, strict=True)})
         got = expected(machine)
         rows = []
         for claim, name in seen:
@@ -144,8 +144,8 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     jacobian = sensitivity(residuals, best.x)
     for i, f in enumerate(free):
         note = identifiability(jacobian, best.x, i, f"factors of {SAME:g}")
-        name = f"platform.{host}.{f.key}" if f.key in MEMORY else f.key
-        out.values.append({"parameter": name, "value": f.show(float(best.x[i])), "low": value_text(f.low, f.unit),
+        name = f"platform.{host}.{f.path}" if f.path in MEMORY else f.path
+        out.values.append({"parameter": name, "value": number_text(f, float(best.x[i])), "low": value_text(f.low, f.unit),
                            "high": value_text(f.high, f.unit), "note": note})  # fmt: skip
     out.residuals = look([float(v) for v in best.x])
     outside = [r["claim"] for r in out.residuals if abs(r["residual"]) > 1]
