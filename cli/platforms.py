@@ -173,7 +173,7 @@ class ShowPlatformOptions:
 @click.argument("platform", shell_complete=complete_platform)
 @options(given=ShowPlatformOptions, output=Output)
 def show_platform(platform: str, given: ShowPlatformOptions, output: Output) -> None:
-    """Show PLATFORM: its hosts, its network, and its values; with --full also the range, source and meaning of each.
+    """Show PLATFORM: hosts, network and values; with --full the range, source and meaning of each too.
 
     PLATFORM is a name, a TOML file, hosts and network of the library (HOST*COUNT@NETWORK), or one host or network of it.
 

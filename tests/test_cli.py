@@ -368,7 +368,8 @@ def test_list_and_show(retrompi: Run, group: str) -> None:
     assert rows
     assert all(not isinstance(v, dict) for row in rows for v in row.values())
     key = "id" if group == "claims" else "name"
-    table = retrompi(group, "list").out.partition("\n\n")[0].splitlines()  # after that of platforms come hosts and networks
+    full = ["--full"] if group in ("scenarios", "claims") else []  # else a summary
+    table = retrompi(group, "list", *full).out.partition("\n\n")[0].splitlines()  # after that of platforms come hosts and networks
     assert len(table) == len(rows) + 1
     assert table[1].split()[0] == rows[0][key]
     assert len(list(csv.DictReader(io.StringIO(retrompi(group, "list", "--csv").out)))) == len(rows)

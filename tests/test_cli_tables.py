@@ -79,6 +79,7 @@ ELSEWHERE = {
     "trace convert": "a table of losses on stderr", "trace cut": "one row", "trace merge": "one row", "trace scale": "one row",
     "study run": "as sweep", "study export": "a file", "study figure": "a file", "study pack": "a file", "study unpack": "one row",
     "study delete": "one line", "study merge": "tests/test_shards.py", "calibrate": "minutes",
+    "posterior find": "minutes", "posterior check": "minutes",
     "scenarios run": "the tables of replay, pingpong and startup", "share": "seconds",
     "lab check": "needs a started lab", "lab hint": "a text", "lab start": "one row", "lab report": "a page",
     "lab slides": "a page",

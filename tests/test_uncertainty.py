@@ -206,7 +206,7 @@ def test_a_posterior_that_cannot_be_read_is_refused(paper: Path, monkeypatch: py
     paper.mkdir()
     (paper / "posterior-a.npz").write_bytes(b"no archive")
     run = asked("lam", "linux-p2-450*2@switch-100", "distributed")
-    with refused(InputError, "unreadable-file | posterior-a.npz | retrompi calibrate"):
+    with refused(InputError, "unreadable-file | posterior-a.npz | retrompi posterior find"):
         posteriors_for(run.model, priors_of(run))
     call = "lam.socket_call"
     write(paper / "posterior-a.npz", {"other.number": [1.0]}, priors=of(run, call), fitted=[call])
