@@ -274,9 +274,11 @@ def draw_program(seed: int) -> DrawnProgram:
     crowded = among > 1 and rng.random() < 0.08
     lines = _crowd(rng, ranks) if crowded else tuple(Drawing(rng, ranks, model.startswith("craympt")).lines())
     level = rng.random()
+    fidelity = "mechanism" if level < 0.94 else "curve" if level < 0.97 else "loggp"
+    # A curve is sampled first, which an odd machine makes long.
+    sets = dict((*(_overrides(rng, model) if fidelity == "mechanism" else ()), *_algorithms(rng, model, lines)))
     program = DrawnProgram(
-        model, platform, placement, lines, tuple(dict((*_overrides(rng, model), *_algorithms(rng, model, lines))).items()),
-        seed=rng.choice((1, 2, 12345, 2**31)), fidelity="mechanism" if level < 0.94 else "curve" if level < 0.97 else "loggp",
+        model, platform, placement, lines, tuple(sets.items()), seed=rng.choice((1, 2, 12345, 2**31)), fidelity=fidelity,
         wildcards=rng.choice(("recorded", "free")), limit_s=rng.choice((None,) * 9 + (0.01,)),
         work=_drawn_work(rng) if rng.random() < 0.1 else None,
         cores=(0,) * ranks if rng.random() < 0.05 else (), network=rng.choice(("native",) * 9 + ("fluid",)),
