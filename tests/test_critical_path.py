@@ -253,7 +253,7 @@ def test_drawn_programs_have_a_path_as_long_as_they_take() -> None:
 def test_a_delay_that_states_its_numbers_is_as_long_as_they_say() -> None:
     """A cost so many times; of a rate, of which the derivative is stated, what the delay has of its reciprocal.
 
-    One in some ten thousand is not (docs/specification.md: open), so that their share is what is bounded.
+    With some seeds a few in ten thousand are not (docs/specification.md: open), so that their share is what is bounded.
     """
     stated, wrong = 0, []
     for run in _drawn_runs():
@@ -269,7 +269,7 @@ def test_a_delay_that_states_its_numbers_is_as_long_as_they_say() -> None:
             took, length = t - times_of[before], lengths[bill]
             if took and length is not None:
                 stated += 1
-                if took != pytest.approx(length, rel=1e-5, abs=2):  # each of many costs is rounded
+                if took != pytest.approx(length, abs=2):
                     wrong.append((run.seed, t, took, length))
     assert len(wrong) <= stated / 500, wrong
     assert stated > 1000

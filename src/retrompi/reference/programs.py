@@ -103,13 +103,18 @@ class DrawnProgram:
         return f"DrawnProgram({', '.join(parts)})"
 
 
+def _drawn_field(rng: random.Random, declared: type) -> Field:
+    """A field of a declared struct that is a number or a choice."""
+    return rng.choice([f for f in fields_of(declared).values() if f.is_quantity or f.kind == "choice"])
+
+
 def _overrides(rng: random.Random, model: str) -> Iterator[tuple[str, str]]:
     """Up to a few overrides of the machine, the network and the runtime, many at their bounds."""
     for _ in range(rng.choice((0, 0, 1, 2, 4))):
         match rng.randrange(5):
             case 0 | 1 as of:
                 part, declared = ("link", Link) if of else ("host", Host)
-                f = rng.choice([f for f in fields_of(declared).values() if f.is_quantity or f.kind == "choice"])
+                f = _drawn_field(rng, declared)
                 values = {"flag": "01", "choice": f.choices, "whole": ("1", "2", "3", "7")}.get(f.kind, (*FACTORS, *SOME.get(f.unit, ())))
                 yield f"platform.{part}.{f.name}", rng.choice(values)
             case 2:
@@ -175,8 +180,7 @@ def _hops(rng: random.Random, program: DrawnProgram) -> Iterator[tuple[str, int,
     there = [(path, k, hop) for path in PATHS for k, hop in enumerate(rows[path]) if hop["medium"] != SampledCurve.name]
     for _ in range(rng.choice((1, 1, 2, 4)) if there else 0):
         path, k, hop = rng.choice(there)
-        fields = [f for f in fields_of(MEDIA[hop["medium"]]).values() if f.is_quantity or f.kind == "choice"]
-        declared = rng.choice(fields)
+        declared = _drawn_field(rng, MEDIA[hop["medium"]])
         yield path, k, declared.name, _field_value(rng, declared)
 
 
