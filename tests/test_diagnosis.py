@@ -125,8 +125,9 @@ def test_a_collective_of_a_communicator_and_a_non_blocking_one_are_edges() -> No
     result = stuck("comm_split -1; recv 2 9 1 6", f"{split}; barrier comm=1; recv 0 1 1 6", f"{split}; recv 0 3 1 6; barrier comm=1")
     assert [(r["comm"], r["rank"]) for r in result.diagnosis["collectives"]] == [(1, 2)]
     assert "barrier with rank 2" in stuck("ibarrier req=1; barrier", "ibarrier req=1; barrier", "ibarrier req=1; recv 0 3 1 6").detail
-    result = stuck("ibarrier req=1; waitall 1 reqs=1", "recv 0 2 1 6; ibarrier req=1; waitall 1 reqs=1")
-    assert "rank 0 (rank-0.txt:3 waitall with rank 1) -> rank 1 (rank-1.txt:2 recv from 0 tag 2) -> rank 0" in result.detail
+    for wait, told in (("waitall 1 reqs=1", "waitall"), ("wait req=1", "wait")):
+        result = stuck(f"ibarrier req=1; {wait}", f"recv 0 2 1 6; ibarrier req=1; {wait}")
+        assert f"rank 0 (rank-0.txt:3 {told} with rank 1) -> rank 1 (rank-1.txt:2 recv from 0 tag 2) -> rank 0" in result.detail
 
 
 def test_a_lock_is_waited_for_at_its_holder() -> None:
@@ -277,6 +278,17 @@ def test_an_overflowing_buffer_names_the_messages_in_it(mode: str) -> None:
     assert [(r["tag"], r["line"]) for r in d["held"]][:3] == [(0, 2), (1, 3), (2, 4)]
     assert sum(r["held"] for r in d["held"]) == d["pairs"][0]["held"] > 2 << 20
     assert "6 messages take 2098304 of the 2097152 B" in result.detail or mode == "distributed"
+
+
+def test_a_hang_for_want_of_a_mailbox_names_the_messages_in_them() -> None:
+    """A T3E's sender has two mailboxes at a receiver (`craympt.mailboxes`), who is gone."""
+    sends = "; ".join(f"send 1 {tag} 8 6" for tag in range(4))
+    result = run(job(f"sleep 0.02; {sends}", "sleep 1"), "craympt", "distributed", "cray-t3e", kills=["rank 1@10ms"])
+    assert result.outcome == "deadlock"
+    places = "the places for unasked messages from rank 0 in the memory of rank 1"
+    assert f"rank 0 (rank-0.txt:5 send waits for room in {places}) -> rank 1, which was killed" in result.detail
+    assert result.diagnosis["resource"] == places
+    assert [(r["bytes"], r["held"], r["unit"], r["line"]) for r in result.diagnosis["held"]] == [(8, 1, "packets", 3), (8, 1, "packets", 4)]
 
 
 def test_a_hang_for_want_of_room_names_the_resource_and_the_cycle() -> None:

@@ -30,6 +30,8 @@ LEFT = [  # lines of rank 0, of rank 1, the facts of the caution
      "3 messages were | rank-0.txt:2 | rank-0.txt:4 | rank-0.txt:5"),
     ("", "irecv 0 3 8 6 req=1", "1 receive was posted and never matched | rank 1 from rank 0, tag 3, posted at rank-1.txt:2"),
     ("isend 1 0 8 6 req=1", "recv 0 0 8 6", "1 request was never completed | a send to rank 1, tag 0, begun at rank-0.txt:2"),
+    ("isend 1 0 200000 6 req=1; send 1 5 8 6", "irecv 0 0 200000 6 req=1; recv 0 5 8 6",  # matched, and under way
+     "never completed | a receive from rank 0, tag 0, begun at rank-1.txt:2"),
     ("ibarrier req=1", "ibarrier req=1; wait req=1", "1 request was never completed | rank 0, of a collective, begun at rank-0.txt:2"),
     ("sendInit 1 0 8 6 req=1; start req=1", "recv 0 0 8 6", "1 request was never completed | begun at rank-0.txt:3"),
 ]  # fmt: skip

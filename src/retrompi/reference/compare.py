@@ -25,7 +25,10 @@ def _column(data: bytes, size: int) -> list[int]:
 
 
 def by_engine(rows: Mapping[str, Any], trace: Any) -> dict[str, Any]:
-    """The engine's answer twice: as every run is simulated, repetitions left out; and with a timeline, which has every call and message."""
+    """The engine's answer twice: as every run is simulated, repetitions left out; and with a timeline, which has every call and message.
+
+    ``state_incomplete`` is of the first: it found a state that was there before and went on otherwise, so that the state leaves something
+    out. The run is then simulated anew and its times are right (`retrompi.sim.repetitions`), but the engine has a fault."""
     from retrompi import _engine
 
     asked = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": "", **rows}
@@ -42,6 +45,7 @@ def by_engine(rows: Mapping[str, Any], trace: Any) -> dict[str, Any]:
     for what in ("outcome", "time_ps", "per_rank", *COUNTERS):
         if fast[what] != full[what]:
             full[what] = f"{full[what]} in full, {fast[what]} with repetitions left out"
+    full["state_incomplete"] = fast["state_incomplete"]
     calls, messages = full["timeline"]["calls"], full["timeline"]["messages"]
     full["calls"] = [row[:4] for row in zip(_column(calls["rank"], 4), _column(calls["line"], 4), _column(calls["begin"], 8),
                                             _column(calls["end"], 8), calls["open"], strict=True) if not row[4]]  # fmt: skip
@@ -69,7 +73,7 @@ def difference(engine: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
         return f"{what}: {mine} by the engine, {theirs} by the specification"
     if rule["detail"] and not engine["detail"].startswith(rule["detail"]):
         return f"detail: {engine['detail']!r} by the engine, {rule['detail']!r} by the specification"
-    return ""
+    return "a state of the engine came back and took another course" if engine["state_incomplete"] else ""
 
 
 def compare_rows(rows: Mapping[str, Any], trace: Any) -> tuple[dict[str, Any], dict[str, Any], str]:
