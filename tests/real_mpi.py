@@ -385,14 +385,16 @@ def compared(family: str, all_cases: Sequence[Case]) -> Iterator[tuple[Case, str
                 if got.finished < ranks:
                     break
             left = left[done:]
-    alone = [case for case in all_cases if case.decision.outcome != "completed"]
-
-    def ended(case: Case) -> str:
-        found = run(family, written(0, case.program), len(case.program.lines), 60, QUIET_S)
-        return library_differs(case, found.get(0, Results()))
+    others = [case for case in all_cases if case.decision.outcome != "completed"]
 
     with ThreadPoolExecutor(8) as jobs:
-        yield from zip(alone, jobs.map(ended, alone), strict=True)
+        yield from zip(others, jobs.map(lambda case: alone(family, case, QUIET_S), others), strict=True)
+
+
+def alone(family: str, case: Case, quiet: int) -> str:
+    """What the library does otherwise with a case that has a job of its own; it hangs when nothing happens for ``quiet`` seconds."""
+    found = run(family, written(0, case.program), len(case.program.lines), JOB_S, quiet)
+    return library_differs(case, found.get(0, Results()))
 
 
 def small(case: Case, family: str = "") -> DrawnProgram:
@@ -415,13 +417,15 @@ def small(case: Case, family: str = "") -> DrawnProgram:
 @dataclass
 class Tally:
     """What came out of a number of programs. ``differences``: by whom, seed, what, and the program made small. ``faulty``: programs that
-    call what a library is known to do wrong, which are not compared with it."""
+    call what a library is known to do wrong, which are not compared with it. ``late``: those that hung, or were taken for such, elsewhere
+    than decided, and not when they were run again alone and given longer: the machine was busy."""
 
     families: Sequence[str]
     compared: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     beyond: Counter[str] = field(default_factory=Counter)
     faulty: Counter[str] = field(default_factory=Counter)
+    late: Counter[str] = field(default_factory=Counter)
     differences: list[tuple[str, int, str, str]] = field(default_factory=list)
 
     def add(self, cases_: Iterable[Case]) -> None:
@@ -442,6 +446,10 @@ class Tally:
             wrong = [case for case in kept if known_fault(family, case)]
             self.faulty[family] += len(wrong)
             for case, what in compared(family, [case for case in kept if case not in wrong]):
+                hangs = "deadlock" in (case.decision.outcome, what.partition(" ")[0])
+                if what and hangs and not alone(family, case, LATE_S):
+                    self.late[family] += 1
+                    what = ""
                 self._tell(family, case, what)
 
     def _tell(self, by: str, case: Case, what: str) -> None:
@@ -455,8 +463,9 @@ class Tally:
         kinds = ", ".join(f"{what} {n}" for what, n in sorted(self.outcomes.items()))
         beyond = ", ".join(f"{model} {n}" for model, n in sorted(self.beyond.items())) or "none"
         faulty = ", ".join(f"{by} {n}" for by, n in self.faulty.items() if n) or "none"
+        late = ", ".join(f"{by} {n}" for by, n in self.late.items() if n) or "none"
         rows = [f"programs by {told}: {len(self.differences)} differ; {kinds}; beyond a runtime's memory: {beyond}; "
-                f"of a known fault: {faulty}"]  # fmt: skip
+                f"of a known fault: {faulty}; as decided when run again alone: {late}"]  # fmt: skip
         return "\n".join(rows + [f"{by}, seed {seed}: {what}\n  {program}" for by, seed, what, program in self.differences])
 
 
