@@ -173,6 +173,8 @@ PROGRAMS: Mapping[str, Recorded] = {
     "cards that move messages": Recorded(_program("gm", "p4-1800*2@myrinet-pci64a", *_ring(2, 40_000))),
     "memory that is registered": Recorded(_program("mvapich", "pc-2003*2@infiniband-2003", *_ring(2, 40_000, 3))),
     "datagrams that are lost": Recorded(_program("wmpi", "nt-pair", *_ring(2, 9000), sets={"wmpi.loss": "0.2"}, seed=7)),
+    "a segment that is sent again": Recorded(
+        _program("mpich", "nt4-p6-200*2@switch-100", *_ping(20_000), failures=("link n1@26ms..28ms",))),
     "a pool that is full": Recorded(_program("wmpi", "nt-pair", *_all_to_all(4, 50_000), placement=(0, 0, 1, 1))),
     "one processor for two": Recorded(_program("hpvm", "nt-pair", *_ring(2, 20_000, 3, "compute 9e6; "), placement=(0, 0))),
     "polling on one processor": Recorded(_program("winmpich", "nt-pair", *_ring(3, 9000), placement=(0, 0, 1))),
