@@ -26,11 +26,13 @@ from postgres import Server
 from refusals import refused
 
 from retrompi.base.errors import StoreError, UsageError
-from retrompi.spec.question import Question, pingpong
+from retrompi.spec.question import Message, Question, Replay, pingpong
 from retrompi.store import RunSpec, Store, closure, code_version, database, default_path, identity, open_store, specification
 from retrompi.store.database import sqlite_engine
+from retrompi.store.lookup import answer
 from retrompi.store.migrate import config, upgrade
 from retrompi.store.schema import METADATA, REVISION, VERSION_TABLE
+from retrompi.traces import generate
 
 NEW_STORE = Path(database.__file__).parent / "new_store.sql"
 SPEC = RunSpec(
@@ -109,6 +111,17 @@ def test_a_run_comes_back_as_it_was_stored(store: Store, location: str) -> None:
     assert again.points(run_id) == POINTS  # to the last bit
     assert again.ranks(run_id) == [{**r, "cpu_s": None} for r in RESULT["per_rank"]]
     assert again.anatomy(run_id) == [{**RESULT["anatomy"][0], "position": 0, "size_B": 1024}]
+
+
+@for_each("workload", [pingpong([0, 1024], 3), Message(3000), Replay(generate.pingpong([8], 2))])
+def test_what_has_just_been_simulated_has_the_rows_that_are_stored(workload: Any, tmp_path: Path) -> None:
+    """They are not read back."""
+    store = open_store(str(tmp_path / "runs.db"))
+    question = Question("wmpi", "nt-pair", workload, "shared")
+    first, again = answer(store, question), answer(store, question)
+    assert (first.found, again.found, first.run_id) == (False, True, again.run_id)
+    assert first.rows
+    assert repr(first.rows) == repr(again.rows)
 
 
 def test_identical_runs_are_found(store: Store) -> None:

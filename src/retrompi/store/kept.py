@@ -85,7 +85,7 @@ class Kept:
 
 def number_rows(rows: Iterable[Mapping[str, Any]]) -> Rows:
     """The rows of an anatomy with their positions."""
-    return [{"size_B": None, **row, "position": i} for i, row in enumerate(rows)]
+    return [{"size_B": row.get("size_B"), "position": i, **row} for i, row in enumerate(rows)]
 
 
 class Outbox:
@@ -102,9 +102,9 @@ class Outbox:
         identity = run if isinstance(run, str) else run.identity
         return next((i for i in range(len(self.kept), 0, -1) if self.kept[i - 1].spec.identity == identity), None)
 
-    def add_run(self, spec: RunSpec, result: Any = None, *, fresh: bool = False, **beside: Any) -> int:
-        """Collects a run; arguments as for `Store.add_run`. Whoever stores the collected runs decides whether they are ``fresh``."""
-        self.kept.append(Kept.of(spec, result, **beside))
+    def keep(self, kept: Kept, *, fresh: bool = False) -> int:
+        """Collects a run, as `Store.keep`. Whoever stores the collected runs decides whether they are ``fresh``."""
+        self.kept.append(kept)
         return len(self.kept)
 
     def run(self, run_id: int) -> dict[str, Any]:
@@ -121,8 +121,7 @@ class Outbox:
 
     def anatomy(self, run_id: int) -> Rows:
         """Rows of the stages, as of `Store.anatomy`."""
-        kept = self.kept[run_id - 1]
-        return number_rows(kept.anatomy)
+        return number_rows(self.kept[run_id - 1].anatomy)
 
 
 def _simgrid_version() -> str:

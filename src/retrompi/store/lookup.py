@@ -24,7 +24,7 @@ from retrompi.spec import kernels
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Benchmark, Message, Question, Replay, Starts
 from retrompi.store.identity import RunSpec, specification
-from retrompi.store.kept import plain
+from retrompi.store.kept import Kept, number_rows, plain
 
 if TYPE_CHECKING:
     from retrompi.sim.result import Result
@@ -86,7 +86,7 @@ def facts_of(
         return known, dict(store.run(known)["facts"]), True
     began = time.perf_counter()
     facts = dict(work())
-    run_id = store.add_run(spec, {"outcome": Outcome.COMPLETED, "wall_s": time.perf_counter() - began, **facts}, fresh=fresh)
+    run_id = store.keep(Kept.of(spec, {"outcome": Outcome.COMPLETED, "wall_s": time.perf_counter() - began, **facts}), fresh=fresh)
     return run_id, dict(store.run(run_id)["facts"]), False
 
 
@@ -131,9 +131,10 @@ def _benchmark(store: Store, asked: Resolved, fresh: bool) -> Found:
     prepare_samples(store, asked, fresh)
     result = simulate.run(asked)
     # The marks duplicate the points. A benchmark that did not complete is stored too: its outcome is data.
-    run_id = store.add_run(spec, {**plain(result), "marks": []}, points=simulate.curve_of(asked, result), fresh=fresh)
+    kept = Kept.of(spec, {**plain(result), "marks": []}, points=simulate.curve_of(asked, result))
+    run_id = store.keep(kept, fresh=fresh)
     _require_completed(result, what, run_id)
-    return Found(run_id, store.points(run_id), False)
+    return Found(run_id, kept.points, False)
 
 
 def _require_completed(result: Any, what: str, run_id: int) -> None:
@@ -177,8 +178,8 @@ def _explain(store: Store, asked: Resolved, fresh: bool) -> Found:
     facts = {"outcome": Outcome.COMPLETED, "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": told["total_s"],
              "cautions": told["cautions"]}  # fmt: skip
     stages = [{"size_B": workload.size, **stage} for stage in told["stages"]]
-    run_id = store.add_run(spec, facts, anatomy=stages, fresh=fresh)
-    return Found(run_id, store.anatomy(run_id), False)
+    kept = Kept.of(spec, facts, anatomy=stages)
+    return Found(store.keep(kept, fresh=fresh), number_rows(kept.anatomy), False)
 
 
 def _startup(store: Store, asked: Resolved, fresh: bool) -> Found:
@@ -209,5 +210,5 @@ def _replay(store: Store, asked: Resolved, fresh: bool, observe: Observe, record
     facts, points = record.about(result) if record else ({}, ())
     # What is observed tells more than the run that is stored.
     again = fresh or known is not None or observe.timeline is not None or bool(observe.trace_events)
-    run_id = store.add_run(spec, {**plain(result), **facts}, points=points, fresh=again)
-    return Found(run_id, store.ranks(run_id), False, whole)
+    kept = Kept.of(spec, {**plain(result), **facts}, points=points)
+    return Found(store.keep(kept, fresh=again), kept.ranks, False, whole)
