@@ -1,8 +1,8 @@
 """Which lines and branches of the engine ran: ``packaging/coverage.py [--programs N] [-- PYTEST ARGUMENTS]``.
 
-The engine is compiled once more with gcov's counters (build/coverage; the checkout's build stays as it is). Then either generated programs
-of the executable specification run on it, or pytest with the arguments after ``--``, with all processes that it starts. Counts of earlier
-runs are dropped first. A table by folder is printed, with ``--details`` one by file and the lines that never ran.
+The engine is compiled once more with gcov's counters and its assertions (build/coverage; the checkout's build stays as it is). Then either
+generated programs of the executable specification run on it, or pytest with the arguments after ``--``, with all processes that it starts.
+Counts of earlier runs are dropped first. A table by folder is printed, with ``--details`` one by file and the lines that never ran.
 
 Branches are those that gcov sees without the ones of exceptions. Needs gcovr (``pip install gcovr``).
 """
@@ -18,7 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from other_engine import environment
+from other_engine import compile_engine, environment
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build/coverage"
@@ -29,23 +29,6 @@ AT_END = """\
 import ctypes, os
 os._exit = ctypes.CDLL(None).exit
 """
-
-
-def compiled() -> Path:
-    """The engine's module with counters, compiled where anything changed. Raises SystemExit with the compiler's messages."""
-    import pybind11
-
-    flags = "--coverage -O1 -fprofile-update=prefer-atomic"
-    commands = (
-        ["cmake", "-G", "Ninja", "-S", ROOT, "-B", BUILD, "-DCMAKE_BUILD_TYPE=Debug", "-DRETROMPI_WERROR=OFF", f"-DCMAKE_CXX_FLAGS={flags}",
-         f"-Dpybind11_DIR={pybind11.get_cmake_dir()}", f"-DPython_EXECUTABLE={sys.executable}"],
-        ["cmake", "--build", BUILD, "--target", "_engine"],
-    )  # fmt: skip
-    for command in commands:
-        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise SystemExit(done.stdout[-4000:] + done.stderr[-4000:])
-    return next(BUILD.glob("_engine.*.so"))
 
 
 def counts() -> list[dict[str, Any]]:
@@ -97,7 +80,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, help="of the first one (default: a new one)")
     parser.add_argument("--details", action="store_true", help="a row for each file, with the lines that never ran")
     given = parser.parse_args(options)
-    module = compiled()
+    module = compile_engine(BUILD, "--coverage -fprofile-update=prefer-atomic")
     for old in BUILD.rglob("*.gcda"):
         old.unlink()
     seed = random.SystemRandom().getrandbits(31) if given.seed is None else given.seed

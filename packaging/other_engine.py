@@ -1,9 +1,13 @@
-"""Another compiled engine in the place of the installed one, for every Python that a command starts."""
+"""Another compiled engine, and how it takes the place of the installed one for every Python that a command starts."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
 
 STARTUP = '''\
 import importlib.util, sys
@@ -14,6 +18,25 @@ class Engine:
 
 sys.meta_path.insert(0, Engine())
 '''
+
+
+def compile_engine(folder: Path, flags: str = "") -> Path:
+    """The module of an engine with its assertions, compiled in ``folder`` where anything changed.
+
+    Raises SystemExit with the compiler's messages.
+    """
+    import pybind11
+
+    commands = (
+        ["cmake", "-G", "Ninja", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Debug", "-DRETROMPI_WERROR=OFF",
+         f"-DCMAKE_CXX_FLAGS=-O1 {flags}", f"-Dpybind11_DIR={pybind11.get_cmake_dir()}", f"-DPython_EXECUTABLE={sys.executable}"],
+        ["cmake", "--build", folder, "--target", "_engine"],
+    )  # fmt: skip
+    for command in commands:
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(done.stdout[-4000:] + done.stderr[-4000:])
+    return next(folder.glob("_engine.*.so"))
 
 
 def environment(module: Path, folder: Path, more: str = "") -> dict[str, str]:

@@ -251,10 +251,7 @@ def test_drawn_programs_have_a_path_as_long_as_they_take() -> None:
 
 
 def test_a_delay_that_states_its_numbers_is_as_long_as_they_say() -> None:
-    """A cost so many times; of a rate, of which the derivative is stated, what the delay has of its reciprocal.
-
-    With some seeds a few in ten thousand are not (docs/specification.md: open), so that their share is what is bounded.
-    """
+    """A cost so many times; of a rate, of which the derivative is stated, what the delay has of its reciprocal."""
     stated, wrong = 0, []
     for run in _drawn_runs():
         places, numbers = run.places(), run.path.numbers
@@ -271,7 +268,7 @@ def test_a_delay_that_states_its_numbers_is_as_long_as_they_say() -> None:
                 stated += 1
                 if took != pytest.approx(length, abs=2):
                     wrong.append((run.seed, t, took, length))
-    assert len(wrong) <= stated / 500, wrong
+    assert not wrong, wrong[:3]
     assert stated > 1000
 
 

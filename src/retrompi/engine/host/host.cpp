@@ -95,8 +95,11 @@ void Host::stop_clock(Thread& t) {
   const Ps pre = std::min(used, t.pre_);
   t.pre_ -= pre;
   const bool spin = spinning(t);
-  const Ps done = used - pre;
-  if (!spin) t.need_ -= t.slow_ > 1 ? std::min(t.need_, static_cast<Ps>(static_cast<double>(done) / t.slow_ + 0.5)) : done;
+  const Ps done = used - pre, own = t.slow_ > 1 ? std::min(t.need_, static_cast<Ps>(static_cast<double>(done) / t.slow_ + 0.5)) : done;
+  if (!spin) {
+    t.need_ -= own;
+    t.slowed_ += done - own;
+  }
   if (anatomy.log) {
     anatomy.segment(t.log_, t.seg_begin_, t.began_, t.seg_, t.policy_.what);
     anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch, t.policy_.what);
@@ -117,6 +120,7 @@ void Host::resume(Thread& t) {
   t.seg_ = Stage::Library;
   if (anatomy.log) {
     anatomy.current = {Cause::Thread, t.log_};
+    if (t.slowed_ > 0) t.bill_ = anatomy.critical.stretched(t.bill_, t.work_, t.work_ + t.slowed_);
     loop.cause = t.point_ = anatomy.critical.charge(t.point_, std::exchange(t.bill_, 0));
     t.begun_ = 0;
   }
@@ -473,8 +477,10 @@ void Host::end_kernel_work(Core& c) {
 void Host::extend_over(const KernelJob& job) {
   CriticalPath& path = anatomy.critical;
   const Core& c = cores_[0];
-  loop.cause = kernel_.end = path.extend(kernel_.point, loop.now, job.stage, place_, job.cost.bill);
-  if (kernel_.slow > 1) path.unfollowed("processors that slow each other down at the memory");
+  const Ps took = loop.now - c.kernel_since;
+  const CriticalPath::Bill bill = path.stretched(job.cost.bill, job.cost.ps, took);
+  loop.cause = kernel_.end = path.extend(kernel_.point, loop.now, job.stage, place_, bill);
+  if (took > job.cost.ps) path.unfollowed("processors that slow each other down at the memory");
   path.order(acts_, loop.cause);
   if (!c.running || spinning(*c.running)) return;
   Thread& t = *c.running;
@@ -484,7 +490,7 @@ void Host::extend_over(const KernelJob& job) {
   }
   // Its work is longer by the interruption, whenever that came.
   t.extend(loop.now, Stage::Interrupt);
-  t.point_ = path.charge(t.point_, job.cost.bill);
+  t.point_ = path.charge(t.point_, bill);
 }
 
 void Host::state(State& s) const {

@@ -161,7 +161,8 @@ class Thread {
   uint64_t q_sequence_ = 0;  // of the valid end; `q_due_`: time of the queued event, possibly of an earlier end; kNever: none
   Ps q_due_ = kNever;
   Ps wait_begin_ = 0;
-  CriticalPath::Bill bill_ = 0;                           // of `need_`
+  CriticalPath::Bill bill_ = 0;                           // of `work_`
+  Ps work_ = 0, slowed_ = 0;                              // recorded: what was asked for; how much longer others at the memory have made it
   CriticalPath::Point point_ = 0, quantum_point_ = 0;     // on the critical path to it: how far it has come; since when its quantum has an end
   CriticalPath::Point wait_point_ = 0, ready_point_ = 0;  // when it began to wait; when it became ready
   CriticalPath::Point dispatched_ = 0;                    // when it got its processor

@@ -47,7 +47,8 @@ Thread::Await Thread::run(Charge charge, Stage s, double memory) {
     return {*this, true};
   }
   skipped_ = 0;
-  need_ = ps;
+  need_ = work_ = ps;
+  slowed_ = 0;
   memory_ = memory;
   want_ = s;
   mode_ = Mode::Work;
@@ -244,19 +245,16 @@ void Thread::on_quantum(uint64_t sequence) {
 
 void Thread::on_yield(uint32_t gen) {
   if (gen != gen_ || state_ != State::Running) return;
+  const auto core = static_cast<size_t>(core_);
+  if (!host_.others_ready(prio_, core)) return;
+  CriticalPath& path = host_.anatomy.critical;
+  if (path.on && pre_ > 0 && pre_ < host_.context_switch().ps) path.unfollowed("switches of a processor that the kernel interrupts");
   point_ = host_.loop.cause;
-  if (pre_ > 0 && host_.anatomy.critical.on) {  // it had been given the processor for these looks
-    CriticalPath& path = host_.anatomy.critical;
-    const Charge given = host_.context_switch();
-    extend(began_ + pre_, Stage::Switch);
-    point_ = path.charge(point_, given.bill);
-    if (pre_ < given.ps) path.unfollowed("switches of a processor that the kernel interrupts");
-  }
+  host_.pause(*this);  // it may have been given the processor for these looks
   extend(host_.loop.now, Stage::Poll);
   host_.loop.cause = point_;
   host_.came();
-  const auto core = static_cast<size_t>(core_);
-  if (host_.others_ready(prio_, core)) host_.preempt(core, false);
+  host_.preempt(core, false);
 }
 
 void Thread::on_wake(uint32_t gen) {
@@ -292,7 +290,7 @@ void Thread::state(retrompi::State& s) const {
   // `skipped_` bounds how deep calls may nest; `poll_` and `wait_begin_` matter to one that polls.
   const auto& [host_, name_, log_, owner_, main_, resume_, state_, mode_, policy_, poll_, signalled_, poll_armed_, prio_, core_, pin_, pre_, need_,
                memory_, slow_, began_, acting_, on_clock_, q_armed_, skipped_, gen_, q_left_, q_end_, held_since_, q_sequence_, q_due_, wait_begin_,
-               bill_, point_, quantum_point_, wait_point_, ready_point_, dispatched_, begun_, stopped_, want_, seg_, seg_begin_, used_, parts_] =
+               bill_, work_, slowed_, point_, quantum_point_, wait_point_, ready_point_, dispatched_, begun_, stopped_, want_, seg_, seg_begin_, used_, parts_] =
       *this;
   if (!acting_ && mode_ != Mode::Wait) return s.refuse();
   s.put(state_);

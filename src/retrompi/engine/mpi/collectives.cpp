@@ -48,10 +48,23 @@ bool Collectives::can_advance() const {
   return !advancing_ && std::any_of(running_.begin(), running_.end(), [this](const auto& c) { return can_go_on(*c); });
 }
 
+void Collectives::state(State& s) const {
+  const auto& [rank_, world_, members_, blocking_, running_, finished_, advancing_, taken_, copied_out_] = *this;
+  if (!running_.empty() || advancing_ || blocking_.blocked) return s.refuse();
+  s.put(world_.tag);
+  s.put(copied_out_);
+  s.put(taken_);
+  s.put(blocking_.passed);
+  for (size_t i = blocking_.passed; i < blocking_.open.size(); ++i) put_request(s, blocking_.open[i].r);
+}
+
 Task Collectives::advance(CollectiveRun& c, bool blocking) {
   using coll::Step;
+  const SiteOf here([](State&) {});  // its steps are counted
+  co_await Task::At{here};
   const int32_t ctx = collective_context(c.group->comm);
   while (c.blocked || c.steps.next()) {
+    ++taken_;
     const Step& s = c.steps.step();
     if (c.blocked && !can_go_on(c)) co_return;
     c.blocked = false;
@@ -150,6 +163,8 @@ Task Collectives::advance_all() {
 }
 
 Task Collectives::follow(coll::Steps steps, int32_t comm) {
+  const SiteOf here([](State&) {});
+  co_await Task::At{here};
   Member& m = member(comm);
   CollectiveRun& c = blocking_;
   c.steps = std::move(steps);
@@ -207,6 +222,8 @@ coll::Steps Collectives::steps(const Action& a, coll::Args args) const {
 }
 
 Task Collectives::execute(const Action& a) {
+  const SiteOf here([](State&) {});
+  co_await Task::At{here};
   if (a.nonblocking()) {
     co_await start(a);
     co_return;

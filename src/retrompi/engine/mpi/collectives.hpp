@@ -50,13 +50,9 @@ class Collectives {
   /// The steps of a collective of the program, as a call of this rank would take them.
   [[nodiscard]] coll::Steps planned(const Action& a) { return steps(a, args(a)); }
 
-  /// Its future, in words: of no collective. Tags and what is left of a shared buffer only change in one.
-  void state(State& s) const {
-    const auto& [rank_, world_, members_, blocking_, running_, finished_, advancing_, copied_out_] = *this;
-    if (!running_.empty() || advancing_ || !blocking_.open.empty() || blocking_.blocked) s.refuse();
-    s.put(world_.tag);
-    s.put(copied_out_);
-  }
+  /// Its future, in words: of no collective, or of one that takes no step meanwhile, of which the number of steps says where it is. Tags and what is
+  /// left of a shared buffer only change in one.
+  void state(State& s) const;
   /// Whether no non-blocking collective is in progress.
   [[nodiscard]] bool idle() const { return running_.empty(); }
   [[nodiscard]] bool can_advance() const;
@@ -81,6 +77,7 @@ class Collectives {
   std::vector<std::unique_ptr<CollectiveRun>> running_;   // non-blocking, in the order of their calls
   std::vector<std::unique_ptr<CollectiveRun>> finished_;  // for reuse
   bool advancing_ = false;
+  int64_t taken_ = 0;       // steps, of all of them
   int32_t copied_out_ = 0;  // receivers that have copied out of this rank's shared buffer of a broadcast
 };
 

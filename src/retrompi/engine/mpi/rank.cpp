@@ -17,8 +17,8 @@ Task Rank::main() {
     if (job.recurrence && job.recurrence->at(*this)) leave_out_now();
     const Action& a = *place_;
     now_at = &a;
-    const Ps before = call_began = world.loop.now;
-    if (common.timeline) common.timeline->begin_call(id, before);
+    call_began = world.loop.time();
+    if (common.timeline) common.timeline->begin_call(id, call_began);
     if (a.op == Op::Mark)
       job.marks.push_back({id, a.get<action::Mark>().label, world.loop.time()});
     else {
@@ -26,15 +26,15 @@ Task Rank::main() {
       co_await execute(*this, a);
     }
     ++common.count.done[static_cast<size_t>(a.op)];
-    if (common.timeline) common.timeline->end_call(id, a, world.loop.now);
-    if (common.profile) common.profile->ended(id, a, before, world.loop.now);
-    const Ps used = world.loop.now - before;
+    const Ps now = world.loop.time(), used = now - call_began;
+    if (common.timeline) common.timeline->end_call(id, a, now);
+    if (common.profile) common.profile->ended(id, a, call_began, now);
     if (computation(a.op))
       count.compute += used;
     else
       count.mpi += used;
   }
-  call_began = world.loop.now;
+  call_began = world.loop.time();
   // A trace may end without finalize; MPI must still complete its sends (MPI 1.1, 7.5).
   co_await finish_pending();
   now_at = nullptr;
@@ -67,8 +67,8 @@ void Rank::leave_out_now() {
 
 void Rank::state(State& s) const {
   put_inbox(s);
-  // Channels are put by the builder, and the place in the trace is where repetitions are counted (Recurrence). Test calls and turns are no calls
-  // that repeat.
+  // Channels are put by the builder; the place in the trace and when the call began are where repetitions are counted (Recurrence). Test calls
+  // and turns are no calls that repeat.
   const auto& [job, spec, id, out, bulk, end, call_began, count, now_at, awaited, finished, sender, receiver, requests, one_sided, collectives,
                gated_, place_, index_, left_out_, tests_] = static_cast<const RankParts&>(*this);
   s.put(finished);
@@ -80,7 +80,6 @@ void Rank::state(State& s) const {
   put_request(s, awaited);
   s.put(tests_);
   if (thread.acting()) return;
-  if (!finished) s.put_time(call_began);  // the call's time is counted when it returns
   thread.sites(s);
 }
 

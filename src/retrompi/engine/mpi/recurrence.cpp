@@ -92,10 +92,7 @@ bool same(const Action& a, const Action& b) {
 bool Recurrence::put_state(Rank& rank, const void* coroutine, State& s) {
   s.put(&rank);
   s.put(coroutine != nullptr);
-  if (coroutine) {
-    s.put_time(rank.call_began);
-    rank.thread.sites(s, coroutine);
-  }
+  if (coroutine) rank.thread.sites(s, coroutine);
   if (w_.loop.settle) w_.loop.settle();
   job_.state(s);
   for (const Proc* p : processes_) p->state(s);
@@ -147,7 +144,7 @@ void Recurrence::confirm(Rank& rank, const void* coroutine) {
   if (from_.rank != &rank || !quiet(rank)) return;
   State s(w_.loop.now, describe);
   const bool complete = put_state(rank, coroutine, s);
-  const Period next{from_, instant(rank, s.words())};
+  const Period next{from_, instant(rank, coroutine, s.words())};
   // Calls that take no time (to no process) leave the state as it is: of several at this time it is the one so many actions on.
   if (!complete || s.refused() || !like(next.begin, next.end) || moved(next, rank) != moved(*repeated_, rank)) return;
   if (!alike(*repeated_, next)) {
@@ -167,7 +164,7 @@ bool Recurrence::look(Rank& rank, const void* coroutine, Series& series) {
   std::vector<int64_t> words = s.words();
   size_ = words.size();
   if (!complete || s.refused()) return false;
-  const Instant now = instant(rank, std::move(words));
+  const Instant now = instant(rank, coroutine, std::move(words));
   for (const Instant& before : series.instants)
     if (like(before, now)) {
       Period period{before, now};
@@ -175,7 +172,7 @@ bool Recurrence::look(Rank& rank, const void* coroutine, Series& series) {
       if (n <= 0) continue;
       leave_out(n, period);
       repeated_ = std::move(period);
-      from_ = instant(rank, now.words);
+      from_ = instant(rank, coroutine, now.words);
       due_ = now.now + (now.now - before.now);
       return true;
     }
@@ -186,9 +183,12 @@ bool Recurrence::look(Rank& rank, const void* coroutine, Series& series) {
   return true;
 }
 
-/// Whether two instants are of the same state, and the clocks' phases, which differ, decided nothing between them or are the same.
+/// Whether two instants are of the same state, and the clocks' phases, which differ, decided nothing between them or are the same. Calls are as
+/// old, or the same one, which lasts through all of it: their time is counted when they return.
 bool Recurrence::like(const Instant& a, const Instant& b) const {
-  return a.rank == b.rank && a.words == b.words && (a.tick_uses == b.tick_uses || at_ticks(b.now - a.now));
+  const auto alike = [](const Sums::OfRank& one, const Sums::OfRank& other) { return one.place == other.place || one.age == other.age; };
+  return a.rank == b.rank && a.words == b.words && (a.tick_uses == b.tick_uses || at_ticks(b.now - a.now)) &&
+         std::equal(a.sums.ranks.begin(), a.sums.ranks.end(), b.sums.ranks.begin(), alike);
 }
 
 /// Whether everything grew alike in two periods of the same state, of which one may be several of the other.
@@ -214,11 +214,14 @@ bool Recurrence::quiet(const Rank& rank) const {
   return std::all_of(processes_.begin(), processes_.end(), [&](const Proc* p) { return p == &rank || p->thread.waiting(); });
 }
 
-Recurrence::Instant Recurrence::instant(const Rank& rank, std::vector<int64_t> words) const {
+Recurrence::Instant Recurrence::instant(const Rank& rank, const void* coroutine, std::vector<int64_t> words) const {
   Instant i{&rank, w_.loop.now, w_.loop.tick_uses, std::move(words), {}};
   i.sums.count = job_.count;
   i.sums.contended = w_.wire->contended();
-  for (const Rank* r : job_.ranks) i.sums.ranks.push_back({r->count, r->place()});
+  for (const Rank* r : job_.ranks) {
+    const bool calls = !r->finished && (r != &rank || coroutine);  // else it is between two calls
+    i.sums.ranks.push_back({r->count, r->place(), calls ? w_.loop.time() - r->call_began : Ps(0)});
+  }
   for (const Proc* p : processes_) i.sums.used.push_back(p->thread.used());
   i.sums.events = w_.loop.executed();
   return i;
@@ -265,7 +268,9 @@ void Recurrence::leave_out(int64_t n, const Period& period) {
     Rank& r = *job_.ranks[i];
     const Sums::OfRank &x = a.sums.ranks[i], &y = b.sums.ranks[i];
     RankCounters::each([&](const char*, auto field) { r.count.*field += (y.count.*field - x.count.*field) * n; });
+    if (y.place == x.place) continue;
     r.leave_out((y.place - x.place) * static_cast<size_t>(n));
+    r.call_began += time;  // another call, as old
   }
   for (size_t i = 0; i < processes_.size(); ++i) processes_[i]->thread.add_used((b.sums.used[i] - a.sums.used[i]) * n);
 }

@@ -53,6 +53,7 @@ class Recurrence {
     struct OfRank {
       RankCounters count;
       size_t place;
+      Ps age;  // of the call at this place
     };
     std::vector<OfRank> ranks;
     std::vector<Ps> used;  // by process
@@ -82,7 +83,7 @@ class Recurrence {
   [[nodiscard]] bool put_state(Rank& rank, const void* coroutine, State& s);
   [[nodiscard]] bool anchored(const Rank& rank, const void* coroutine) const;
   [[nodiscard]] bool quiet(const Rank& rank) const;
-  [[nodiscard]] Instant instant(const Rank& rank, std::vector<int64_t> words) const;
+  [[nodiscard]] Instant instant(const Rank& rank, const void* coroutine, std::vector<int64_t> words) const;
   [[nodiscard]] bool like(const Instant& a, const Instant& b) const;
   [[nodiscard]] static size_t moved(const Period& p, const Rank& rank);
   [[nodiscard]] static bool alike(const Period& one, const Period& other);

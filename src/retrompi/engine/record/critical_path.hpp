@@ -54,6 +54,8 @@ class CriticalPath {
   Bill bill(std::vector<Term> terms);
   /// The same terms so many times.
   Bill scaled(Bill of, double times);
+  /// The terms of what was to take `asked` and took longer, as if all of it had been slower.
+  Bill stretched(Bill of, Ps asked, Ps took) { return took > asked ? scaled(of, static_cast<double>(took) / static_cast<double>(asked)) : of; }
   /// The terms of both.
   Bill joined(Bill a, Bill b);
 

@@ -359,7 +359,7 @@ class Simulation {
       const Ps rank_end = (k->finished ? k->end : w_.loop.time()) - p.began;
       time = std::max(time, rank_end);
       // A call that has not returned counts as far as it has come.
-      const Ps open = k->now_at && !k->finished && !k->thread.dead() ? w_.loop.now - k->call_began : 0;
+      const Ps open = k->now_at && !k->finished && !k->thread.dead() ? w_.loop.time() - k->call_began : 0;
       const bool computes = open > 0 && computation(k->now_at->op);
       RankRow& row = r.ranks.emplace_back(RankRow{k->count, k->host_index, rank_end, k->thread.used()});
       (computes ? row.compute : row.mpi) += open;
