@@ -164,6 +164,10 @@ def interrupted_loops(rng: random.Random) -> Trace:
                         happen(i)
                 if at < len(body):
                     body[at]()
+        if rng.random() < 0.4:  # who has no part in the loop waits there through all of it
+            together = rng.choice(["barrier", "bcast 1000 0 6", "allreduce 100 0 6", "alltoall 300 300 6 6"])
+            for rank in range(ranks):
+                p.add(rank, together)
     return p.trace()
 
 
