@@ -110,7 +110,9 @@ class SharedChan final : public ChanOf<Spec>, SegmentParts<Memory> {
     }
     return r;
   }
-  [[nodiscard]] bool out_of_space() const override { return std::find(memory_->waiting.begin(), memory_->waiting.end(), &from) != memory_->waiting.end(); }
+  [[nodiscard]] bool out_of_space() const override {
+    return std::find(memory_->waiting.begin(), memory_->waiting.end(), &from) != memory_->waiting.end();
+  }
   void state(State& s) override {
     this->put_queue(s);
     const auto& [memory_, filled_, emptied_, queue_] = static_cast<const Parts&>(*this);

@@ -48,9 +48,9 @@ struct Bundle {
 struct Link {
   double rate = 0;  // bytes per picosecond
   std::vector<uint32_t> bundles;
-  bool changed = false;         // since shares were last solved
+  bool changed = false;          // since shares were last solved
   double spare = 0, weight = 0;  // while shares are found
-  bool stale = false;           // `weight` includes bundles fixed since
+  bool stale = false;            // `weight` includes bundles fixed since
   uint64_t seen = 0;
 };
 /// A link still to be divided, and what a flow of weight 1 could have had of it when it was last examined.

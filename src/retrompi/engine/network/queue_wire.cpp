@@ -289,7 +289,9 @@ class QueueWire final : public RoutedWire, QueueParts {
     }
     for (const uint32_t slot : slots) lose(slot);
     // A frame that a switch dropped has no slot any more, and still passes the link before.
-    const auto lost_now = [&](const Place& e) { return flows_[e.slot].order == e.order && std::find(slots.begin(), slots.end(), e.slot) != slots.end(); };
+    const auto lost_now = [&](const Place& e) {
+      return flows_[e.slot].order == e.order && std::find(slots.begin(), slots.end(), e.slot) != slots.end();
+    };
     for (Port& port : ports_)
       while (port.line.size() > port.first && lost_now(port.line.back())) {
         port.line.pop_back();
