@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from retrompi.cli.compare_options import CompareOptions
     from retrompi.cli.options import RunOutput
     from retrompi.spec.bounds import Bounds
-    from retrompi.studies.compare_runtimes import RuntimeRow
-    from retrompi.studies.matrix_summary import Side
-    from retrompi.studies.metrics import Metric
-    from retrompi.studies.scenario import Scenario
+    from retrompi.studies.compare.compare_runtimes import RuntimeRow
+    from retrompi.studies.compare.matrix_summary import Side
+    from retrompi.studies.define.metrics import Metric
+    from retrompi.studies.define.scenario import Scenario
 
 
 SCREEN = 24
@@ -42,9 +42,10 @@ def run_runtimes(
     from retrompi.api.programs import runtimes_of
     from retrompi.sim.cautions import mark
     from retrompi.spec.model import parse_sets
-    from retrompi.studies import case, compare_runtimes, metrics
-    from retrompi.studies.keys import ranks_of
-    from retrompi.studies.reading import Reading, count_runs
+    from retrompi.studies.compare import compare_runtimes
+    from retrompi.studies.define import case, metrics
+    from retrompi.studies.define.keys import ranks_of
+    from retrompi.studies.search.reading import Reading, count_runs
 
     models, platforms = given.models or (), given.platforms or ()
     if given.platform is not None and platforms:
@@ -160,7 +161,7 @@ def _stop(bounds: Bounds) -> str:
 
 def _print_summary(told: Runtimes) -> None:
     """The counts, the best of each runtime and of each platform, and what has no time by reason."""
-    from retrompi.studies.matrix_summary import caution_lines, count_outcomes, sides, without_time
+    from retrompi.studies.compare.matrix_summary import caution_lines, count_outcomes, sides, without_time
 
     found, base = told.found, told.candidates.base
     models, platforms = sides(found, "model"), sides(found, "platform")

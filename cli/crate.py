@@ -148,7 +148,7 @@ def _make_record(what: str, store: Store, given: WriteOptions, output: WriteOutp
     from retrompi.papers.agreement import with_agreement
     from retrompi.papers.paper import working_with
     from retrompi.papers.reproduction import WORKERS
-    from retrompi.studies import stored_study
+    from retrompi.studies.read import stored_study
 
     spec, workers = given.spec(), given.jobs or WORKERS
     if what in all_papers() or is_dir(what):

@@ -103,7 +103,7 @@ def _print_cautions(
 ) -> list[dict[str, Any]]:
     """Prints the title and the cautions of the question and of its runs; returns these as rows."""
     from retrompi.sim.cautions import calibration, mark, of_run
-    from retrompi.studies.cautions import kept_by
+    from retrompi.studies.read.cautions import kept_by
 
     warnings = of_run(asked, kept_by(store, run_ids))
     warnings += calibration(asked.model, asked.base_platform, sizes=sizes, ranks=asked.ranks, sets=given.sets)

@@ -339,7 +339,7 @@ def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: St
 
     from retrompi.labs import collect, submissions
     from retrompi.render.html import save
-    from retrompi.studies.worker_pool import processors
+    from retrompi.studies.execute.worker_pool import processors
 
     output.open()  # reports an unusable store once, not for every submission
     where = output.where

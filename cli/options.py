@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from retrompi.spec.bounds import Bounds as Stops
     from retrompi.spec.question import Question, Workload
     from retrompi.store import Store
-    from retrompi.studies.uncertainty import Spec
+    from retrompi.studies.draws.uncertainty import Spec
 
 __all__ = [
     "BoundsOptions",
@@ -80,7 +80,7 @@ __all__ = [
 def _names(kind: str, incomplete: str) -> list[CompletionItem]:
     """Completions from folder and file names only: completion must not import a model."""
     from retrompi.base import paths
-    from retrompi.studies import catalogue
+    from retrompi.studies.define import catalogue
 
     try:
         if kind == "model":
@@ -436,7 +436,7 @@ class Uncertain:
             if self.draws is not None:
                 raise UsageError("--draws is for --uncertainty; example: --uncertainty 90%", code="unused-option")
             return None
-        from retrompi.studies.uncertainty import DRAWS, Spec
+        from retrompi.studies.draws.uncertainty import DRAWS, Spec
 
         return Spec(some_level(self.uncertainty), self.draws or DRAWS)
 

@@ -31,7 +31,7 @@ from retrompi.spec.outcome import Outcome
 from retrompi.spec.result import RankRow, outputs
 
 if TYPE_CHECKING:
-    from retrompi.studies.uncertainty import Ensemble, Spec
+    from retrompi.studies.draws.uncertainty import Ensemble, Spec
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
 SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
@@ -169,8 +169,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
 
 def _of_the_job(drawn: Ensemble, section: str | None) -> dict[str, Any]:
     """``time_s_low``, ``time_s_high``, those of the section, and the share of the draws that ``completed``."""
-    from retrompi.studies import metrics
-    from retrompi.studies.uncertainty import ends
+    from retrompi.studies.define import metrics
+    from retrompi.studies.draws.uncertainty import ends
 
     told: dict[str, Any] = ends("time_s", drawn.interval(metrics.parse("time")))
     if section:

@@ -33,7 +33,7 @@ import json
 from retrompi.sim.result import Result, counters_of
 from retrompi.spec import cpp
 from retrompi.spec.result import Counters, outputs
-from retrompi.studies import metrics
+from retrompi.studies.define import metrics
 run = {"outcome": "completed", "facts": {"unexpected": 7}}
 print(json.dumps({
     "header": cpp.header(), "result": Result().unexpected, "answer": counters_of(dict.fromkeys(outputs(Counters), 3))["unexpected"],
@@ -59,7 +59,10 @@ from retrompi.sim import simulate
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import export, interval_reasons, metrics, run_differences
+from retrompi.studies.archive import export
+from retrompi.studies.compare import run_differences
+from retrompi.studies.define import metrics
+from retrompi.studies.read import interval_reasons
 def question(before):
     ranks = (["0 init", "0 send 1 0 1000 6", "0 finalize"], ["1 init", *before, "1 recv 0 0 1000 6", "1 finalize"])
     return Question("wmpi", "nt-pair", Replay(Trace.parse([("\\n".join(lines).encode(), f"rank {r}", r) for r, lines in enumerate(ranks)])))

@@ -24,7 +24,7 @@ from retrompi.sim.simulate import SimulationEnded
 from retrompi.spec.curve import TimeCurve
 from retrompi.spec.question import Question, Starts, pingpong
 from retrompi.store import open_store
-from retrompi.studies.uncertainty import Spec
+from retrompi.studies.draws.uncertainty import Spec
 
 SPEC = Spec(0.90, 4)
 SMALL = "mpptest-1994"

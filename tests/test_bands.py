@@ -25,8 +25,9 @@ from retrompi.render.paper_page import _verdict_row
 from retrompi.render.shipped import with_kept
 from retrompi.render.study_page import _incomplete
 from retrompi.render.sweep_figures import draw, plan_of
-from retrompi.studies import metrics, posteriors
-from retrompi.studies.view import SIZE, View, ViewAxis, lines
+from retrompi.studies.define import metrics
+from retrompi.studies.draws import posteriors
+from retrompi.studies.read.view import SIZE, View, ViewAxis, lines
 from retrompi.studio import drawing, intervals
 from retrompi.studio.resources import Resources
 

@@ -17,8 +17,8 @@ from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
-from retrompi.studies.interval_reasons import DrawnReading, fewest, reasons, unresolved_level
-from retrompi.studies.uncertainty import Spec, ensemble
+from retrompi.studies.draws.uncertainty import Spec, ensemble
+from retrompi.studies.read.interval_reasons import DrawnReading, fewest, reasons, unresolved_level
 from retrompi.studio import lab_commands, lab_page, performance
 from retrompi.studio.runs import curves
 from retrompi.traces import generate

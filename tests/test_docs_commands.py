@@ -44,7 +44,8 @@ def _base(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
 
 def read_toml(text: str, folder: Path) -> None:
     """Load a TOML block by the reader that it is for, which its keys tell; raises what that reader raises."""
-    from retrompi.studies import design, scenario
+    from retrompi.studies.define import scenario
+    from retrompi.studies.execute import design
 
     data = tomllib.loads(text)
     if "vary" in data or "zip" in data:

@@ -46,7 +46,7 @@ from retrompi.sim.timeline import TimelineRequest
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
-from retrompi.studies.compare_runtimes import RuntimeRow
+from retrompi.studies.compare.compare_runtimes import RuntimeRow
 from retrompi.studio import drawing, early, lab_commands, memory_levels, message, scene
 from retrompi.studio.pages import anatomy, start
 from retrompi.traces import generate

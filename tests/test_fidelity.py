@@ -27,7 +27,7 @@ from retrompi.spec.question import Message, Question, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
 from retrompi.store.rungs import spread
-from retrompi.studies import catalogue
+from retrompi.studies.define import catalogue
 
 MODELS = {name: cls for name, cls in registry.models().items() if cls.calibrated is not None}
 BASES = [name for name, cls in MODELS.items() if cls.variant_of is None]

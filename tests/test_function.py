@@ -23,8 +23,8 @@ from retrompi.sim import simulate
 from retrompi.spec.question import Question, Starts, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import catalogue
-from retrompi.studies.scenario import load
+from retrompi.studies.define import catalogue
+from retrompi.studies.define.scenario import load
 from retrompi.traces import generate
 
 ARCHIVE = "ibm-suite.tar.zst"

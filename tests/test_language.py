@@ -20,7 +20,8 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.labs import answers, lab, translated
 from retrompi.spec import registry
 from retrompi.spec.fields import fields_of
-from retrompi.studies import catalogue, design
+from retrompi.studies.define import catalogue
+from retrompi.studies.execute import design
 from retrompi.studio.app import page_content
 from retrompi.studio.page import pages
 

@@ -22,8 +22,8 @@ from retrompi.spec.host import Host
 from retrompi.spec.link import Link
 from retrompi.spec.question import Message, Question, pingpong
 from retrompi.spec.sources import SOURCE_KINDS
-from retrompi.studies.case import apply
-from retrompi.studies.scenario import Scenario
+from retrompi.studies.define.case import apply
+from retrompi.studies.define.scenario import Scenario
 
 HOSTS, NETWORKS = machines.host_names(), machines.network_names()
 

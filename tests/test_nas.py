@@ -26,7 +26,7 @@ from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 from retrompi.spec.timed_section import Program
-from retrompi.studies import catalogue
+from retrompi.studies.define import catalogue
 from retrompi.traces import TraceError, timed_section
 
 nas = experiment("lefevre-westrelin", "_nas")

@@ -22,7 +22,7 @@ from retrompi.spec.platform_file import load
 from retrompi.spec.question import Beside, Question, Replay, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import scenario
+from retrompi.studies.define import scenario
 from retrompi.traces import generate
 
 MB, US, MS, S = 1e6, 10**6, 10**9, 10**12  # bytes; picoseconds

@@ -21,8 +21,8 @@ from retrompi.spec.machines import SERVICES
 from retrompi.spec.overrides import merge, parse_sets, telling
 from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.store.identity import specification
-from retrompi.studies import case
-from retrompi.studies.catalogue import scenario
+from retrompi.studies.define import case
+from retrompi.studies.define.catalogue import scenario
 from retrompi.traces import generate
 
 

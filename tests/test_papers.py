@@ -20,7 +20,7 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.papers import claims, inspection, scaffold
 from retrompi.papers.paper import all_papers, find_paper, working_with
 from retrompi.spec import machines, registry
-from retrompi.studies import catalogue
+from retrompi.studies.define import catalogue
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.sim.resolved import Resolved, place
 from retrompi.spec import placements, registry
 from retrompi.spec.question import Benchmark, Message, Question, Replay
-from retrompi.studies import case, catalogue
+from retrompi.studies.define import case, catalogue
 from retrompi.traces import generate
 
 pytestmark = pytest.mark.usefixtures("here")

@@ -42,7 +42,7 @@ from retrompi.store.identity import specification
 from retrompi.store.lookup import answer
 from retrompi.store.migrate import config
 from retrompi.store.questions import question_of
-from retrompi.studies import case, catalogue
+from retrompi.studies.define import case, catalogue
 from retrompi.traces import generate
 from retrompi.traces.source import Source, read_again
 

@@ -20,7 +20,8 @@ from retrompi.spec import registry
 from retrompi.spec.cojobs import JobSpec
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import catalogue, sharing
+from retrompi.studies.compare import sharing
+from retrompi.studies.define import catalogue
 from retrompi.traces import generate
 
 SWITCH = {"platform.link.kind": "switch"}

@@ -11,7 +11,7 @@ from cases import for_each
 from refusals import refused
 from studio_app import app, draw, resources, words
 
-from retrompi.studies import design
+from retrompi.studies.execute import design
 
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 

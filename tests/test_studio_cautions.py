@@ -10,8 +10,8 @@ from cases import for_each
 from studio_app import words
 
 from retrompi.store import open_store
-from retrompi.studies import design
-from retrompi.studies.run import run_study
+from retrompi.studies.execute import design
+from retrompi.studies.execute.run import run_study
 from retrompi.studio import parts, performance, study_parts, studying
 from retrompi.studio.message import travel
 from retrompi.studio.pages import anatomy, replay, whatif

@@ -16,7 +16,8 @@ from retrompi.base.translate import PSEUDO
 from retrompi.papers import all_papers
 from retrompi.render.figures import name_of
 from retrompi.spec import registry
-from retrompi.studies import catalogue, design
+from retrompi.studies.define import catalogue
+from retrompi.studies.execute import design
 from retrompi.studio.page import pages
 
 __all__ = ["browser"]  # a fixture

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from retrompi.papers.network_agreement import NetworkAgreement
     from retrompi.render import Atlas, WrittenPage
     from retrompi.store import Store
-    from retrompi.studies.uncertainty import Spec
+    from retrompi.studies.draws.uncertainty import Spec
 
 __all__ = ["ALL", "Claim", "Judging", "Reproduced", "Verdicts", "claim", "claims", "reproduce", "reproduce_of", "validate_of", "verdicts"]
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
-from retrompi.studies.uncertainty import Spec
+from retrompi.studies.draws.uncertainty import Spec
 
 if TYPE_CHECKING:
     from retrompi.papers.reproduction import Reproduction

@@ -38,15 +38,15 @@ from retrompi.spec.network_model import NATIVE
 from retrompi.spec.question import Question, Starts
 from retrompi.store.closure import ENTRIES, modules
 from retrompi.store.identity import code_version
-from retrompi.studies import posteriors
-from retrompi.studies.pack import content, named_alike, names_in
-from retrompi.studies.priors import priors_of
-from retrompi.studies.uncertainty import LEVEL
+from retrompi.studies.archive.pack import content, named_alike, names_in
+from retrompi.studies.draws import posteriors
+from retrompi.studies.draws.priors import priors_of
+from retrompi.studies.draws.uncertainty import LEVEL
 
 if TYPE_CHECKING:
     from retrompi.papers.reproduction import Reproduction
     from retrompi.store.database import Details, Store
-    from retrompi.studies.stored_study import StoredStudy
+    from retrompi.studies.read.stored_study import StoredStudy
 
 __all__ = ["FORMAT", "Circumstances", "CrateRecord", "as_json", "circumstances", "of_paper", "of_study", "study_intervals", "writer"]
 
@@ -279,7 +279,7 @@ def of_study(found: StoredStudy, intervals: Sequence[Mapping[str, Any]] = ()) ->
         **_head("study", name, str(about.get("title") or name)),
         "question": str(about.get("question", "")),
         "workflow": "study/retrompi-study.json",
-        "code": _code((*ENTRIES, "retrompi.studies.run", "retrompi.crate.record")),
+        "code": _code((*ENTRIES, "retrompi.studies.execute.run", "retrompi.crate.record")),
         "models": parts.models,
         "parameters": parts.parameters,
         "runs": runs,
@@ -515,7 +515,7 @@ def _posterior(cls: type[RuntimeModel], question: Question) -> tuple[dict[str, R
 
 def study_intervals(store: Store, study: int) -> Sequence[Mapping[str, Any]]:
     """Of a study with draws, the rows of its view, with intervals; () of any other, and where no run has the metric."""
-    from retrompi.studies import stored_study
+    from retrompi.studies.read import stored_study
 
     found = stored_study.read(store, study)
     if not found.draws:

@@ -24,7 +24,7 @@ from retrompi.inference.likelihood import Array, Likelihood, sigma_of
 from retrompi.inference.problem import PosteriorMember, Problem, ProblemPart, StatedNumber
 from retrompi.spec import registry
 from retrompi.spec.question import canonical_hash
-from retrompi.studies import posteriors
+from retrompi.studies.draws import posteriors
 
 __all__ = ["CHECKED", "DRAWS", "ESS", "R_HAT", "SIMULATIONS", "Posterior", "has_converged", "posterior", "summary"]
 

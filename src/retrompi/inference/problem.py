@@ -40,7 +40,7 @@ from retrompi.spec.bounds import Bounds
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.number import Number
 from retrompi.spec.question import Question, canonical_hash
-from retrompi.studies.priors import priors_of, sets_at
+from retrompi.studies.draws.priors import priors_of, sets_at
 
 __all__ = ["PointObservable", "PosteriorMember", "Problem", "ProblemPart", "StatedNumber", "calibrated_on", "held_out", "of_model",
            "of_paper", "printed_range"]  # fmt: skip

@@ -17,7 +17,8 @@ from retrompi.spec.collectives import OPERATIONS, algorithms
 from retrompi.spec.fields import Field, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
-from retrompi.studies import design, metrics, scenario
+from retrompi.studies.define import metrics, scenario
+from retrompi.studies.execute import design
 from retrompi.traces.generate import GENERATORS
 
 __all__ = ["file_pages"]

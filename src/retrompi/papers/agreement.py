@@ -25,7 +25,7 @@ from retrompi.papers.findings import Check, Data
 from retrompi.papers.metrics import curves as curves_of
 from retrompi.papers.verdicts import Agreement, Verdict, judge
 from retrompi.sim.simulate import SimulationEnded
-from retrompi.studies.uncertainty import Spec, interval
+from retrompi.studies.draws.uncertainty import Spec, interval
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper

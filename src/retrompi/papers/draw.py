@@ -1,7 +1,7 @@
 """One draw of a paper's experiments: their runs with drawn parameters, and simulated times with the discrepancy of the draw.
 
-What is drawn, and what the discrepancy is, decides `retrompi.studies.uncertainty`; an experiment asks with ``plan.draw``, which is None for
-nominal values.
+What is drawn, and what the discrepancy is, decides `retrompi.studies.draws.uncertainty`; an experiment asks with ``plan.draw``, which is
+None for nominal values.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from retrompi.base import paths
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Benchmark, Experiment, Question, Starts
 from retrompi.store.lookup import Found, answer
-from retrompi.studies import uncertainty
-from retrompi.studies.uncertainty import Spec
+from retrompi.studies.draws import uncertainty
+from retrompi.studies.draws.uncertainty import Spec
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store

@@ -95,7 +95,7 @@ def _inspect(folder: Path) -> Inspected:
 def _own_files(found: Inspected) -> None:
     """Loads the folder's own models, platforms, hosts, networks, scenarios, experiments and commands."""
     from retrompi.spec import platform_file
-    from retrompi.studies import scenario
+    from retrompi.studies.define import scenario
 
     folder = found.folder
     loaders: Mapping[str, Any] = {

@@ -70,7 +70,7 @@ def totals(rows: Iterable[KernelComparison]) -> dict[tuple[str, str], tuple[int,
 
 def spread(rows: Iterable[KernelComparison]) -> float:
     """What the rule misses, as the logarithm of a factor: the root mean square over the rows of a set on a host, in the median over those
-    of three rows or more. The discrepancy of computation by kernel (`retrompi.studies.uncertainty.COMPUTATION_SCALE`)."""
+    of three rows or more. The discrepancy of computation by kernel (`retrompi.studies.draws.uncertainty.COMPUTATION_SCALE`)."""
     found: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         found.setdefault((row.of, row.host), []).append(math.log(row.ratio) ** 2)

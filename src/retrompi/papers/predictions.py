@@ -2,8 +2,8 @@
 
 ``validate/predictions/plan.toml`` and the curves of the papers' folders that are marked blind say what is predicted; `simulate_prediction`
 simulates it, and `file_text` is the text of its file beside the plan, for a paper's curve in a folder of its own. The draws are those of
-every interval (`retrompi.studies.uncertainty`): posteriors where there are some, priors elsewhere, and the model's discrepancy. A second
-interval leaves the discrepancy out.
+every interval (`retrompi.studies.draws.uncertainty`): posteriors where there are some, priors elsewhere, and the model's discrepancy. A
+second interval leaves the discrepancy out.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.number import Number
 from retrompi.spec.question import Question, pingpong
-from retrompi.studies.posteriors import PosteriorFile
-from retrompi.studies.uncertainty import Drawn, Spec, drawn_of, interval, log_discrepancy
+from retrompi.studies.draws.posteriors import PosteriorFile
+from retrompi.studies.draws.uncertainty import Drawn, Spec, drawn_of, interval, log_discrepancy
 
 __all__ = ["LATER", "PredictedValue", "Prediction", "PredictionPlan", "file_of", "file_text", "folder", "held_out_error", "in_force",
            "nominal", "plans", "quantile", "same", "select_names", "shipped_predictions", "simulate_prediction", "sizes",

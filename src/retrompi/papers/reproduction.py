@@ -29,7 +29,7 @@ from retrompi.spec.registry import resolve
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.store.database import Store
-    from retrompi.studies.uncertainty import Spec
+    from retrompi.studies.draws.uncertainty import Spec
 
 __all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "jobs_of", "judge_all", "kinds", "of_curves",
            "parameters", "run_jobs", "run_paper", "run_papers"]  # fmt: skip

@@ -18,8 +18,8 @@ from retrompi.base.units import format_span
 from retrompi.render.html import Content, table
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.number import Number
-from retrompi.studies import posteriors
-from retrompi.studies.posteriors import PosteriorFile, word
+from retrompi.studies.draws import posteriors
+from retrompi.studies.draws.posteriors import PosteriorFile, word
 
 __all__ = ["HEAD", "LEVEL", "card", "facts", "narrowing_text", "of_folder", "of_model", "section", "texts"]
 

@@ -31,7 +31,7 @@ from retrompi.render.matrix import SORT, matrix_html
 from retrompi.render.paper_page import over_draws
 from retrompi.render.plotted import drawing, figure_html
 from retrompi.render.transfer_table import transfer_html
-from retrompi.studies.about import networks
+from retrompi.studies.archive.provenance import networks
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store

@@ -14,7 +14,7 @@ from retrompi.render.figures import layout, name_of
 from retrompi.render.html import Content, boxes, document, row, scroller, table
 from retrompi.render.matrix import SORT, sortable
 from retrompi.render.plotted import drawing, figure_html
-from retrompi.studies.compare_runtimes import RuntimeRow
+from retrompi.studies.compare.compare_runtimes import RuntimeRow
 
 __all__ = ["figures", "grid", "page"]
 

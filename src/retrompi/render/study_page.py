@@ -16,9 +16,9 @@ from retrompi.render.html import Content, boxes, document, ranges, save, scrolle
 from retrompi.render.plotted import drawing, figure_html
 from retrompi.render.sweep_figures import FigurePlan, choose, draw
 from retrompi.spec.outcome import Outcome
-from retrompi.studies.about import About
-from retrompi.studies.table import StudyTable, tables
-from retrompi.studies.view import View, failures
+from retrompi.studies.archive.provenance import About
+from retrompi.studies.read.table import StudyTable, tables
+from retrompi.studies.read.view import View, failures
 
 __all__ = ["figures", "page", "write", "write_figures"]
 

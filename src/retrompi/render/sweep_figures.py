@@ -1,7 +1,7 @@
 """A study's figures: which ones suit its axes, and how their points are drawn.
 
-The points come from `retrompi.studies.view`; this module only draws them. Colours are Okabe and Ito's and, for heat maps, Cividis, which
-are distinguishable with any colour vision; symbols, dashes and numbers in the cells encode the same information for print.
+The points come from `retrompi.studies.read.view`; this module only draws them. Colours are Okabe and Ito's and, for heat maps, Cividis,
+which are distinguishable with any colour vision; symbols, dashes and numbers in the cells encode the same information for print.
 """
 
 from __future__ import annotations
@@ -32,9 +32,22 @@ from retrompi.render.figures import (
     setting,
     size_axis,
 )
-from retrompi.studies.axes import ABSENT
-from retrompi.studies.metrics import Metric
-from retrompi.studies.view import COUNTS, SIZE, Row, SeriesLine, View, ViewAxis, by_panel, grid, lines, order_of, speedups, values_in_order
+from retrompi.studies.define.axes import ABSENT
+from retrompi.studies.define.metrics import Metric
+from retrompi.studies.read.view import (
+    COUNTS,
+    SIZE,
+    Row,
+    SeriesLine,
+    View,
+    ViewAxis,
+    by_panel,
+    grid,
+    lines,
+    order_of,
+    speedups,
+    values_in_order,
+)
 
 __all__ = ["KINDS", "FigurePlan", "choose", "draw", "plan_of"]
 
@@ -294,7 +307,7 @@ def _y_title(v: View, plan: FigurePlan) -> str:
 
 
 def _curve_metric(v: View) -> Metric:
-    from retrompi.studies.metrics import parse
+    from retrompi.studies.define.metrics import parse
 
     return parse("latency" if v.metric.unit == "s" else "peak")
 

@@ -2,7 +2,7 @@
 
 A declaration is a dataclass (`Counters`, `Totals`, `Ending`) or the type of a row (`RankRow`, `TrafficRow`, `WaitRow`); each field is
 one line. Made from it: the engine's struct with what goes through its fields (`retrompi.spec.cpp`), `retrompi.sim.result.Result`, the
-columns and facts of a stored run, metrics (`retrompi.studies.metrics`), the differences between two runs, exported columns, and the
+columns and facts of a stored run, metrics (`retrompi.studies.define.metrics`), the differences between two runs, exported columns, and the
 tables of commands and pages. docs/add-a-metric.md adds one.
 
 Imports only `retrompi.base` and `retrompi.spec`, since the build of the engine runs it before the package is installed.

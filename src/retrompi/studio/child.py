@@ -77,7 +77,7 @@ def run(line: Connection, now: Any, allowed: Allowed, function: Callable[..., An
     """Runs one job and sends progress and result over ``line``. ``now`` is a shared number, see `Simulating`."""
     from retrompi.sim import worker
     from retrompi.sim.processes import end_with_parent
-    from retrompi.studies.pool_worker import Forking
+    from retrompi.studies.execute.pool_worker import Forking
 
     end_with_parent(os.getppid())
     os.setpgid(0, 0)  # its child processes are ended with it; Ctrl-C at the terminal goes to the studio

@@ -18,7 +18,7 @@ from retrompi.render.figures import AXES, DASHES, PALETTE, curve_figure, place
 from retrompi.render.overlay import StatementMark
 from retrompi.render.stored_curves import add as add_measured
 from retrompi.spec.outcome import Outcome
-from retrompi.studies import metrics
+from retrompi.studies.define import metrics
 from retrompi.studio import titles
 from retrompi.studio.intervals import METRICS, span
 from retrompi.studio.parameters import readable

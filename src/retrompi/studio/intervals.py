@@ -17,7 +17,7 @@ from retrompi.render.engine_words import outcome_name
 from retrompi.studio.parameters import readable
 
 if TYPE_CHECKING:
-    from retrompi.studies.uncertainty import Ensemble, Interval
+    from retrompi.studies.draws.uncertainty import Ensemble, Interval
     from retrompi.studio.job import Report
     from retrompi.studio.runs import Places
 
@@ -39,7 +39,7 @@ def what_if(
     (outcome -> draws); ratio: by size as text the ends of changed / as it was of the time, and in how many draws it is ahead.
     """
     from retrompi.spec.question import Question, pingpong
-    from retrompi.studies.uncertainty import Spec, ensemble
+    from retrompi.studies.draws.uncertainty import Spec, ensemble
     from retrompi.studio.runs import open_stores
     from retrompi.traces.generate import DEFAULT_SIZES
 
@@ -63,8 +63,8 @@ def _ends(found: Interval) -> list[float] | None:
 
 
 def _intervals(of: Ensemble, sizes: Sequence[int]) -> dict[str, Any]:
-    from retrompi.studies import metrics
-    from retrompi.studies.uncertainty import interval
+    from retrompi.studies.define import metrics
+    from retrompi.studies.draws.uncertainty import interval
 
     times, points = of.times(sizes), []
     for size, column in zip(sizes, times.T, strict=True):
@@ -80,7 +80,7 @@ def _intervals(of: Ensemble, sizes: Sequence[int]) -> dict[str, Any]:
 
 def _ratio(base: Ensemble, changed: Ensemble, sizes: Sequence[int]) -> dict[str, Any]:
     """Size (as text) -> ends of the ratio of the times (changed / as it was), draw by draw, and the share of draws with a shorter time."""
-    from retrompi.studies.uncertainty import interval
+    from retrompi.studies.draws.uncertainty import interval
 
     ratios = changed.times(sizes) / base.times(sizes)
     return {

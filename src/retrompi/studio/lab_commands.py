@@ -364,8 +364,10 @@ def _why(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: 
     from retrompi.api.paths import path_of
     from retrompi.render import path_page
     from retrompi.sim.resolved import Resolved
-    from retrompi.studies import case, compare_runtimes, sensitivity
-    from retrompi.studies.applies import refuse_idle
+    from retrompi.studies.compare import compare_runtimes
+    from retrompi.studies.define import case
+    from retrompi.studies.define.used_overrides import refuse_idle
+    from retrompi.studies.search import sensitivity
 
     model, platform, file = asked.get("model", ""), _platform(asked), asked.get("file", "")
     _names(model, platform)
@@ -445,8 +447,8 @@ def _scenario(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
     from retrompi.api.runs import run_of
     from retrompi.sim.resolved import Resolved
     from retrompi.store import open_store
-    from retrompi.studies import catalogue
-    from retrompi.studies.cautions import of_scenario
+    from retrompi.studies.define import catalogue
+    from retrompi.studies.read.cautions import of_scenario
 
     scenario = catalogue.scenario(str(_checked_toml(place, asked.get("file", ""))))
     question = scenario.question()
@@ -472,9 +474,9 @@ def _scenario(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
 def _study(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
     from retrompi.api.studies import StudyResult
     from retrompi.store import open_store
-    from retrompi.studies import design
-    from retrompi.studies.run import run_study
-    from retrompi.studies.worker_pool import WorkerPool
+    from retrompi.studies.execute import design
+    from retrompi.studies.execute.run import run_study
+    from retrompi.studies.execute.worker_pool import WorkerPool
 
     file = _checked_toml(place, asked.get("file", ""))
     if "vary" in asked or "[trace]" in file.read_text(encoding="utf-8", errors="replace").replace("[base.trace]", ""):

@@ -12,7 +12,7 @@ from retrompi.base.translate import _, count, lazy, ngettext
 from retrompi.render.engine_words import outcome_name
 from retrompi.render.figures import name_of
 from retrompi.render.html import config, ranges
-from retrompi.studies.table import StudyTable
+from retrompi.studies.read.table import StudyTable
 from retrompi.studio.parts import english
 from retrompi.studio.pieces import Part, Value, count_boxes, facts, table
 from retrompi.studio.studying import Listed, ShownStudy

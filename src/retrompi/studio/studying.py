@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from retrompi.store import Store
-    from retrompi.studies.about import About
-    from retrompi.studies.design import Study
-    from retrompi.studies.table import StudyTable
-    from retrompi.studies.view import Failure
+    from retrompi.studies.archive.provenance import About
+    from retrompi.studies.execute.design import Study
+    from retrompi.studies.read.table import StudyTable
+    from retrompi.studies.read.view import Failure
 
 __all__ = ["MOST_POINTS", "Listed", "ShownStudy", "find_study", "list_studies", "run", "show_study", "study_of_form"]
 
@@ -65,8 +65,8 @@ class Listed:
 
 def list_studies(store: Store | None) -> list[Listed]:
     """The stored studies, newest first, then the predefined ones that were not run; without a store only those."""
-    from retrompi.studies import design
-    from retrompi.studies.design import count, from_definition
+    from retrompi.studies.execute import design
+    from retrompi.studies.execute.design import count, from_definition
 
     ready = design.studies()
     hashes = {s.hash for s in ready.values()}
@@ -105,8 +105,8 @@ def list_studies(store: Store | None) -> list[Listed]:
 
 def find_study(store: Store, which: str) -> Study:
     """A predefined study by name or a stored one by number, rebuilt from its definition. Raises UsageError when there is none."""
-    from retrompi.studies import design
-    from retrompi.studies.design import from_definition
+    from retrompi.studies.execute import design
+    from retrompi.studies.execute.design import from_definition
 
     if which in design.study_names():
         return design.study(which)
@@ -119,7 +119,8 @@ def study_of_form(scenario: str, vary: Sequence[tuple[str, str]], metric: str = 
     Raises UsageError in one line for an invalid study, one with more than `MOST_POINTS` points, or one that would open a file.
     """
     from retrompi.spec import registry
-    from retrompi.studies import case, catalogue, design
+    from retrompi.studies.define import case, catalogue
+    from retrompi.studies.execute import design
     from retrompi.studio import menus
 
     if scenario not in catalogue.scenario_names():
@@ -152,8 +153,8 @@ def run(report: Report, store: str | None, definition: Mapping[str, Any], fresh:
     Returns study, points, simulated, found, errors, outcomes, reasons, outside, seconds.
     """
     from retrompi.store import open_store
-    from retrompi.studies.design import from_definition
-    from retrompi.studies.run import run_study
+    from retrompi.studies.execute.design import from_definition
+    from retrompi.studies.execute.run import run_study
 
     told = run_study(open_store(store), from_definition(definition), fresh=fresh, limit=MOST_POINTS, report=report)
     return {
@@ -197,10 +198,10 @@ def show_study(store: Store, which: str, metric: str = "", x: str = "", by: Sequ
     from retrompi.render.study_page import figures
     from retrompi.render.sweep_figures import choose
     from retrompi.sim.cautions import stored_cautions
-    from retrompi.studies import stored_study
-    from retrompi.studies.about import about
-    from retrompi.studies.table import tables
-    from retrompi.studies.view import failures, without_effect
+    from retrompi.studies.archive.provenance import about
+    from retrompi.studies.read import stored_study
+    from retrompi.studies.read.table import tables
+    from retrompi.studies.read.view import failures, without_effect
 
     kept = stored_study.read(store, which)
     v = kept.view(metric or None)

@@ -11,7 +11,7 @@ from retrompi.base.scratch import folder as temporary
 from retrompi.sim import simulate  # noqa: F401
 from retrompi.spec import registry
 from retrompi.store import code_version, database, migrate, open_store  # noqa: F401
-from retrompi.studies import pool_worker
+from retrompi.studies.execute import pool_worker
 from retrompi.traces import generate
 
 

@@ -10,7 +10,7 @@ from retrompi.papers.draw import answer_drawn
 from retrompi.papers.experiments import MESSAGES, Done, Job
 from retrompi.sim.cautions import stored_cautions
 from retrompi.spec.curve import TimeCurve
-from retrompi.studies import catalogue
+from retrompi.studies.define import catalogue
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper

@@ -10,7 +10,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.translate import _, lazy
-from retrompi.studies import catalogue
+from retrompi.studies.define import catalogue
 from retrompi.studio import entries, inputs, parts, study_parts, studying
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part
@@ -19,7 +19,7 @@ from retrompi.studio.state import Control, Query, choice, read, text
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studies.design import Study
+    from retrompi.studies.execute.design import Study
     from retrompi.studio.resources import Resources
 
 _FORM = ("scenario", "key", "values", "key2", "values2")
@@ -119,7 +119,7 @@ def _form_line(values: Sequence[Any]) -> tuple[list[Part], dict[str, str]]:
         study = _study_of(values)
     except entries.WrongEntries as error:
         return [], error.lines
-    from retrompi.studies.design import count
+    from retrompi.studies.execute.design import count
 
     return [html.Span(_("{count} points").format(count=count(study)))], {}
 
@@ -234,7 +234,7 @@ def register(app: Dash, resources: Resources) -> None:
         return line
 
     def begin(run: int | None, vary: int | None, which: str | None, *form: Any) -> Any:
-        from retrompi.studies import design
+        from retrompi.studies.execute import design
 
         if parts.changed_by("studies-vary") and vary:
             study = _study_of(form)
