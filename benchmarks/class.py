@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from retrompi.studio.parts import TICK_MS
+from retrompi.studio.components.parts import TICK_MS
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_S = 180.0

@@ -132,7 +132,7 @@ def slides_of_lab(lab: str, out: Path | None, output: StoreOutput) -> None:
     """
     from retrompi.labs import lab as _lab
     from retrompi.render.html import save
-    from retrompi.studio import slides
+    from retrompi.studio.labs import slides
 
     found = _lab.lab(lab)
     place = out if out is not None else Path(f"slides-{found.key}.html")

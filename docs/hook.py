@@ -18,7 +18,7 @@ from retrompi.labs import glossary
 from retrompi.labs.lab import labs
 from retrompi.manual import pages
 from retrompi.render import export
-from retrompi.studio import slides
+from retrompi.studio.labs import slides
 
 _WRITTEN = pages()
 _BY_HAND = {"Python": "python.md", "Trace format": "trace-format.md", "Error codes": "errors.md"}

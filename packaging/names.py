@@ -42,7 +42,7 @@ STAY: Mapping[tuple[str, str], str] = {
     ("models/winmpich/__init__.py", "shared"): JUDGED,
     ("models/wmpi/__init__.py", "moved"): JUDGED,
     ("src/retrompi/spec/hosts.py", "mapped"): f"runtimes call it: {JUDGED}",
-    ("src/retrompi/studio/connections.py", "received"): "waitress calls it by this name",
+    ("src/retrompi/studio/requests/connections.py", "received"): "waitress calls it by this name",
 }
 """(file, name) of participles that stay, and why."""
 _SPEC, _RULES, _API = "src/retrompi/spec", "src/retrompi/reference", "src/retrompi/api"

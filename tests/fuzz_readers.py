@@ -463,8 +463,8 @@ def _link_seeds() -> list[Files]:
 
 @cache
 def _resources() -> Any:
-    from retrompi.studio.jobs import Jobs
-    from retrompi.studio.resources import Resources
+    from retrompi.studio.jobs.queue import Jobs
+    from retrompi.studio.jobs.resources import Resources
 
     return Resources(Jobs(), str(Path(tempfile.mkdtemp(prefix="fuzz-studio-")) / "store.db"))
 

@@ -28,8 +28,8 @@ from retrompi.render.sweep_figures import draw, plan_of
 from retrompi.studies.define import metrics
 from retrompi.studies.draws import posteriors
 from retrompi.studies.read.view import SIZE, View, ViewAxis, lines
-from retrompi.studio import drawing, intervals
-from retrompi.studio.resources import Resources
+from retrompi.studio.curves import drawing, intervals
+from retrompi.studio.jobs.resources import Resources
 
 __all__ = ["app", "client", "resources"]  # fixtures
 
@@ -193,7 +193,7 @@ def test_every_card_of_a_model_shows_its_posterior(
     from retrompi.render.cards import model_card
     from retrompi.render.dossier import model_dossier
     from retrompi.render.paper_page import _card
-    from retrompi.studio import card_parts
+    from retrompi.studio.cards import card_parts
 
     assert determined.section(None) == ""
     assert determined.of_folder(posterior.file.parent) == [determined.card(posterior)]

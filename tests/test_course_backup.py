@@ -27,7 +27,7 @@ from retrompi.classroom.schema import Base, Usage
 from retrompi.classroom.shelf import DatabaseShelf
 from retrompi.labs.lab import lab
 from retrompi.labs.work import answer, put
-from retrompi.studio.resources import SessionMember
+from retrompi.studio.jobs.resources import SessionMember
 
 
 def made(where: str, people: int = 3) -> Database:

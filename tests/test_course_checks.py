@@ -28,7 +28,7 @@ from retrompi.classroom.shelf import DatabaseShelf
 from retrompi.labs.grade import Grading, TaskResult
 from retrompi.labs.lab import lab
 from retrompi.labs.work import CheckRequest, answer, change, put, seal
-from retrompi.studio import lab_jobs, lab_page
+from retrompi.studio.labs import lab_jobs, lab_page
 
 ONE = lab("1")
 
@@ -236,7 +236,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         row = said(one.number, student=work.state.student).row()
         return title, studio_work.wait_for, (str(gate), {"grading": row, "known": {"expected": {}, "mistakes": {}}}), then
 
-    monkeypatch.setattr("retrompi.studio.lab_jobs.check", check)
+    monkeypatch.setattr("retrompi.studio.labs.lab_jobs.check", check)
     monkeypatch.setattr("retrompi.classroom.owed.check", check)
     return gate.touch
 
@@ -295,7 +295,7 @@ def test_a_job_that_fails_says_so_on_the_page_that_comes_back(class_: Class, db:
         title, _function, _args, then = true(*given)
         return title, studio_work.abort, (), then
 
-    monkeypatch.setattr("retrompi.studio.lab_jobs.check", broken)
+    monkeypatch.setattr("retrompi.studio.labs.lab_jobs.check", broken)
     class_.press(class_.browser())
     assert soon(lambda: [n.status for n in notes(db)] == ["failed"])
     assert "died (signal 6)" in shelf(db).last(ONE.name).error
@@ -374,11 +374,11 @@ def test_a_result_that_the_database_does_not_take_is_recorded_later(
 def test_files_that_a_run_makes_are_kept_though_its_page_is_closed(class_: Class, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     from flask import g
 
-    from retrompi.studio.lab_session import Desk
+    from retrompi.studio.labs.lab_session import Desk
 
     nine, mine = lab("9"), shelf(db)
     change(mine, nine, lambda w: seal(answer(w, nine, {t.id: t.choices[0] if t.choices else "3" for t in nine.predictions}), nine))
-    monkeypatch.setattr("retrompi.studio.lab_commands.run", studio_work.made)
+    monkeypatch.setattr("retrompi.studio.labs.lab_commands.run", studio_work.made)
     session = members.enter(db, mine.member.id, "test")
     with class_.server.app.server.test_request_context("/labs"):
         g.session = session

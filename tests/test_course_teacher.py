@@ -30,7 +30,7 @@ from retrompi.labs.grade import right_values, usual
 from retrompi.labs.lab import lab
 from retrompi.labs.student import draw
 from retrompi.store import open_store
-from retrompi.studio.lab_jobs import key_of
+from retrompi.studio.labs.lab_jobs import key_of
 
 Browser = Callable[[str], FlaskClient]
 COPIED = ("The card waits until the kernel has copied every frame, and the second rank polls its buffer meanwhile although nothing came; "

@@ -47,8 +47,12 @@ from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 from retrompi.studies.compare.compare_runtimes import RuntimeRow
-from retrompi.studio import drawing, early, lab_commands, memory_levels, message, scene
+from retrompi.studio.anatomy import anatomy_job, scene
+from retrompi.studio.cards import memory_levels
+from retrompi.studio.curves import drawing
+from retrompi.studio.labs import lab_commands
 from retrompi.studio.pages import anatomy, start
+from retrompi.studio.requests import shipped_figures
 from retrompi.traces import generate
 
 ROOT = Path(retrompi.__file__).parent
@@ -168,16 +172,16 @@ def of_programs(folder: Path) -> None:
 def of_the_studio(folder: Path) -> None:
     memory_levels.figure(registry.platform("nt-pair"))
     memory_levels.figure(registry.platform("cray-t3e"))
-    story = early.answer("/")
+    story = shipped_figures.answer("/")
     assert story is not None
     start._partial_figure(story)  # its axes; the page draws it
     for page in ("/curves", "/whatif"):
-        told = early.answer(page)
+        told = shipped_figures.answer(page)
         for series in ("time", "bandwidth"):
             for y in ("log", "linear"):
                 (drawing.curves_figure if page == "/curves" else drawing.what_if_figure)(told, series, y)
     messages = [{"model": model, "platform": "nt-pair", "mode": "distributed", "size": "1KiB", "set": ""} for model in ("wmpi", "winmpich")]
-    anatomy.figure(message.travel(lambda *_: None, messages, "there"))
+    anatomy.figure(anatomy_job.travel(lambda *_: None, messages, "there"))
 
 
 def of_labs(folder: Path) -> None:
@@ -223,7 +227,7 @@ def faults(figure: go.Figure) -> list[str]:
 
 
 def test_every_function_that_makes_a_figure_is_here(gallery: Gallery) -> None:
-    again = {"retrompi.studio.lab_page.form_result"}  # what a job has made
+    again = {"retrompi.studio.labs.lab_page.form_result"}  # what a job has made
     assert made_in_source() - again - set(gallery.of) == set()
 
 

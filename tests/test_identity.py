@@ -35,7 +35,7 @@ def test_what_is_simulated_with_is_in_it_and_what_only_shows_is_not() -> None:
     assert not found & {"retrompi.base.csv_safe", "retrompi.spec.calibrated_range", "retrompi.sim.diagnosis", "retrompi.sim.preflight"}
 
 
-@for_each("name", ["base/csv_safe.py", "studio/page.py", "sim/diagnosis.py", "studies/define/scenario.py", "store/lookup.py"])
+@for_each("name", ["base/csv_safe.py", "studio/requests/page.py", "sim/diagnosis.py", "studies/define/scenario.py", "store/lookup.py"])
 def test_an_edit_of_what_cannot_change_a_result_makes_no_run_stale(copy: Path, name: str) -> None:
     before = code(copy)
     with (copy / name).open("a") as file:

@@ -24,7 +24,7 @@ from browser import Server, browser, session, settled, until
 
 import retrompi
 from retrompi.base import paths
-from retrompi.studio.page import Page, pages
+from retrompi.studio.requests.page import Page, pages
 
 __all__ = ["browser"]  # a fixture
 

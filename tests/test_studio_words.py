@@ -18,7 +18,7 @@ from retrompi.render.figures import name_of
 from retrompi.spec import registry
 from retrompi.studies.define import catalogue
 from retrompi.studies.execute import design
-from retrompi.studio.page import pages
+from retrompi.studio.requests.page import pages
 
 __all__ = ["browser"]  # a fixture
 

@@ -27,7 +27,7 @@ from retrompi.labs.work import CheckRequest, Last, Work
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
-    from retrompi.studio.resources import SessionMember as Person
+    from retrompi.studio.jobs.resources import SessionMember as Person
 
 __all__ = ["Waiting", "ask", "fail", "last", "record", "waiting"]
 

@@ -20,7 +20,7 @@ from retrompi.classroom.records import standings
 from retrompi.classroom.roster import Roster
 from retrompi.classroom.scores import visible_points
 from retrompi.labs.lab import lab as lab_of
-from retrompi.studio.guard import cookie
+from retrompi.studio.requests.guard import cookie
 
 if TYPE_CHECKING:
     from retrompi.classroom.guard import ClassGuard

@@ -12,7 +12,7 @@ from retrompi.classroom import members
 from retrompi.classroom.course import about
 from retrompi.classroom.page import message, page
 from retrompi.classroom.roster import Roster
-from retrompi.studio.guard import AddressRule, Guard, cookie, keep_session
+from retrompi.studio.requests.guard import AddressRule, Guard, cookie, keep_session
 
 __all__ = ["WAYS", "ClassGuard", "came_in"]
 

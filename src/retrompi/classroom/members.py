@@ -19,7 +19,7 @@ from retrompi.base.translate import _
 from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Course, Device, EntryLink, Member
 from retrompi.labs.student import normal_id, shown_id
-from retrompi.studio.resources import SessionMember as Person
+from retrompi.studio.jobs.resources import SessionMember as Person
 
 __all__ = ["ROLES", "EntryRefused", "add", "by_session", "code_for", "digest", "enrol", "enter", "find", "join", "link_for", "members",
            "of_link", "person", "remove", "rename", "saw", "sign_out"]  # fmt: skip

@@ -14,13 +14,13 @@ from retrompi.classroom.database import Database
 from retrompi.classroom.prepare import SESSION
 from retrompi.labs.lab import lab as lab_of
 from retrompi.labs.work import CheckRequest
-from retrompi.studio.lab_jobs import check
-from retrompi.studio.lab_session import Desk, owner_of
+from retrompi.studio.labs.lab_jobs import check
+from retrompi.studio.labs.lab_session import Desk, owner_of
 
 if TYPE_CHECKING:
     from retrompi.classroom.shelf import DatabaseShelf
     from retrompi.labs.grade import Grading
-    from retrompi.studio.resources import Resources, SessionMember
+    from retrompi.studio.jobs.resources import Resources, SessionMember
 
 __all__ = ["Owed"]
 

@@ -1,7 +1,7 @@
 """Answers of the students' own numbers, simulated before they are needed: a check then simulates nothing.
 
 One job at a time works through them, for all students after a restart; a check that comes first simulates for itself. What is known is
-shared with the labs' pages (`retrompi.studio.lab_session.Desk`).
+shared with the labs' pages (`retrompi.studio.labs.lab_session.Desk`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Member as Row
 from retrompi.classroom.schema import Work
 from retrompi.labs.lab import lab as lab_of
-from retrompi.studio.lab_jobs import expected_values, key_of
-from retrompi.studio.lab_session import Desk
+from retrompi.studio.labs.lab_jobs import expected_values, key_of
+from retrompi.studio.labs.lab_session import Desk
 
 if TYPE_CHECKING:
-    from retrompi.studio.resources import Resources, SessionMember
+    from retrompi.studio.jobs.resources import Resources, SessionMember
 
 __all__ = ["SESSION", "Preparer"]
 

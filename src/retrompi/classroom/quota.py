@@ -14,7 +14,7 @@ from retrompi.base.errors import UsageError
 from retrompi.classroom.course import Settings
 from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Usage
-from retrompi.studio.resources import SessionMember
+from retrompi.studio.jobs.resources import SessionMember
 
 __all__ = ["Quotas", "usage_of"]
 
@@ -36,7 +36,7 @@ def usage_of(db: Database, member_id: int, day: date) -> dict[str, Any]:
 
 
 class Quotas:
-    """The account of a class (`retrompi.studio.jobs.Allowance`): counted in memory, written by `flush`. Thread-safe."""
+    """The account of a class (`retrompi.studio.jobs.queue.Allowance`): counted in memory, written by `flush`. Thread-safe."""
 
     def __init__(self, db: Database, member: Callable[[str], SessionMember | None], settings: Callable[[], Settings]) -> None:
         self._db, self._member, self._settings = db, member, settings

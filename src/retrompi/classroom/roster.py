@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from retrompi.classroom import members
 from retrompi.classroom.database import Database
-from retrompi.studio.resources import SessionMember
+from retrompi.studio.jobs.resources import SessionMember
 
 __all__ = ["Roster"]
 

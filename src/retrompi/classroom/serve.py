@@ -27,11 +27,11 @@ from retrompi.classroom.quota import Quotas
 from retrompi.classroom.roster import Roster
 from retrompi.classroom.shelf import DatabaseShelf
 from retrompi.classroom.teacher import teacher
-from retrompi.studio.guard import Guard
-from retrompi.studio.limits import Limits
-from retrompi.studio.resources import SessionMember
+from retrompi.studio.jobs.limits import Limits
+from retrompi.studio.jobs.resources import SessionMember
+from retrompi.studio.requests.guard import Guard
+from retrompi.studio.requests.uploads import uploads_of
 from retrompi.studio.serve import Studio, is_loopback, reachable
-from retrompi.studio.uploads import uploads_of
 
 __all__ = ["ClassServer", "ServedCourse", "base_of", "checked_address"]
 

@@ -26,7 +26,7 @@ from retrompi.classroom.states import state_of, told_state
 from retrompi.labs import student as _student
 from retrompi.labs.student import normal_id
 from retrompi.labs.work import CheckRequest, Conflict, Last, Ran, Work, begin
-from retrompi.studio.resources import SessionMember
+from retrompi.studio.jobs.resources import SessionMember
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading

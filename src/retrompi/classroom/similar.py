@@ -54,7 +54,7 @@ def compare_works(
 def _facts(lab: Lab, student: str, work: Done, known: Mapping[str, Mapping[str, Any]], store: str | None) -> Facts | None:
     """What is compared of a work; None if its right values are not known."""
     from retrompi.labs.facts import gather_facts
-    from retrompi.studio.lab_jobs import bench_of, key_of
+    from retrompi.studio.labs.lab_jobs import bench_of, key_of
 
     values = known.get(key_of(lab, student))
     if values is None:

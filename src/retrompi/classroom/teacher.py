@@ -20,8 +20,8 @@ from retrompi.classroom.prepare import SESSION, Preparer
 from retrompi.classroom.roster import Roster
 from retrompi.labs.lab import Lab
 from retrompi.labs.lab import lab as lab_of
-from retrompi.studio import slides
-from retrompi.studio.resources import Resources
+from retrompi.studio.jobs.resources import Resources
+from retrompi.studio.labs import slides
 
 __all__ = ["teacher"]
 

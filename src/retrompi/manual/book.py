@@ -24,7 +24,7 @@ from retrompi.reference.compare import compare_question
 from retrompi.sim import simulate
 from retrompi.spec.fields import fields_of
 from retrompi.spec.question import Beside, Message, Question, Replay, Workload
-from retrompi.studio.scene import STAGES
+from retrompi.studio.anatomy.scene import STAGES
 from retrompi.traces.files import parse
 
 __all__ = ["Chapter", "book_pages", "chapters", "chapters_of"]
