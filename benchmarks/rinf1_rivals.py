@@ -15,8 +15,8 @@ from functools import cache
 from typing import Any
 
 from retrompi.base import paths
-from retrompi.papers import claims, own_code
-from retrompi.papers.metrics import SAME
+from retrompi.papers.statements import claims, own_code
+from retrompi.papers.statements.metrics import SAME
 from retrompi.sim import loop_rates, simulate
 from retrompi.spec import kernels, registry
 from retrompi.spec.question import Question, Replay

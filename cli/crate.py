@@ -145,9 +145,9 @@ def _make_record(what: str, store: Store, given: WriteOptions, output: WriteOutp
     from retrompi.base.files import is_dir
     from retrompi.crate import record
     from retrompi.papers import all_papers, run_papers
-    from retrompi.papers.agreement import with_agreement
-    from retrompi.papers.paper import working_with
-    from retrompi.papers.reproduction import WORKERS
+    from retrompi.papers.reproduce.agreement import with_agreement
+    from retrompi.papers.reproduce.reproduction import WORKERS
+    from retrompi.papers.statements.paper import working_with
     from retrompi.studies.read import stored_study
 
     spec, workers = given.spec(), given.jobs or WORKERS
@@ -198,7 +198,7 @@ def verify(ctx: click.Context, crate: Path, given: VerifyOptions, output: Output
     """
     from retrompi.crate.verify import Rebuild
     from retrompi.crate.verify import verify as verified
-    from retrompi.papers.reproduction import WORKERS
+    from retrompi.papers.reproduce.reproduction import WORKERS
 
     if given.digest and not re.fullmatch("[0-9a-fA-F]{64}", given.digest):
         raise UsageError("--digest is the SHA-256 that 'retrompi crate write' printed: 64 hexadecimal digits", code="bad-syntax")

@@ -385,7 +385,7 @@ def show_kernels(ctx: click.Context, platform: str | None, given: KernelOptions,
     if given.judge:
         if platform or given.kernel or overrides.sets:
             raise UsageError("--judge has platforms and kernels of its own", code="unused-option")
-        from retrompi.papers import kernel_rates
+        from retrompi.papers.fit import kernel_rates
 
         found = kernel_rates.judge_kernels()
         output.emit([r.row() for r in found], JUDGED)

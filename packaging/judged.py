@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from retrompi.papers import all_papers, run_papers
-from retrompi.papers.judged import document, file
+from retrompi.papers.reproduce.judged import document, file
 from retrompi.store import code_version, open_store
 from retrompi.studio.jobs.queue import Jobs
 from retrompi.studio.jobs.resources import Resources

@@ -23,9 +23,9 @@ from pathlib import Path
 from checkout import ROOT, Place, sources
 
 from retrompi.base.paths import papers_dir
-from retrompi.papers import own_code
-from retrompi.papers.claims import load
-from retrompi.papers.claims import papers as keys
+from retrompi.papers.statements import own_code
+from retrompi.papers.statements.claims import load
+from retrompi.papers.statements.claims import papers as keys
 from retrompi.spec import registry
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import OPTIONS
@@ -139,8 +139,8 @@ def papers(root: Path) -> list[Place]:
             if name in names and not (today and name == "mpich"):
                 found.append(Place(file, node.lineno, f"{names[name]}: {node.value}"))
     code = {file.stem.strip("_") for file in papers_dir().glob("*/*/*.py")}
-    places = (root / folder for folder in ("src/retrompi/papers", "src/retrompi/papers/experiments", "cli"))
-    found += [Place(f.relative_to(root).as_posix(), 1, "module") for place in places for f in place.glob("*.py") if f.stem in code]
+    places = (root / folder for folder in ("src/retrompi/papers", "cli"))
+    found += [Place(f.relative_to(root).as_posix(), 1, "module") for place in places for f in place.rglob("*.py") if f.stem in code]
     return sorted(found)
 
 

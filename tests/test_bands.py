@@ -14,10 +14,11 @@ import pytest
 from studio_app import PATIENCE_S, UPDATE, app, client, ended, resources, words
 
 from retrompi.base.units import format_span
-from retrompi.papers import coverage, find_paper
-from retrompi.papers.exhibits import CurveFigure
-from retrompi.papers.reproduction import Reproduction
-from retrompi.papers.verdicts import Agreement, Verdict
+from retrompi.papers import find_paper
+from retrompi.papers.judge.verdicts import Agreement, Verdict
+from retrompi.papers.reproduce import coverage
+from retrompi.papers.reproduce.reproduction import Reproduction
+from retrompi.papers.statements.exhibits import CurveFigure
 from retrompi.render import bands, curve_page, determined, message_page
 from retrompi.render.exhibits import with_bands
 from retrompi.render.figures import curve_figure

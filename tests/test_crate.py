@@ -27,9 +27,9 @@ from retrompi.crate import container, derive, record
 from retrompi.crate.container import MANIFEST, METADATA
 from retrompi.crate.verify import Rebuild, digest_of, verify
 from retrompi.papers import run_papers
-from retrompi.papers.agreement import with_agreement
-from retrompi.papers.paper import working_with
-from retrompi.papers.scaffold import create
+from retrompi.papers.reproduce.agreement import with_agreement
+from retrompi.papers.statements.paper import working_with
+from retrompi.papers.statements.scaffold import create
 from retrompi.store import open_store
 from retrompi.studies.draws.uncertainty import Spec
 from retrompi.studies.execute import design

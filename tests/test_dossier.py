@@ -8,7 +8,7 @@ import pytest
 from cases import for_each
 from conftest import cited_ids, reference_ids
 
-from retrompi.papers import claims, sources
+from retrompi.papers.statements import claims, sources
 from retrompi.render import dossier
 from retrompi.spec import registry
 

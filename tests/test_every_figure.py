@@ -22,8 +22,9 @@ from retrompi.labs.bench import Bench
 from retrompi.labs.student import draw
 from retrompi.measure import compare
 from retrompi.measure.compare import suite
-from retrompi.papers import claims, predictions, scores
-from retrompi.papers.exhibits import FactFigure, MeasuredFigure, ScatterFigure
+from retrompi.papers.predict import predictions, scores
+from retrompi.papers.statements import claims
+from retrompi.papers.statements.exhibits import FactFigure, MeasuredFigure, ScatterFigure
 from retrompi.render import (
     blind_page,
     compare_page,

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from retrompi.papers import judged, markdown, run_paper
-from retrompi.papers.claims import checks, load
+from retrompi.papers import markdown, run_paper
+from retrompi.papers.reproduce import judged
+from retrompi.papers.statements.claims import checks, load
 from retrompi.spec import registry
 from retrompi.store import open_store
 

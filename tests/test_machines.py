@@ -14,7 +14,7 @@ from refusals import refused
 
 from retrompi.base import paths
 from retrompi.base.errors import InputError, RetrompiError, UsageError
-from retrompi.papers.sources import rows
+from retrompi.papers.statements.sources import rows
 from retrompi.sim import simulate
 from retrompi.spec import composition, machines, origin, platform_file, registry
 from retrompi.spec.fields import quantities

@@ -21,7 +21,7 @@ from refusals import agrees, refused
 from retrompi import traces
 from retrompi.base import paths
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.papers import claims
+from retrompi.papers.statements import claims
 from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from retrompi.papers import predictions
+from retrompi.papers.predict import predictions
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
 from retrompi.studies.draws import posteriors

@@ -17,7 +17,7 @@ from refusals import agrees, refused
 
 from retrompi.base import toml
 from retrompi.base.errors import UsageError
-from retrompi.papers import predictions
+from retrompi.papers.predict import predictions
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
 from retrompi.studies.draws.uncertainty import Spec, drawn_of

@@ -18,7 +18,7 @@ from refusals import refused
 from retrompi import traces
 from retrompi.base.errors import UsageError
 from retrompi.base.paths import reference_dir
-from retrompi.papers import kernel_rates
+from retrompi.papers.fit import kernel_rates
 from retrompi.sim import simulate
 from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved

@@ -17,7 +17,7 @@ pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
 from retrompi.base.errors import UsageError
 from retrompi.papers import run_paper
-from retrompi.papers.claims import load
+from retrompi.papers.statements.claims import load
 from retrompi.render.dossier import model_dossier, platform_dossier
 from retrompi.spec import registry
 from retrompi.spec.sources import SOURCE_KINDS

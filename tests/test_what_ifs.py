@@ -11,7 +11,7 @@ import what_ifs
 import what_ifs_draws
 from cases import for_each
 
-from retrompi.papers import claims
+from retrompi.papers.statements import claims
 from retrompi.store import open_store
 from retrompi.studies.draws.uncertainty import Spec, ensemble
 from retrompi.studies.execute import design

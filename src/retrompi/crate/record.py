@@ -24,11 +24,11 @@ from retrompi.base.release import codemeta, version
 from retrompi.crate import drawn
 from retrompi.crate.container import sha256, wrong_name
 from retrompi.crate.drawn import round_quantile
-from retrompi.papers import curve_verdicts
-from retrompi.papers.claims import Claim
-from retrompi.papers.evaluators import EVALUATORS, evaluate
-from retrompi.papers.findings import Data, Unavailable
-from retrompi.papers.metrics import curves
+from retrompi.papers.judge import curve_verdicts
+from retrompi.papers.judge.evaluators import EVALUATORS, evaluate
+from retrompi.papers.judge.findings import Data, Unavailable
+from retrompi.papers.statements.claims import Claim
+from retrompi.papers.statements.metrics import curves
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import NUMBERS
 from retrompi.spec import composition, machines, platform_file, registry
@@ -44,14 +44,15 @@ from retrompi.studies.draws.priors import priors_of
 from retrompi.studies.draws.uncertainty import LEVEL
 
 if TYPE_CHECKING:
-    from retrompi.papers.reproduction import Reproduction
+    from retrompi.papers.reproduce.reproduction import Reproduction
     from retrompi.store.database import Details, Store
     from retrompi.studies.read.stored_study import StoredStudy
 
 __all__ = ["FORMAT", "Circumstances", "CrateRecord", "as_json", "circumstances", "of_paper", "of_study", "study_intervals", "writer"]
 
 FORMAT = 1
-JUDGING = ("retrompi.papers.verdicts", "retrompi.papers.curve_verdicts", "retrompi.papers.reproduction", "retrompi.crate.record")
+JUDGING = ("retrompi.papers.judge.verdicts", "retrompi.papers.judge.curve_verdicts", "retrompi.papers.reproduce.reproduction",
+           "retrompi.crate.record")  # fmt: skip
 _UNTOLD = ("timeline", "waits", "marks", "wall_s", "replay_s", "run_id", "run_ids")
 """Facts of a run that are left out: a picture made on request, wall times, ids of a store, and what repeats the points or names
 files of a machine."""

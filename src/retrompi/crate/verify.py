@@ -22,9 +22,9 @@ from retrompi.base.release import version
 from retrompi.base.scratch import folder as scratch_folder
 from retrompi.crate import derive, drawn, record
 from retrompi.crate.container import MANIFEST, Contents, FileProblem, check_manifest, place, read, sha256, wrong_name
-from retrompi.papers.agreement import with_agreement
-from retrompi.papers.paper import all_papers, working_with
-from retrompi.papers.reproduction import WORKERS, run_papers
+from retrompi.papers.reproduce.agreement import with_agreement
+from retrompi.papers.reproduce.reproduction import WORKERS, run_papers
+from retrompi.papers.statements.paper import all_papers, working_with
 from retrompi.store import open_store
 from retrompi.store.identity import code_version
 from retrompi.studies.archive.pack import ROWS, reference_rows

@@ -129,7 +129,7 @@ def _hashes(parts: Sequence[ProblemPart]) -> dict[str, str]:
 
 
 def _stamps() -> dict[str, str]:
-    from retrompi.papers.predictions import stamps
+    from retrompi.papers.predict.predictions import stamps
 
     return stamps()
 

@@ -22,17 +22,19 @@ import numpy as np
 from retrompi.base import paths
 from retrompi.base.errors import EngineError, UsageError
 from retrompi.inference.likelihood import Array, CurveData, Observations, StatedInterval
-from retrompi.papers import calibrate, curve_checks, curve_fits, curves
-from retrompi.papers.claims import Checks, Claim, excluded_readings, judging
-from retrompi.papers.curve_checks import times_of
-from retrompi.papers.curves import FitPlan, PaperCurve
-from retrompi.papers.evaluators import evaluate
 from retrompi.papers.experiments import Look, Seen, merge
-from retrompi.papers.findings import Check, Finding, base_value, to_unit, unit_of
-from retrompi.papers.findings import Data as Shown
-from retrompi.papers.free_values import options, owner
-from retrompi.papers.metrics import curves as curves_in
-from retrompi.papers.paper import Paper
+from retrompi.papers.fit import calibrate, curve_fits
+from retrompi.papers.fit.free_values import options, owner
+from retrompi.papers.judge import curve_checks
+from retrompi.papers.judge.curve_checks import times_of
+from retrompi.papers.judge.evaluators import evaluate
+from retrompi.papers.judge.findings import Check, Finding, base_value, to_unit, unit_of
+from retrompi.papers.judge.findings import Data as Shown
+from retrompi.papers.statements import curves
+from retrompi.papers.statements.claims import Checks, Claim, excluded_readings, judging
+from retrompi.papers.statements.curves import FitPlan, PaperCurve
+from retrompi.papers.statements.metrics import curves as curves_in
+from retrompi.papers.statements.paper import Paper
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import machines, registry
@@ -373,7 +375,7 @@ def _plain(cls: type[RuntimeModel], model: str, platform: str) -> bool:
 
 
 def _checks_of(claim: Claim, entries: Checks) -> Sequence[Check]:
-    from retrompi.papers.claims import checks
+    from retrompi.papers.statements.claims import checks
 
     return {**checks(), **entries}.get(claim.id, ())
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrompi.manual.markdown import ManualPage, cite, escape, link, slug, table
-from retrompi.papers.sources import rows as reference_rows
+from retrompi.papers.statements.sources import rows as reference_rows
 from retrompi.spec import registry
 from retrompi.studies.execute import design
 

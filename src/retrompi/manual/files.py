@@ -8,10 +8,11 @@ from typing import Any
 
 from retrompi.base import errors, units
 from retrompi.manual.markdown import ManualPage, escape, table
-from retrompi.papers import claims, curves, evidence
-from retrompi.papers.evaluators import EVALUATORS
-from retrompi.papers.findings import UNITS
-from retrompi.papers.paper import keys
+from retrompi.papers.judge import evidence
+from retrompi.papers.judge.evaluators import EVALUATORS
+from retrompi.papers.judge.findings import UNITS
+from retrompi.papers.statements import claims, curves
+from retrompi.papers.statements.paper import keys
 from retrompi.spec import topology
 from retrompi.spec.collectives import OPERATIONS, algorithms
 from retrompi.spec.fields import Field, quantities

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.papers.exhibits import CurveFigure, MeasuredFigure
+from retrompi.papers.statements.exhibits import CurveFigure, MeasuredFigure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from retrompi.measure.stored_curves import StoredCurve
-    from retrompi.papers.exhibits import FigurePlan
-    from retrompi.papers.network_agreement import NetworkAgreement
-    from retrompi.papers.reproduction import Reproduction
+    from retrompi.papers.reproduce.network_agreement import NetworkAgreement
+    from retrompi.papers.reproduce.reproduction import Reproduction
+    from retrompi.papers.statements.exhibits import FigurePlan
     from retrompi.render.front import AtlasProvenance
     from retrompi.render.overlay import StatementMark
 
@@ -62,7 +62,7 @@ def _marks(study: Reproduction) -> list[StatementMark]:
 
 def _plans(study: Reproduction) -> tuple[FigurePlan, ...]:
     """The study's figures; if its file has none, its measured curves, and time and bandwidth of every simulated mode."""
-    from retrompi.papers.curves import of
+    from retrompi.papers.statements.curves import of
 
     if study.paper.figure_plans:
         return study.paper.figure_plans
@@ -78,7 +78,7 @@ def _plans(study: Reproduction) -> tuple[FigurePlan, ...]:
 
 def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[StatementMark]) -> go.Figure:
     from retrompi.measure.stored_curves import curves_for
-    from retrompi.papers.exhibits import ScatterFigure
+    from retrompi.papers.statements.exhibits import ScatterFigure
     from retrompi.render import stored_curves
     from retrompi.render.exhibits import fact_series, with_bands
     from retrompi.render.figures import curve_figure
@@ -125,7 +125,7 @@ def _memory(mode: str) -> str:
 
 
 def _figure_rows(study: Reproduction, plan: FigurePlan) -> list[dict[str, Any]]:
-    from retrompi.papers.exhibits import ScatterFigure
+    from retrompi.papers.statements.exhibits import ScatterFigure
     from retrompi.render.exhibits import curves, fact_series
     from retrompi.render.measured_figures import measured_rows
     from retrompi.render.tables import scatter_pairs
@@ -231,7 +231,7 @@ def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Atlas
     ``made`` describes how the runs were produced: see `front.provenance_of`; ``beside``: the verdicts under another network beside the
     native ones.
     """
-    from retrompi.papers import lmbench
+    from retrompi.papers.fit import lmbench
     from retrompi.render import blind_page, export, front, machines_page
     from retrompi.render.shipped import with_kept
 

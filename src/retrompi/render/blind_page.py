@@ -9,10 +9,10 @@ from statistics import median
 import plotly.graph_objects as go
 
 from retrompi.base.units import format_bytes
-from retrompi.papers import predictions, scores
-from retrompi.papers.curves import by_name, of
-from retrompi.papers.paper import all_papers
-from retrompi.papers.scores import LaterScore, Score, ScoreGroup
+from retrompi.papers.predict import predictions, scores
+from retrompi.papers.predict.scores import LaterScore, Score, ScoreGroup
+from retrompi.papers.statements.curves import by_name, of
+from retrompi.papers.statements.paper import all_papers
 from retrompi.render import bands
 from retrompi.render.figures import PALETTE, layout, name_of, place, size_axis, value_axis
 from retrompi.render.html import Content, boxes, document, number, percent, row, table

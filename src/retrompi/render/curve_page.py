@@ -12,9 +12,9 @@ import plotly.graph_objects as go
 
 from retrompi.base.units import format_bytes, format_span, format_time
 from retrompi.measure.stored_curves import StoredCurve, curves_for
-from retrompi.papers.claims import by_paper
-from retrompi.papers.exhibits import CurveFigure
-from retrompi.papers.paper import all_papers
+from retrompi.papers.statements.claims import by_paper
+from retrompi.papers.statements.exhibits import CurveFigure
+from retrompi.papers.statements.paper import all_papers
 from retrompi.render import bands
 from retrompi.render.figures import curve_figure, name_of
 from retrompi.render.html import document, save, table

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retrompi.papers import transfer
-from retrompi.papers.claims import Claim, checks, judging, load
-from retrompi.papers.evidence import evidence
-from retrompi.papers.sources import Citation, citations_in, rows
+from retrompi.papers.judge.evidence import evidence
+from retrompi.papers.predict import transfer
+from retrompi.papers.statements.claims import Claim, checks, judging, load
+from retrompi.papers.statements.sources import Citation, citations_in, rows
 from retrompi.render import determined
 from retrompi.spec import registry, topology
 from retrompi.spec.collectives import card_rows

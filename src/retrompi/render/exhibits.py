@@ -12,11 +12,11 @@ from fnmatch import fnmatchcase
 from math import isfinite, nan, sqrt
 from typing import Any
 
-from retrompi.papers.claims import Claim, checks
-from retrompi.papers.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable
-from retrompi.papers.findings import to_unit
-from retrompi.papers.reproduction import Reproduction
-from retrompi.papers.verdicts import Verdict
+from retrompi.papers.judge.findings import to_unit
+from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.reproduce.reproduction import Reproduction
+from retrompi.papers.statements.claims import Claim, checks
+from retrompi.papers.statements.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable
 from retrompi.render.overlay import stated_number
 
 __all__ = ["FigureCurve", "GridCell", "NumberPair", "PrintedTable", "claim_rows", "curves", "fact", "fact_rows", "fact_series", "grid",

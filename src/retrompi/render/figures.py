@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from retrompi.base import units
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes, format_rate, format_span, format_time
-from retrompi.papers.exhibits import CurveFigure
+from retrompi.papers.statements.exhibits import CurveFigure
 from retrompi.render import bands
 from retrompi.render.bands import faint
 from retrompi.render.exhibits import FigureCurve, curves

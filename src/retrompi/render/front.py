@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.units import format_time
-from retrompi.papers import predictions, scores
-from retrompi.papers.claims import KINDS, Claim, load, paper_key
-from retrompi.papers.interventions import Effect, effects
-from retrompi.papers.matrix import MatrixCell, cells, merge_cells
-from retrompi.papers.network_agreement import NetworkAgreement
-from retrompi.papers.reproduction import Reproduction, judge_all
-from retrompi.papers.systems import anchor, system_of
-from retrompi.papers.transfer import shipped_rows, with_verdicts
-from retrompi.papers.verdicts import Summary, Verdict, summary
+from retrompi.papers.judge.verdicts import Summary, Verdict, summary
+from retrompi.papers.predict import predictions, scores
+from retrompi.papers.predict.interventions import Effect, effects
+from retrompi.papers.predict.matrix import MatrixCell, cells, merge_cells
+from retrompi.papers.predict.transfer import shipped_rows, with_verdicts
+from retrompi.papers.reproduce.network_agreement import NetworkAgreement
+from retrompi.papers.reproduce.reproduction import Reproduction, judge_all
+from retrompi.papers.statements.claims import KINDS, Claim, load, paper_key
+from retrompi.papers.statements.systems import anchor, system_of
 from retrompi.render import blind_page
 from retrompi.render import glance as glancing
 from retrompi.render.html import SIGN, bounds, boxes, document, number, ranges, scroller, table

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from retrompi.papers.claims import Claim, paper_key
-from retrompi.papers.scores import Score
-from retrompi.papers.verdicts import Verdict
+from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.predict.scores import Score
+from retrompi.papers.statements.claims import Claim, paper_key
 from retrompi.render.figures import AXIS, PALETTE, layout
 
 __all__ = ["figure", "ratio"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from retrompi.papers.exhibits import CurveFigure, FactTable
+from retrompi.papers.statements.exhibits import CurveFigure, FactTable
 from retrompi.render.exhibits import fact_rows
 from retrompi.render.figures import curve_figure, name_of
 from retrompi.render.html import Content, table

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from retrompi.papers.lmbench import PIPE
-from retrompi.papers.matrix import MatrixCell, Tally, place_of
-from retrompi.papers.transfer import STATEMENTS
+from retrompi.papers.fit.lmbench import PIPE
+from retrompi.papers.predict.matrix import MatrixCell, Tally, place_of
+from retrompi.papers.predict.transfer import STATEMENTS
 from retrompi.render.html import Content, boxes, document, number, row
 from retrompi.render.matrix import SORT, sortable
 from retrompi.render.transfer_table import transfer_html
@@ -28,7 +28,7 @@ _HEAD = ("system", "network", "lmbench", "simulated", "published", "unit", "erro
 
 
 def machine_cells(rows: Sequence[Mapping[str, Any]]) -> list[MatrixCell]:
-    """The cells of the matrix that lmbench's numbers are; ``rows``: as of `retrompi.papers.lmbench.table`."""
+    """The cells of the matrix that lmbench's numbers are; ``rows``: as of `retrompi.papers.fit.lmbench.table`."""
     out = []
     for r in rows:
         count = Tally(int(r["near"]), 1)

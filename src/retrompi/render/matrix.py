@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from retrompi.papers.matrix import STATES, MatrixCell, Tally
+from retrompi.papers.predict.matrix import STATES, MatrixCell, Tally
 from retrompi.render.figures import name_of
 from retrompi.render.html import Content, row, scroller
 

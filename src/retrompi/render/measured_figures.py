@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from retrompi.base.units import format_bytes
-from retrompi.papers import curve_verdicts, curves
-from retrompi.papers.exhibits import MeasuredFigure
+from retrompi.papers.judge import curve_verdicts
+from retrompi.papers.statements import curves
+from retrompi.papers.statements.exhibits import MeasuredFigure
 from retrompi.render import bands
 from retrompi.render.figures import AXES, GREY, layout, place, size_axis, value_axis
 
 if TYPE_CHECKING:
-    from retrompi.papers.reproduction import Reproduction
+    from retrompi.papers.reproduce.reproduction import Reproduction
 
 __all__ = ["measured_figure", "measured_rows"]
 

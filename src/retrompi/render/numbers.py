@@ -9,8 +9,8 @@ from math import log10
 
 import plotly.graph_objects as go
 
-from retrompi.papers.exhibits import FactFigure, ScatterFigure
-from retrompi.papers.metrics import PREDICTED, SAME
+from retrompi.papers.statements.exhibits import FactFigure, ScatterFigure
+from retrompi.papers.statements.metrics import PREDICTED, SAME
 from retrompi.render.exhibits import FigureCurve, NumberPair
 from retrompi.render.figures import AXIS, PALETTE, SYMBOLS, decades, layout, line_trace, looks
 

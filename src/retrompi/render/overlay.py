@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from retrompi.base import units
-from retrompi.papers.claims import Claim, checks
-from retrompi.papers.exhibits import CurveFigure
-from retrompi.papers.verdicts import Verdict
+from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.statements.claims import Claim, checks
+from retrompi.papers.statements.exhibits import CurveFigure
 
 __all__ = ["StatementMark", "marks", "place_marks"]
 

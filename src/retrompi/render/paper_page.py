@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 
 from retrompi.base.units import format_bytes
 from retrompi.measure.stored_curves import StoredCurve, row_of
-from retrompi.papers.exhibits import CurveFigure
-from retrompi.papers.metrics import READINGS
-from retrompi.papers.paper import Anomaly
-from retrompi.papers.reproduction import Reproduction
-from retrompi.papers.systems import anchor, system_of
-from retrompi.papers.verdicts import Summary, Verdict, summary
+from retrompi.papers.judge.verdicts import Summary, Verdict, summary
+from retrompi.papers.reproduce.reproduction import Reproduction
+from retrompi.papers.statements.exhibits import CurveFigure
+from retrompi.papers.statements.metrics import READINGS
+from retrompi.papers.statements.paper import Anomaly
+from retrompi.papers.statements.systems import anchor, system_of
 from retrompi.render.cards import Card
 from retrompi.render.determined import of_folder, section
 from retrompi.render.exhibits import missing_curves

@@ -10,8 +10,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 from retrompi.base.units import format_bytes, format_quantity, format_span
-from retrompi.papers import predictions
-from retrompi.papers.matrix import place_of
+from retrompi.papers.predict import predictions
+from retrompi.papers.predict.matrix import place_of
 from retrompi.render.bands import area, key
 from retrompi.render.figures import DASHES, PALETTE, layout, place, size_axis, value_axis
 from retrompi.render.html import Content, row

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from retrompi.papers import coverage
-from retrompi.papers.reproduction import Reproduction
-from retrompi.papers.verdicts import Agreement, Verdict
+from retrompi.papers.judge.verdicts import Agreement, Verdict
+from retrompi.papers.reproduce import coverage
+from retrompi.papers.reproduce.reproduction import Reproduction
 
 __all__ = ["with_kept"]
 

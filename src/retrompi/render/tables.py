@@ -7,8 +7,8 @@ from html import escape
 from typing import Any
 
 from retrompi.base.units import format_bytes, format_rate, format_time
-from retrompi.papers.exhibits import ClaimTable, FactTable, ScatterFigure, TablePlan
-from retrompi.papers.reproduction import Reproduction
+from retrompi.papers.reproduce.reproduction import Reproduction
+from retrompi.papers.statements.exhibits import ClaimTable, FactTable, ScatterFigure, TablePlan
 from retrompi.render.exhibits import GridCell, claim_rows, fact_rows, grid, matching, pairs
 from retrompi.render.figures import name_of
 from retrompi.render.html import SIGN, Content, cell, number, percent, table

@@ -8,7 +8,7 @@ from typing import Any
 
 from retrompi.base.translate import lazy
 from retrompi.base.units import format_bytes, format_quantity, format_span
-from retrompi.papers.transfer import PREDICTION, STATEMENTS
+from retrompi.papers.predict.transfer import PREDICTION, STATEMENTS
 from retrompi.render.html import table
 
 __all__ = ["HELD", "NUMBERS", "numbers", "statement_rows", "transfer_html"]

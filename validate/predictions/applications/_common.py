@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from retrompi.papers import predictions
+from retrompi.papers.predict import predictions
 from retrompi.sim import simulate
 from retrompi.sim.result import Result
 from retrompi.spec.question import Question

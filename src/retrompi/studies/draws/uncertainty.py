@@ -51,7 +51,7 @@ LEVEL, DRAWS = 0.90, 100
 DISCREPANCY_SCALE = 0.1
 """The scale of the half-normal prior of the discrepancy's standard deviation, of the logarithm of a time."""
 COMPUTATION_SCALE = 0.71
-"""The standard deviation of the logarithm of computation by kernel: what its rule misses (`retrompi.papers.kernel_rates.spread`)."""
+"""The standard deviation of the logarithm of computation by kernel: what its rule misses (`retrompi.papers.fit.kernel_rates.spread`)."""
 LENGTH = 1.0
 """The discrepancy's length, in decades of the size."""
 WORKERS = 2

@@ -10,12 +10,12 @@ from typing import Any
 
 from retrompi.base.errors import UsageError
 from retrompi.base.translate import lazy
-from retrompi.papers import judged
-from retrompi.papers.claims import Claim, checks, load, paper_key, papers
-from retrompi.papers.findings import residual
-from retrompi.papers.paper import Paper, all_papers
-from retrompi.papers.systems import system_of, systems
-from retrompi.papers.verdicts import Summary, Verdict, judge, summary
+from retrompi.papers.judge.findings import residual
+from retrompi.papers.judge.verdicts import Summary, Verdict, judge, summary
+from retrompi.papers.reproduce import judged
+from retrompi.papers.statements.claims import Claim, checks, load, paper_key, papers
+from retrompi.papers.statements.paper import Paper, all_papers
+from retrompi.papers.statements.systems import system_of, systems
 
 __all__ = ["GROUPS", "KINDS", "VERDICTS", "Statement", "StatementCurves", "StatementFilter", "counts", "matrix", "read",
            "select_statements", "statements"]  # fmt: skip

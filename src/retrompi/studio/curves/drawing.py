@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.measure.stored_curves import StoredCurve
-from retrompi.papers.exhibits import CurveFigure
+from retrompi.papers.statements.exhibits import CurveFigure
 from retrompi.render import bands
 from retrompi.render.engine_words import outcome_name
 from retrompi.render.figures import AXES, DASHES, PALETTE, curve_figure, place

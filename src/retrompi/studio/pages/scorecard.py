@@ -10,10 +10,10 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.translate import _, lazy, ngettext
-from retrompi.papers import predictions, scores
-from retrompi.papers.claims import papers
-from retrompi.papers.paper import all_papers
-from retrompi.papers.systems import systems
+from retrompi.papers.predict import predictions, scores
+from retrompi.papers.statements.claims import papers
+from retrompi.papers.statements.paper import all_papers
+from retrompi.papers.statements.systems import systems
 from retrompi.studio.cards import judging, statement_cards
 from retrompi.studio.cards.card_pieces import Part, count_boxes
 from retrompi.studio.cards.statements import GROUPS, VERDICTS, Statement, StatementFilter, counts, matrix, select_statements

@@ -12,7 +12,7 @@ from retrompi.studies.define import catalogue
 from retrompi.traces.calls import calls_of
 
 if TYPE_CHECKING:
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.spec.question import Question
     from retrompi.store.database import Store
     from retrompi.studies.define.scenario import Scenario
