@@ -114,8 +114,8 @@ def run_runtimes(
 
 
 def _write(out: Path, told: Runtimes, value: Any, output: RunOutput) -> None:
-    from retrompi.render import runtimes_page
-    from retrompi.render.html import save
+    from retrompi.render.document.html import save
+    from retrompi.render.pages import runtimes_page
     from retrompi.store import code_version
 
     made = [out]

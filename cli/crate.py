@@ -287,7 +287,7 @@ def _listing(record: Mapping[str, Any]) -> tuple[list[dict[str, Any]], tuple[Col
 
 
 def _numbers(runs: list[int]) -> str:
-    from retrompi.render.html import ranges
+    from retrompi.render.document.html import ranges
 
     return ranges(runs)
 

@@ -229,7 +229,7 @@ def ends_in(*endings: str, or_folder: bool = False) -> Callable[[click.Context, 
             better = f"give a name that ends in {_ending_list(endings)}, or a folder" if endings else "give a name without that ending"
             raise UsageError(f"-o {value}: no .{given} file is written here; {better}", code="unknown-format")
         if given in ("svg", "png"):
-            from retrompi.render.export import MISSING, browser
+            from retrompi.render.document.export import MISSING, browser
 
             if browser() is None:
                 raise UsageError(f"-o {value}: {MISSING}", code="no-image")

@@ -112,7 +112,7 @@ def write_drawn(path: Path, figures: Callable[[], Mapping[str, Any]], rows: Sequ
     ending = path.suffix.removeprefix(".").lower()
     try:
         if ending in ("svg", "png"):
-            from retrompi.render.export import images
+            from retrompi.render.document.export import images
 
             drawn = figures()
             names = {path.stem if i == 0 else f"{path.stem}-{name}": figure for i, (name, figure) in enumerate(drawn.items())}

@@ -184,7 +184,7 @@ def show_platform(platform: str, given: ShowPlatformOptions, output: Output) -> 
       retrompi platforms show nt4-p6-200
       retrompi platforms show nt-pair --json
     """
-    from retrompi.render.dossier import part_dossier, platform_dossier, references
+    from retrompi.render.cards.dossier import part_dossier, platform_dossier, references
     from retrompi.spec import registry
 
     if part := registry.part(platform):
@@ -296,7 +296,7 @@ def _overridden(platform: str, changed: Overrides) -> Platform:
 
 def _show_part(card: Mapping[str, Any], output: Output) -> None:
     """The card of a host or a network of the library."""
-    from retrompi.render.dossier import references
+    from retrompi.render.cards.dossier import references
 
     rows = card["quantities"]
     if output.as_json:

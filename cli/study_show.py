@@ -107,8 +107,8 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         v.axis(str(k))
     told = about(found.definition, found.runs, found.curves)
     if file is not None:
-        from retrompi.render import study_page
-        from retrompi.render.sweep_figures import choose
+        from retrompi.render.figures.sweep_figures import choose
+        from retrompi.render.pages import study_page
 
         study_page.write(Path(file), v, told, plans=choose(v, axes.x, axes.by, axes.panel), panel=axes.panel)
         note(f"page written to {file}")
@@ -148,7 +148,7 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
       retrompi study figure proxy-cost --chart heat --metric time@1KiB -o figure.svg
     """
     from retrompi.cli.study_files import report_files
-    from retrompi.render.sweep_figures import choose, plan_of
+    from retrompi.render.figures.sweep_figures import choose, plan_of
     from retrompi.studies.read import stored_study
 
     target = Path(file)
@@ -166,9 +166,9 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
 
 
 def _write_figures(v: View, plan: Any, target: Path, ending: str, study: dict[str, Any]) -> list[Path]:
-    from retrompi.render import study_page
-    from retrompi.render.export import images
-    from retrompi.render.sweep_figures import draw
+    from retrompi.render.document.export import images
+    from retrompi.render.figures.sweep_figures import draw
+    from retrompi.render.pages import study_page
 
     drawn = draw(v, plan)
     if ending == "html":

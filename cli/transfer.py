@@ -92,7 +92,7 @@ def command(given: TransferOptions, output: RunOutput) -> None:
     """
     from retrompi.api.predicting import transfer_of
     from retrompi.papers.predict import transfer
-    from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
+    from retrompi.render.atlas.transfer_table import HELD, NUMBERS, numbers, statement_rows
 
     with progress("transfer") as report:
         rows = transfer_of(given.model, output.open(), output.fresh, report).rows

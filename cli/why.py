@@ -337,7 +337,7 @@ def _signed_time(ps: int) -> str:
 def _write(given: WhyOptions, paths: Sequence[CriticalPath], names: Sequence[str], rows: Sequence[dict[str, Any]], whole: Any) -> None:
     if given.out is None:
         return
-    from retrompi.render import path_page
+    from retrompi.render.pages import path_page
 
     made = [given.out]
     if given.out.suffix.lower() == ".html":

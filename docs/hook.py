@@ -17,7 +17,7 @@ from mkdocs.structure.files import File, Files
 from retrompi.labs import glossary
 from retrompi.labs.lab import labs
 from retrompi.manual import pages
-from retrompi.render import export
+from retrompi.render.document import export
 from retrompi.studio.labs import slides
 
 _WRITTEN = pages()

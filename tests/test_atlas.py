@@ -36,8 +36,10 @@ from retrompi.papers.reproduce.reproduction import Reproduction
 from retrompi.papers.statements import claims, paper, systems
 from retrompi.papers.statements.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable, ScatterFigure, read_figures, read_tables
 from retrompi.papers.statements.paper import Paper, all_papers, find_paper, kinds_of_experiment
-from retrompi.render import cards, exhibits, front, glance, numbers, overlay, tables
-from retrompi.render import figures as drawing
+from retrompi.render.atlas import front, glance
+from retrompi.render.cards import cards
+from retrompi.render.figures import exhibits, numbers, overlay, tables
+from retrompi.render.figures import figures as drawing
 from retrompi.store import open_store
 
 SIZES = (0, 1, 1024, 65536)

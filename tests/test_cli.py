@@ -633,7 +633,7 @@ WRITTEN = {
 
 @for_each("ending", list(WRITTEN))
 def test_a_file_is_what_its_ending_says(retrompi: Run, tmp_path: Path, ending: str) -> None:
-    from retrompi.render.export import browser
+    from retrompi.render.document.export import browser
 
     if ending in ("svg", "png") and browser() is None:
         pytest.skip("no browser to draw an image")

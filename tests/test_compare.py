@@ -22,7 +22,8 @@ from retrompi.measure.launch import CallProfile, Execution, NativeMachine, Noise
 from retrompi.measure.launch.stats import quantile
 from retrompi.papers.reproduce import reproduction
 from retrompi.papers.statements.paper import find_paper
-from retrompi.render import compare_page, curve_page, plotted
+from retrompi.render.document import plotted
+from retrompi.render.pages import compare_page, curve_page
 from retrompi.store import open_store
 from retrompi.store.database import Store
 

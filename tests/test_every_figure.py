@@ -25,22 +25,10 @@ from retrompi.measure.compare import suite
 from retrompi.papers.predict import predictions, scores
 from retrompi.papers.statements import claims
 from retrompi.papers.statements.exhibits import FactFigure, MeasuredFigure, ScatterFigure
-from retrompi.render import (
-    blind_page,
-    compare_page,
-    exhibits,
-    figures,
-    front,
-    glance,
-    measured_figures,
-    numbers,
-    path_page,
-    predicted,
-    runtimes_page,
-    suite_page,
-    sweep_figures,
-    timeline_page,
-)
+from retrompi.render.atlas import blind_page, front, glance, predicted
+from retrompi.render.figures import exhibits, figures, measured_figures, numbers, sweep_figures
+from retrompi.render.pages import compare_page, path_page, runtimes_page, suite_page
+from retrompi.render.timeline import timeline_page
 from retrompi.sim import simulate, stages
 from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import TimelineRequest
@@ -251,19 +239,19 @@ def untold(figure: go.Figure) -> list[str]:
 
 def test_what_a_line_or_a_mark_means_is_in_the_legend(gallery: Gallery) -> None:
     assert {name: told for name, all_ in gallery.of.items() if (told := [u for figure in all_ for u in untold(figure)])} == {}
-    knees = [f for f in gallery.of["retrompi.render.figures.curve_figure"] if any(s.line.dash == "dash" for s in f.layout.shapes)]
+    knees = [f for f in gallery.of["retrompi.render.figures.figures.curve_figure"] if any(s.line.dash == "dash" for s in f.layout.shapes)]
     assert knees
     assert all("published: here the curve changes" in {t.name for t in f.data} for f in knees)
 
 
 def test_stages_stand_in_the_order_of_the_path(gallery: Gallery) -> None:
     assert [s for s in stages.ORDER if s in scene.STAGES] == list(scene.STAGES)
-    for name in ("retrompi.render.figures.anatomy_figure", "retrompi.studio.pages.anatomy.figure"):
+    for name in ("retrompi.render.figures.figures.anatomy_figure", "retrompi.studio.pages.anatomy.figure"):
         for figure in gallery.of[name]:
             told = [t.name for t in figure.data if t.name in stages.ORDER]
             assert len(told) > 3
             assert told == sorted(told, key=stages.place_of), name
-    (sums,) = gallery.of["retrompi.render.path_page._sums"]
+    (sums,) = gallery.of["retrompi.render.pages.path_page._sums"]
     told = list(sums.data[0].y)
     assert told == sorted(told, key=stages.place_of)
 

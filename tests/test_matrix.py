@@ -16,8 +16,8 @@ from retrompi.papers.predict import interventions, matrix, predictions, transfer
 from retrompi.papers.predict.matrix import MatrixCell, Tally
 from retrompi.papers.statements import curves
 from retrompi.papers.statements.paper import all_papers
-from retrompi.render.matrix import matrix_html
-from retrompi.render.predicted import blind_figures, blind_html, blind_rows
+from retrompi.render.atlas.matrix import matrix_html
+from retrompi.render.atlas.predicted import blind_figures, blind_html, blind_rows
 
 ROWS = transfer.shipped_rows()
 CURVES = [(p, c) for p in all_papers().values() for c in curves.of(p)]

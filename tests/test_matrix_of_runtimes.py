@@ -12,7 +12,7 @@ from conftest import STRICT, Outcome
 from refusals import refused
 
 from retrompi.base.errors import UsageError
-from retrompi.render import runtimes_page
+from retrompi.render.pages import runtimes_page
 from retrompi.sim.cautions import Caution
 from retrompi.spec import registry
 from retrompi.spec.bounds import Bounds

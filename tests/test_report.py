@@ -28,7 +28,10 @@ from retrompi.papers.reproduce.reproduction import Reproduction
 from retrompi.papers.statements import claims, draw, paper
 from retrompi.papers.statements.exhibits import CurveFigure
 from retrompi.papers.statements.paper import find_paper
-from retrompi.render import cards, exhibits, export, figures, overlay, paper_page
+from retrompi.render.atlas import paper_page
+from retrompi.render.cards import cards
+from retrompi.render.document import export
+from retrompi.render.figures import exhibits, figures, overlay
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout

@@ -18,7 +18,7 @@ pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 from retrompi.base.errors import UsageError
 from retrompi.papers import run_paper
 from retrompi.papers.statements.claims import load
-from retrompi.render.dossier import model_dossier, platform_dossier
+from retrompi.render.cards.dossier import model_dossier, platform_dossier
 from retrompi.spec import registry
 from retrompi.spec.sources import SOURCE_KINDS
 from retrompi.store import open_store

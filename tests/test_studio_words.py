@@ -14,7 +14,7 @@ from cases import for_each
 
 from retrompi.base.translate import PSEUDO
 from retrompi.papers import all_papers
-from retrompi.render.figures import name_of
+from retrompi.render.figures.figures import name_of
 from retrompi.spec import registry
 from retrompi.studies.define import catalogue
 from retrompi.studies.execute import design

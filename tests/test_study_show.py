@@ -16,8 +16,9 @@ from pages import Page
 from refusals import refused
 
 from retrompi.base.errors import UsageError
-from retrompi.render import export, study_page
-from retrompi.render.sweep_figures import KINDS, choose, draw, label_of, plan_of
+from retrompi.render.document import export
+from retrompi.render.figures.sweep_figures import KINDS, choose, draw, label_of, plan_of
+from retrompi.render.pages import study_page
 from retrompi.studies.archive.provenance import about, sources
 from retrompi.studies.define import metrics
 from retrompi.studies.define.axes import ABSENT

@@ -20,8 +20,8 @@ from retrompi.cli.transfer import USES, by_model
 from retrompi.papers.predict import transfer
 from retrompi.papers.statements import claims
 from retrompi.papers.statements.sources import rows as reference
-from retrompi.render.dossier import model_dossier
-from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows, transfer_html
+from retrompi.render.atlas.transfer_table import HELD, NUMBERS, numbers, statement_rows, transfer_html
+from retrompi.render.cards.dossier import model_dossier
 from retrompi.spec import registry
 from retrompi.store import open_store
 

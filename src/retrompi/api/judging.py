@@ -182,7 +182,7 @@ def reproduce_of(
     from retrompi import render
     from retrompi.papers import all_papers, judge_all
     from retrompi.papers.statements.paper import working_with
-    from retrompi.render.front import provenance_of
+    from retrompi.render.atlas.front import provenance_of
 
     every = paper == ALL
     with working_with(*(all_papers() if every else [paper])) as plans:

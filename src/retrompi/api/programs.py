@@ -135,7 +135,7 @@ class Comparison(Table):
 
     def plot(self, what: Literal["curves", "distribution", "origin"] = "curves") -> go.Figure:
         """A Plotly figure: the times, the errors' distribution, or the origin of the difference. UsageError where there is none."""
-        from retrompi.render import compare_page
+        from retrompi.render.pages import compare_page
 
         found = compare_page.figures(self.found)
         if what not in found:
@@ -199,7 +199,7 @@ class Runtimes(Table):
 
     def plot(self) -> go.Figure:
         """A Plotly figure: the times of all pairs as a matrix of platforms and runtimes."""
-        from retrompi.render import runtimes_page
+        from retrompi.render.pages import runtimes_page
 
         return runtimes_page.figures(self.found, self.title)["matrix"]
 

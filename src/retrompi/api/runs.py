@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from retrompi._engine import Trace
-    from retrompi.render.curve_page import Simulated
-    from retrompi.render.message_page import Stages
+    from retrompi.render.pages.curve_page import Simulated
+    from retrompi.render.pages.message_page import Stages
     from retrompi.studies.draws.uncertainty import Ensemble, Interval
     from retrompi.studies.read.interval_reasons import DrawnReading
     from retrompi.traces.computation import Rate
@@ -205,7 +205,7 @@ class Curve(_Answer):
     @property
     def simulated(self) -> Simulated:
         """What a page or figure of it shows."""
-        from retrompi.render.curve_page import Simulated
+        from retrompi.render.pages.curve_page import Simulated
 
         q, spec = self.question, None if self.drawn is None else self.drawn.spec
         of_draws = (0.0, 0) if spec is None else (spec.level, spec.draws)
@@ -213,7 +213,7 @@ class Curve(_Answer):
 
     def plot(self, what: Literal["time", "bandwidth"] = "bandwidth") -> go.Figure:
         """A Plotly figure of time or bandwidth against size, with published statements about the same configuration."""
-        from retrompi.render import curve_page
+        from retrompi.render.pages import curve_page
 
         found = curve_page.figures(self.simulated)
         if what not in found:
@@ -260,14 +260,14 @@ class Anatomy(_Answer):
 
     def plot(self) -> go.Figure:
         """A Plotly figure: a bar for each stage (s)."""
-        from retrompi.render import message_page
+        from retrompi.render.pages import message_page
 
         return message_page.figures(self.stages)["stages"]
 
     @property
     def stages(self) -> Stages:
         """What a page or figure of it shows."""
-        from retrompi.render import message_page
+        from retrompi.render.pages import message_page
 
         found = message_page.Stages(self.title, tuple(self.rows), self.whole, self.run_id)
         if self.drawn is None:

@@ -61,8 +61,8 @@ class Search(Answer):
         """The metric of every trial and the best so far, in its unit."""
         import plotly.graph_objects as go
 
-        from retrompi.render.figures import AXIS, PALETTE, layout
-        from retrompi.render.sweep_figures import metric_axis
+        from retrompi.render.figures.figures import AXIS, PALETTE, layout
+        from retrompi.render.figures.sweep_figures import metric_axis
 
         having = [r for r in self.rows if r[self.metric.name] is not None]
         values = [float(r[self.metric.name]) for r in having]

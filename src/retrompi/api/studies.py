@@ -88,8 +88,8 @@ class StudyResult(Table):
 
     def plot(self, metric: str | None = None) -> go.Figure:
         """The study's first figure: curves over its longest axis, or a heat map of two."""
-        from retrompi.render import study_page
-        from retrompi.render.sweep_figures import choose
+        from retrompi.render.figures.sweep_figures import choose
+        from retrompi.render.pages import study_page
 
         drawn = study_page.figures(view := self.view(metric), choose(view)[:1])
         return next(figure for named in drawn.values() for figure in named.values())

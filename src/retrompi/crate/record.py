@@ -310,7 +310,7 @@ def _head(kind: str, name: str, title: str) -> Row:
 def writer() -> str:
     """SHA-256 over the modules that decide what the derived files of a crate look like."""
     root = Path(__file__).resolve().parents[1]
-    return sha256(b"".join(f.read_bytes() for f in [*sorted((root / "crate").glob("*.py")), root / "render" / "html.py"]))
+    return sha256(b"".join(f.read_bytes() for f in [*sorted((root / "crate").glob("*.py")), root / "render" / "document" / "html.py"]))
 
 
 def _code(entries: Iterable[str]) -> list[Row]:

@@ -9,7 +9,7 @@ from typing import Any
 from retrompi.manual.markdown import ManualPage, anchor, cite, escape, link, slug, table
 from retrompi.manual.models import range_text
 from retrompi.papers.statements.sources import rows as reference_rows
-from retrompi.render.dossier import part_dossier, platform_dossier
+from retrompi.render.cards.dossier import part_dossier, platform_dossier
 from retrompi.spec import machines, registry
 from retrompi.spec.machines import Machine, Network
 from retrompi.spec.platform import Quantity

@@ -1,6 +1,6 @@
 """Figures and tables of a study: the ``[[figure]]`` and ``[[table]]`` entries of ``paper.toml``, read and checked.
 
-No results are read here; `retrompi.render.exhibits` computes the contents. ``papers/README.md`` explains the keys.
+No results are read here; `retrompi.render.figures.exhibits` computes the contents. ``papers/README.md`` explains the keys.
 """
 
 from __future__ import annotations

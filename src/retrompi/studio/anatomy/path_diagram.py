@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from retrompi.base.translate import _, lazy, ngettext
 from retrompi.base.units import format_bytes
-from retrompi.render.engine_words import process_name
+from retrompi.render.document.engine_words import process_name
 from retrompi.sim.message_path import Channel, MessagePath, PacketTransit
 
 __all__ = ["Box", "Diagram", "DiagramLine", "diagram"]

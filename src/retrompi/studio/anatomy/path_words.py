@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import PS, format_bytes, format_time
-from retrompi.render.engine_words import process_name
+from retrompi.render.document.engine_words import process_name
 from retrompi.sim.message_path import MessagePath, PacketTransit, PathLink
 from retrompi.spec.outcome import Outcome
 

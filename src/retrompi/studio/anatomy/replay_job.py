@@ -35,7 +35,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     report(0, 3, _("reading the trace"))
     trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
 
-    from retrompi.render import timeline_page
+    from retrompi.render.timeline import timeline_page
 
     report(1, 3, _("simulating {ranks} ranks, {actions} calls").format(ranks=trace.ranks, actions=trace.actions))
     sets = sets_of(asked["set"])
@@ -71,7 +71,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
 
 def sums(t: Any) -> list[dict[str, Any]]:
     """For the first `ROWS` processes: their shares of the run in each kind of state."""
-    from retrompi.render.timeline_view import order
+    from retrompi.render.timeline.timeline_view import order
     from retrompi.sim.timeline.kinds import KINDS
 
     rows = []

@@ -106,7 +106,7 @@ def _number(row: Mapping[str, Any], name: str, area: str = "") -> ShownNumber:
 
 
 def model_numbers(dossier: Mapping[str, Any]) -> list[ShownNumber]:
-    """The parameters of a model's card (`retrompi.render.dossier.model_dossier`)."""
+    """The parameters of a model's card (`retrompi.render.cards.dossier.model_dossier`)."""
     return [_number(r, str(r["name"])) for r in dossier["parameters"]]
 
 
@@ -119,7 +119,7 @@ def area_of(path: str) -> str:
 
 
 def platform_numbers(dossier: Mapping[str, Any]) -> list[ShownNumber]:
-    """The quantities of a platform's card (`retrompi.render.dossier.platform_dossier`), followed by the costs of its loops."""
+    """The quantities of a platform's card (`retrompi.render.cards.dossier.platform_dossier`), followed by the costs of its loops."""
     found = [_number(r, str(r["path"]), area_of(str(r["path"]))) for r in dossier["quantities"]]
     return found + [_number(r, str(r["path"]), "loops") for r in dossier["kernels"]]
 

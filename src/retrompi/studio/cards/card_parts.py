@@ -11,9 +11,9 @@ from dash import html
 
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_time
-from retrompi.render import determined
-from retrompi.render.engine_words import process_name
-from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
+from retrompi.render.atlas.transfer_table import HELD, NUMBERS, numbers, statement_rows
+from retrompi.render.cards import determined
+from retrompi.render.document.engine_words import process_name
 from retrompi.studio.cards.card_numbers import AREAS, KINDS, HostGroup, ShownNumber, SideBySide, VariantChanges, with_micro_sign
 from retrompi.studio.cards.card_pieces import (
     Part,

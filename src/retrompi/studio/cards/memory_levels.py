@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from retrompi.base.translate import _
 from retrompi.base.units import format_bytes, format_rate
-from retrompi.render.figures import AXIS, DASHES, PALETTE, layout, size_label
+from retrompi.render.figures.figures import AXIS, DASHES, PALETTE, layout, size_label
 from retrompi.spec.host import Host
 from retrompi.spec.platform import Platform
 

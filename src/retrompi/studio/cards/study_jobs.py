@@ -190,13 +190,13 @@ class ShownStudy:
     cautions: Mapping[str, int] = field(default_factory=dict)
     """Sentence -> number of runs that have it."""
     kinds: Mapping[str, str] = field(default_factory=dict)
-    """Figure -> its kind of `retrompi.render.sweep_figures.KINDS`."""
+    """Figure -> its kind of `retrompi.render.figures.sweep_figures.KINDS`."""
 
 
 def show_study(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> ShownStudy:
     """A stored study by number or name, by the code of ``retrompi study show``. Raises UsageError in one line when it cannot be shown."""
-    from retrompi.render.study_page import figures
-    from retrompi.render.sweep_figures import choose
+    from retrompi.render.figures.sweep_figures import choose
+    from retrompi.render.pages.study_page import figures
     from retrompi.sim.cautions import stored_cautions
     from retrompi.studies.archive.provenance import about
     from retrompi.studies.read import stored_study

@@ -9,9 +9,9 @@ from typing import Any
 from dash import dcc, html
 
 from retrompi.base.translate import _, count, lazy, ngettext
-from retrompi.render.engine_words import outcome_name
-from retrompi.render.figures import name_of
-from retrompi.render.html import config, ranges
+from retrompi.render.document.engine_words import outcome_name
+from retrompi.render.document.html import config, ranges
+from retrompi.render.figures.figures import name_of
 from retrompi.studies.read.table import StudyTable
 from retrompi.studio.cards.card_pieces import Part, Value, count_boxes, facts, table
 from retrompi.studio.cards.study_jobs import Listed, ShownStudy

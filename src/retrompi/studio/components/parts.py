@@ -13,7 +13,7 @@ from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.translate import ENGLISH, _, lazy
 from retrompi.base.units import format_bytes
-from retrompi.render.html import config as plotly_config
+from retrompi.render.document.html import config as plotly_config
 from retrompi.studio.jobs.job import JobState, Then
 from retrompi.studio.requests import wrong_entries
 

@@ -1,4 +1,5 @@
-"""Timelines in a frame of a page: documents of their own (`retrompi.render.timeline_page`), each for the session whose job made it.
+"""Timelines in a frame of a page: documents of their own (`retrompi.render.timeline.timeline_page`), each for the session whose job made
+it.
 
 Such a document brings its script with it, which the studio's pages may not; so it is shown apart, in a sandbox without an origin.
 """

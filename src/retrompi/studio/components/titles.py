@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from retrompi.base.translate import _
-from retrompi.render.figures import name_of
+from retrompi.render.figures.figures import name_of
 from retrompi.spec import registry
 from retrompi.studio.components import menus
 

@@ -12,11 +12,11 @@ from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.measure.stored_curves import StoredCurve
 from retrompi.papers.statements.exhibits import CurveFigure
-from retrompi.render import bands
-from retrompi.render.engine_words import outcome_name
-from retrompi.render.figures import AXES, DASHES, PALETTE, curve_figure, place
-from retrompi.render.overlay import StatementMark
-from retrompi.render.stored_curves import add as add_measured
+from retrompi.render.document.engine_words import outcome_name
+from retrompi.render.figures import bands
+from retrompi.render.figures.figures import AXES, DASHES, PALETTE, curve_figure, place
+from retrompi.render.figures.overlay import StatementMark
+from retrompi.render.figures.stored_curves import add as add_measured
 from retrompi.spec.outcome import Outcome
 from retrompi.studies.define import metrics
 from retrompi.studio.components import titles

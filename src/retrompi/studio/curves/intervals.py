@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.translate import _
 from retrompi.base.units import format_span
-from retrompi.render.engine_words import outcome_name
+from retrompi.render.document.engine_words import outcome_name
 from retrompi.studio.components.parameters import readable
 
 if TYPE_CHECKING:

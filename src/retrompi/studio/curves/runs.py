@@ -159,7 +159,7 @@ def _published_marks(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, 
     from retrompi.papers.judge.verdicts import judge
     from retrompi.papers.statements.claims import by_paper, checks
     from retrompi.papers.statements.paper import all_papers
-    from retrompi.render.overlay import marks
+    from retrompi.render.figures.overlay import marks
 
     told: list[dict[str, Any]] = []
     rows: dict[str, dict[str, Any]] = {}
@@ -205,7 +205,7 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
 
 def run_name(run: Mapping[str, Any]) -> str:
     """The name of a stored run in menus and legends: runtime, overrides, mode, platform."""
-    from retrompi.render.figures import setting
+    from retrompi.render.figures.figures import setting
 
     if run["kind"] == "measured":
         return str(run["facts"].get("label") or run["trace"])

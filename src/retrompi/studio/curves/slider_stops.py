@@ -38,8 +38,8 @@ def simulate(report: Report, places: runs.Places, model: str, platform: str, mod
 
     By text: rows (place on the axis of sizes, µs, MB/s), none where the value is refused, and ended: the outcome where it did not complete.
     """
-    from retrompi.render.engine_words import outcome_name
-    from retrompi.render.figures import place
+    from retrompi.render.document.engine_words import outcome_name
+    from retrompi.render.figures.figures import place
 
     found: dict[str, Any] = {}
     until = time.monotonic() + MOMENT_S

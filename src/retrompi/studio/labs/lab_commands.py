@@ -287,7 +287,7 @@ def _curve_figure(rows: Sequence[Mapping[str, Any]], series: str) -> Any:
     """A student's curve alone: what the papers found would answer predictions that come later."""
     import plotly.graph_objects as go
 
-    from retrompi.render import figures
+    from retrompi.render.figures import figures
 
     column = figures.AXES[series][0]
     shown = sorted((r for r in rows if series == "time" or r["size_B"]), key=lambda r: r["size_B"])
@@ -331,7 +331,7 @@ def _read_trace(place: Path, name: str) -> Any:
 def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
     from retrompi.api.asking import asked_of
     from retrompi.api.runs import run_of
-    from retrompi.render import timeline_page
+    from retrompi.render.timeline import timeline_page
     from retrompi.sim.observe import Observe
     from retrompi.sim.timeline import TimelineRequest
     from retrompi.spec.question import Replay
@@ -362,7 +362,7 @@ def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
 
 def _why(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
     from retrompi.api.paths import path_of
-    from retrompi.render import path_page
+    from retrompi.render.pages import path_page
     from retrompi.sim.resolved import Resolved
     from retrompi.studies.compare import compare_runtimes
     from retrompi.studies.define import case

@@ -14,7 +14,7 @@ from retrompi.labs import answers as _answers
 from retrompi.labs import text as _words
 from retrompi.labs import work as _work
 from retrompi.labs.student import draw
-from retrompi.render.html import config
+from retrompi.render.document.html import config
 from retrompi.studio.components.parts import dropdown_words
 from retrompi.studio.labs.lab_commands import EDITED, LONGEST, view_of
 from retrompi.studio.requests import wrong_entries

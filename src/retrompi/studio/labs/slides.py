@@ -29,7 +29,7 @@ from retrompi.base.files import read_text
 from retrompi.labs import text as _words
 from retrompi.labs import work
 from retrompi.labs.student import draw
-from retrompi.render.plotted import sketch_script
+from retrompi.render.document.plotted import sketch_script
 from retrompi.studio.labs import lab_commands
 
 if TYPE_CHECKING:

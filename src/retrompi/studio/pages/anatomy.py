@@ -124,9 +124,9 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     """Stacked bars, one per message: microseconds by stage, in the colours of the animation."""
     import plotly.graph_objects as go
 
-    from retrompi.render.engine_words import stage_name
-    from retrompi.render.figures import hatch_pattern
-    from retrompi.render.figures import layout as common
+    from retrompi.render.document.engine_words import stage_name
+    from retrompi.render.figures.figures import hatch_pattern
+    from retrompi.render.figures.figures import layout as common
     from retrompi.studio.anatomy.path_words import STAGE_WORDS, time_of
     from retrompi.studio.anatomy.scene import STAGES
 
@@ -185,7 +185,7 @@ def _sentences(shown: list[dict[str, Any]]) -> Component:
 
 
 def _tables(shown: list[dict[str, Any]]) -> Component:
-    from retrompi.render.engine_words import process_name, stage_name
+    from retrompi.render.document.engine_words import process_name, stage_name
     from retrompi.studio.anatomy.path_words import time_of
 
     columns: list[Any] = [

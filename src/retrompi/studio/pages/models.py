@@ -43,7 +43,7 @@ def _verdicts(resources: Resources) -> list[dict[str, Any]]:
 
 
 def _dossier(model: str, resources: Resources) -> dict[str, Any]:
-    from retrompi.render.dossier import model_dossier
+    from retrompi.render.cards.dossier import model_dossier
 
     return model_dossier(model, (), _verdicts(resources))
 

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from dash import Dash, Input, Output, dcc, html, no_update
 
 from retrompi.base.translate import _, lazy
-from retrompi.render.html import config
+from retrompi.render.document.html import config
 from retrompi.spec import registry
 from retrompi.studio.cards import card_numbers, card_parts, memory_levels
 from retrompi.studio.cards.card_pieces import Part, citation_parts, facts
@@ -87,7 +87,7 @@ def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
 
 
 def _card(platform: str) -> tuple[dict[str, Any], list[card_numbers.HostGroup]]:
-    from retrompi.render.dossier import platform_dossier
+    from retrompi.render.cards.dossier import platform_dossier
 
     loaded = registry.platform(platform)
     card = platform_dossier(loaded)

@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, html, no_update
 from retrompi.base.errors import UsageError
 from retrompi.base.translate import _, count, lazy
 from retrompi.base.units import format_bytes, parse_sizes
-from retrompi.render.engine_words import outcome_name, process_name
+from retrompi.render.document.engine_words import outcome_name, process_name
 from retrompi.spec import registry
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.registry import resolve

@@ -120,7 +120,7 @@ def first(query: Query, resources: Resources) -> Any:
 
 def _partial_figure(told: Mapping[str, Any]) -> dict[str, Any]:
     """The curve as far as the question goes."""
-    from retrompi.render.figures import PALETTE
+    from retrompi.render.figures.figures import PALETTE
 
     packet, quantum, last = _first(told)
     curve = {"x": told["sizes"][: last + 1], "y": told["rates"][packet][quantum][: last + 1], "mode": "lines+markers",
@@ -132,7 +132,7 @@ def _axes(told: Mapping[str, Any]) -> dict[str, Any]:
     """Axes that stay where they are while curves change: of all sizes, and of every rate that a curve or the paper has."""
     import plotly.graph_objects as go
 
-    from retrompi.render import figures
+    from retrompi.render.figures import figures
 
     sizes = told["sizes"]
     rates = [r for row in told["rates"] for curve in row for r in curve if r is not None] + [star[1] for star in told["stars"]]

@@ -13,7 +13,7 @@ from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
-from retrompi.render.engine_words import outcome_name
+from retrompi.render.document.engine_words import outcome_name
 from retrompi.spec import registry
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.registry import resolve

@@ -1,8 +1,9 @@
 """What a browser shows before the studio's scripts have come: title, navigation, and the page's first figure, sketched.
 
-On a slow line the scripts take seconds and Plotly more: the first answer already has the figure's numbers, drawn by render/sketch.js. When
-the page is there its figure takes the sketch over, until Plotly draws it anew. A page whose figure is not Plotly's names the script of the
-assets that draws it (``FIRST_DRAWN_BY``): that one is then loaded first, and the page goes on with what it has drawn.
+On a slow line the scripts take seconds and Plotly more: the first answer already has the figure's numbers, drawn by
+render/document/sketch.js. When the page is there its figure takes the sketch over, until Plotly draws it anew. A page whose figure is not
+Plotly's names the script of the assets that draws it (``FIRST_DRAWN_BY``): that one is then loaded first, and the page goes on with what it
+has drawn.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _EARLY, _SKETCH = "/assets/early.js", "/assets/sketch.js"
 
 @cache
 def _scripts() -> dict[str, bytes]:
-    from retrompi.render.plotted import sketch_script, words_script
+    from retrompi.render.document.plotted import sketch_script, words_script
 
     begun = (Path(__file__).parents[1] / "assets" / "early.js").read_text(encoding="utf-8")
     return {_EARLY: (words_script() + begun).encode(), _SKETCH: sketch_script().encode()}
