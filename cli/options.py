@@ -23,7 +23,7 @@ from retrompi.cli.output import Output
 from retrompi.cli.terminal import escape_controls, raw
 
 if TYPE_CHECKING:
-    from retrompi.classroom.database import Database
+    from retrompi.classroom.course.database import Database
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.sim.resolved import Resolved
     from retrompi.spec.bounds import Bounds as Stops
@@ -491,7 +491,7 @@ class OfCourse:
 
     def open(self) -> Database:
         """The opened database."""
-        from retrompi.classroom.database import Database
+        from retrompi.classroom.course.database import Database
 
         return Database.open(self.database)
 

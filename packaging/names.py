@@ -74,7 +74,7 @@ ONE_MEANING: Mapping[str, tuple[frozenset[str], str]] = {
             "Tolerance": ("src/retrompi/studies/search/tolerance.py", f"{_API}/tolerance.py"),
         },
         "a request of MPI, of a rank and in a trace": {"Request": (f"{_RULES}/mpi.py", "src/retrompi/traces/tracker.py")},
-        "a student's work on a lab, and its row": {"Work": ("src/retrompi/labs/work.py", "src/retrompi/classroom/schema.py")},
+        "a student's work on a lab, and its row": {"Work": ("src/retrompi/labs/work.py", "src/retrompi/classroom/course/schema.py")},
     }.items()
     for name, files in rows.items()
 }
