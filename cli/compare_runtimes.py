@@ -14,13 +14,13 @@ from retrompi.cli.answers import Executors, count_line
 from retrompi.cli.draws import drawing, interval_column, note_draws
 from retrompi.cli.options import progress
 from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say, time_column, write_drawn
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.api.programs import Runtimes
     from retrompi.cli.compare_options import CompareOptions
     from retrompi.cli.options import RunOutput
-    from retrompi.spec.bounds import Bounds
+    from retrompi.spec.conditions.bounds import Bounds
     from retrompi.studies.compare.compare_runtimes import RuntimeRow
     from retrompi.studies.compare.matrix_summary import Side
     from retrompi.studies.define.metrics import Metric

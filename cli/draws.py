@@ -12,7 +12,7 @@ import click
 from retrompi.base.units import format_span
 from retrompi.cli.options import progress
 from retrompi.cli.output import Column, say
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.sim.resolved import Resolved

@@ -13,8 +13,8 @@ from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import instead_of, option, options
 from retrompi.cli.options import Effort, OfModel, RunOutput, Seeded, complete_model, placement_words, sizes_option, warm_up_option
 from retrompi.cli.output import Column, note_warnings, say, time_column
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.media import NO_LIMIT
-from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.sim.resolved import Resolved

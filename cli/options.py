@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from retrompi.classroom.course.database import Database
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.sim.resolved import Resolved
-    from retrompi.spec.bounds import Bounds as Stops
+    from retrompi.spec.conditions.bounds import Bounds as Stops
     from retrompi.spec.question import Question, Workload
     from retrompi.store import Store
     from retrompi.studies.draws.uncertainty import Spec
@@ -98,7 +98,8 @@ def _names(kind: str, incomplete: str) -> list[CompletionItem]:
 
 def _platforms(incomplete: str) -> list[str]:
     """Platforms and hosts of the library; after HOST*COUNT+ its hosts, after @ its networks."""
-    from retrompi.spec import machines, registry
+    from retrompi.spec import registry
+    from retrompi.spec.machine import machines
 
     before, at, _ = incomplete.partition("@")
     if at:
@@ -124,7 +125,7 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
 
 def complete_network(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Shell completion of a network."""
-    from retrompi.spec.network_model import NAMES
+    from retrompi.spec.conditions.network_model import NAMES
 
     return [CompletionItem(n) for n in NAMES if n.startswith(incomplete)]
 
@@ -167,7 +168,8 @@ class Placing:
 
     def placement(self, platform: str) -> str:
         """The placement as a question takes it. UsageError for contradicting options, InputError for a wrong hostfile."""
-        from retrompi.spec import placements, registry
+        from retrompi.spec import registry
+        from retrompi.spec.machine import placements
 
         mode = self.mode
         if self.hostfile is None and self.per_host is None:
@@ -308,7 +310,7 @@ class NetworkOptions:
 
 def _carry(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Until the command ends, its questions are about this network."""
-    from retrompi.spec.network_model import using
+    from retrompi.spec.conditions.network_model import using
 
     if value is not None:
         ctx.with_resource(using(value))
@@ -384,7 +386,7 @@ class Effort:
 
     def bounds(self) -> Stops:
         """The bounds as a question takes them; UsageError for one that is not above zero."""
-        from retrompi.spec.bounds import Bounds as Stops
+        from retrompi.spec.conditions.bounds import Bounds as Stops
 
         wall = None if self.wall_limit is None else some_time("--wall-limit", self.wall_limit)
         memory = None if self.memory_limit is None else int(parse(self.memory_limit, "B"))
@@ -560,14 +562,14 @@ def some_rate(name: str, text: str) -> float:
 
 def placement_words(asked: Resolved) -> str:
     """The placement of a question in normal form, and whether it is the platform's natural one."""
-    from retrompi.spec.placements import NATURAL
+    from retrompi.spec.machine.placements import NATURAL
 
     return asked.mode_text + (" (natural)" if asked.question.placement == NATURAL else "")
 
 
 def placement_row(asked: Resolved) -> dict[str, Any]:
     """Where the ranks run, for JSON: ``mode`` in normal form, whether it is the ``natural`` one, ``hosts``; all of it in one ``line``."""
-    from retrompi.spec.placements import NATURAL, placement_text
+    from retrompi.spec.machine.placements import NATURAL, placement_text
 
     hosts = placement_text(asked.placement, asked.platform.hosts)
     by_default = asked.question.placement == NATURAL

@@ -20,7 +20,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option
 from retrompi.cli.terminal import escape_controls, paint
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.sim.cautions import Caution

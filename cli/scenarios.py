@@ -14,7 +14,7 @@ from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.options import BoundsOptions, NetworkOptions, RunOutput, complete_scenario
 from retrompi.cli.output import Column, Output, note, note_run, note_warnings, print_table, say
 from retrompi.sim import diagnosis
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.registry import FIRST_MODEL
 
 LIST = (

@@ -7,7 +7,7 @@ import click
 from retrompi.cli.bundle import options
 from retrompi.cli.options import RunOutput, complete_scenario, progress
 from retrompi.cli.output import Column, time_column
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 COLUMNS = (
     Column("name", "job"),

@@ -116,7 +116,7 @@ def _apply_overrides(study: Study, given: SweepOptions) -> Study:
     for name, value in (("--vary", given.vary), ("--zip", given.zips), ("--sample", given.sample)):
         if value:
             raise UsageError(f"{name} applies to a scenario; the axes of the study '{study.name}' are in its file", code="unused-option")
-    from retrompi.spec.overrides import merge, parse_sets
+    from retrompi.spec.runtime.overrides import merge, parse_sets
     from retrompi.studies.define.case import proper
     from retrompi.studies.execute.design import check_name
 

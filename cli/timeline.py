@@ -16,7 +16,7 @@ from retrompi.cli.options import StoreOutput
 from retrompi.cli.output import Column, time_column
 from retrompi.sim import diagnosis
 from retrompi.sim.timeline import LIMIT, PS, Timeline, TimelineRequest
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store

@@ -23,7 +23,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_metric_is_one_file_besides_what_counts_it() -> None:
     edited = [b.title for b in blocks(PAGE) if b.kind == "diff"]
-    assert edited == ["src/retrompi/spec/result.py", "src/retrompi/engine/mpi/receive.cpp"]
+    assert edited == ["src/retrompi/spec/declare/result.py", "src/retrompi/engine/mpi/receive.cpp"]
 
 
 def test_one_line_is_a_metric_everywhere(changed: Path) -> None:
@@ -31,8 +31,8 @@ def test_one_line_is_a_metric_everywhere(changed: Path) -> None:
     told = python(changed, """
 import json
 from retrompi.sim.result import Result, counters_of
-from retrompi.spec import cpp
-from retrompi.spec.result import Counters, outputs
+from retrompi.spec.compiled import cpp
+from retrompi.spec.declare.result import Counters, outputs
 from retrompi.studies.define import metrics
 run = {"outcome": "completed", "facts": {"unexpected": 7}}
 print(json.dumps({

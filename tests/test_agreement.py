@@ -22,7 +22,7 @@ from retrompi.papers.statements.claims import Claim, checks, find, load
 from retrompi.papers.statements.draw import Draw, apply_draw, overrides
 from retrompi.papers.statements.paper import all_papers, find_paper
 from retrompi.sim.simulate import SimulationEnded
-from retrompi.spec.curve import TimeCurve
+from retrompi.spec.declare.curve import TimeCurve
 from retrompi.spec.question import Question, Starts, pingpong
 from retrompi.store import open_store
 from retrompi.studies.draws.uncertainty import Spec

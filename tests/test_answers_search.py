@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.spec.number import Number
+from retrompi.spec.declare.number import Number
 from retrompi.studies.define import axes
 from retrompi.studies.define.keys import with_range
 from retrompi.studies.search import tornado

@@ -13,7 +13,7 @@ from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.sim.worker import ForkServer
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer

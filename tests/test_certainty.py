@@ -12,7 +12,7 @@ from cases import for_each
 from conftest import Outcome
 from refusals import agrees, refused
 
-from retrompi.spec.number import Number
+from retrompi.spec.declare.number import Number
 from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
 from retrompi.studies.define import metrics

@@ -26,7 +26,8 @@ from retrompi.papers.judge import curve_verdicts
 from retrompi.papers.statements import curves
 from retrompi.papers.statements.curves import FitPlan
 from retrompi.papers.statements.paper import find_paper, working_with
-from retrompi.spec import machines, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import machines
 from retrompi.store import open_store
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -67,9 +67,9 @@ def read_toml(text: str, folder: Path) -> None:
     elif {"hosts", "like"} & set(data):  # tests/test_add_a_platform.py reads them as the files that they are
         assert set(data) & {"title", "name"}
     elif {"host", "link"} & set(data):
-        from retrompi.spec.fields import fields_of
+        from retrompi.spec.declare.fields import fields_of
         from retrompi.spec.host import Host
-        from retrompi.spec.link import Link
+        from retrompi.spec.machine.link import Link
 
         assert set(data.get("link", {})) <= {*fields_of(Link), "sites"}
         for host in data.get("host", []):

@@ -27,7 +27,8 @@ from retrompi.cli import main as command_line
 from retrompi.labs.lab import lab_names
 from retrompi.manual.commands import commands
 from retrompi.manual.markdown import escape, slug, table
-from retrompi.spec import machines, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import machines
 from retrompi.studies.define import catalogue
 from retrompi.studies.execute import design
 

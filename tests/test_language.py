@@ -19,7 +19,7 @@ from retrompi.base import translate
 from retrompi.base.errors import InputError, UsageError
 from retrompi.labs import answers, lab, translated
 from retrompi.spec import registry
-from retrompi.spec.fields import fields_of
+from retrompi.spec.declare.fields import fields_of
 from retrompi.studies.define import catalogue
 from retrompi.studies.execute import design
 from retrompi.studio.app import page_content

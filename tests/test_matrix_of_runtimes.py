@@ -15,7 +15,7 @@ from retrompi.base.errors import UsageError
 from retrompi.render.pages import runtimes_page
 from retrompi.sim.cautions import Caution
 from retrompi.spec import registry
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 from retrompi.store import open_store
 from retrompi.studies.compare.compare_runtimes import EVENTS, Candidates, RuntimeRow, platforms_of, program, rows, runtimes
 from retrompi.studies.compare.matrix_summary import caution_lines, count_outcomes, sides, without_time

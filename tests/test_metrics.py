@@ -14,8 +14,8 @@ from refusals import agrees, refused
 
 from retrompi.base.errors import UsageError
 from retrompi.sim.result import COLUMNS, Result
-from retrompi.spec import result
-from retrompi.spec.result import Totals, outputs
+from retrompi.spec.declare import result
+from retrompi.spec.declare.result import Totals, outputs
 from retrompi.store import open_store, schema
 from retrompi.store.lookup import answer
 from retrompi.studies.archive import export

@@ -20,7 +20,8 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.papers.judge import verdicts
 from retrompi.papers.statements import claims
 from retrompi.sim import simulate
-from retrompi.spec import platform_file, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import platform_file
 from retrompi.spec.question import Message, Question, Replay, Starts
 from retrompi.traces import generate, osu
 

@@ -13,7 +13,7 @@ from retrompi.base.errors import UsageError
 from retrompi.sim import cautions, simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
-from retrompi.spec.timed_section import Program
+from retrompi.spec.conditions.timed_section import Program
 from retrompi.studies.define import case, catalogue
 from retrompi.studies.define.scenario import Scenario
 

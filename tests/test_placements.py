@@ -20,7 +20,8 @@ from refusals import agrees, refused
 from retrompi import traces
 from retrompi.base.errors import InputError, UsageError
 from retrompi.sim.resolved import Resolved, place
-from retrompi.spec import placements, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import placements
 from retrompi.spec.question import Benchmark, Message, Question, Replay
 from retrompi.studies.define import case, catalogue
 from retrompi.traces import generate

@@ -33,7 +33,7 @@ from retrompi.render.cards import cards
 from retrompi.render.document import export
 from retrompi.render.figures import exhibits, figures, overlay
 from retrompi.spec import registry
-from retrompi.spec.compile import compile_runtime
+from retrompi.spec.compiled.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.question import Question
 from retrompi.spec.registry import resolve

@@ -22,8 +22,9 @@ from retrompi.papers.fit import kernel_rates
 from retrompi.sim import simulate
 from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved
-from retrompi.spec import kernels, registry, roofline
+from retrompi.spec import registry
 from retrompi.spec.host import Host
+from retrompi.spec.machine import kernels, roofline
 from retrompi.spec.question import Question, Replay
 from retrompi.studies.draws.uncertainty import COMPUTATION_SCALE
 

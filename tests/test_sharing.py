@@ -17,7 +17,7 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.cli.main import run as cli
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.cojobs import JobSpec
+from retrompi.spec.conditions.cojobs import JobSpec
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
 from retrompi.studies.compare import sharing

@@ -105,7 +105,7 @@ def test_hashes_of_parts_are_hashes_of_the_whole() -> None:
 
 def test_a_seeded_question_shares_what_its_first_has_found(inside: None) -> None:
     from retrompi.sim import simulate
-    from retrompi.spec.bounds import Bounds
+    from retrompi.spec.conditions.bounds import Bounds
 
     scenario = case.apply(catalogue.scenario("bf-wmpi-distributed"), {**TINY, "seed": "1"})
     first = Resolved.of(scenario.question())

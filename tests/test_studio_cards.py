@@ -20,7 +20,7 @@ from retrompi.papers import run_paper
 from retrompi.papers.statements.claims import load
 from retrompi.render.cards.dossier import model_dossier, platform_dossier
 from retrompi.spec import registry
-from retrompi.spec.sources import SOURCE_KINDS
+from retrompi.spec.declare.sources import SOURCE_KINDS
 from retrompi.store import open_store
 from retrompi.studio.cards import card_numbers, memory_levels, study_jobs
 from retrompi.studio.cards.statements import StatementFilter, counts, matrix, read, select_statements, statements

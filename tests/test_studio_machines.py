@@ -8,7 +8,7 @@ from typing import Any
 from cases import for_each
 from studio_app import app, draw, every, resources, words
 
-from retrompi.spec import machines
+from retrompi.spec.machine import machines
 from retrompi.studio.components import menus
 
 __all__ = ["app", "draw", "resources"]

@@ -13,7 +13,7 @@ import studio_work
 from cases import for_each
 from studio_app import ended, soon
 
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 from retrompi.studio.curves.runs import what_if
 from retrompi.studio.jobs.fair_turns import FIRST_S, JobShare, Turns
 from retrompi.studio.jobs.limits import Limits

@@ -16,7 +16,7 @@ from retrompi import traces
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.number import Number
+from retrompi.spec.declare.number import Number
 from retrompi.spec.question import Message, Question, Replay, Starts, pingpong
 from retrompi.store import Store, open_store
 from retrompi.studies.define import metrics

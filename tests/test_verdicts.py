@@ -16,7 +16,7 @@ from retrompi.papers.judge import verdicts
 from retrompi.papers.statements import claims, metrics
 from retrompi.papers.statements.claims import Claim, SizeRange
 from retrompi.papers.statements.metrics import curves
-from retrompi.spec.curve import TimeCurve
+from retrompi.spec.declare.curve import TimeCurve
 
 SIZES = (0, *(1 << k for k in range(23)))
 MIB = 1 << 20

@@ -14,7 +14,7 @@ from retrompi.sim.cautions import Caution
 from retrompi.spec import needs
 
 if TYPE_CHECKING:
-    from retrompi.spec.number import Number
+    from retrompi.spec.declare.number import Number
     from retrompi.store import Store
     from retrompi.studies.define.metrics import Metric
     from retrompi.studies.define.scenario import Scenario

@@ -15,7 +15,7 @@ from retrompi.api.checking import check_arguments
 from retrompi.api.frames import Progress, Report, Row, Table, as_store, reporting
 from retrompi.papers.statements.claims import Claim
 from retrompi.sim.cautions import Caution
-from retrompi.spec.network_model import FLUID, NATIVE, using
+from retrompi.spec.conditions.network_model import FLUID, NATIVE, using
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve

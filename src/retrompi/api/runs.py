@@ -19,7 +19,7 @@ from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import SimulationEnded
 from retrompi.sim.stages import in_order
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.question import Beside, Message, Question, Replay
 from retrompi.spec.question import pingpong as pingpong_of
 from retrompi.store.lookup import Found, answer
@@ -444,7 +444,7 @@ def replay(
     >>> retrompi.replay("examples/traces/jacobi-4.tar.zst", "wmpi", "nt-cluster").time    # s
     0.85594...
     """
-    from retrompi.spec.timed_section import Program
+    from retrompi.spec.conditions.timed_section import Program
     from retrompi.traces.source import Source
 
     program = Program(section, None if compute is None else as_seconds(compute), 0.0)

@@ -15,7 +15,7 @@ from retrompi.crate.container import MANIFEST, METADATA, manifest_of
 from retrompi.crate.record import as_json
 from retrompi.papers.judge.verdicts import NOT_DRAWN
 from retrompi.sim.result import NUMBERS
-from retrompi.spec.result import PointRow, RankRow, outputs
+from retrompi.spec.declare.result import PointRow, RankRow, outputs
 
 __all__ = ["CIRCUMSTANCES", "RECORD", "complete", "results"]
 

@@ -31,10 +31,11 @@ from retrompi.papers.statements.claims import Claim
 from retrompi.papers.statements.metrics import curves
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import NUMBERS
-from retrompi.spec import composition, machines, platform_file, registry
-from retrompi.spec.curve import TimeCurve
+from retrompi.spec import registry
+from retrompi.spec.conditions.network_model import NATIVE
+from retrompi.spec.declare.curve import TimeCurve
+from retrompi.spec.machine import composition, machines, platform_file
 from retrompi.spec.model import RuntimeModel
-from retrompi.spec.network_model import NATIVE
 from retrompi.spec.question import Question, Starts
 from retrompi.store.closure import ENTRIES, modules
 from retrompi.store.identity import code_version

@@ -26,7 +26,7 @@ from retrompi.papers.statements.claims import papers
 from retrompi.papers.statements.paper import find_paper
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.question import Question, pingpong
 

@@ -37,10 +37,11 @@ from retrompi.papers.statements.metrics import curves as curves_in
 from retrompi.papers.statements.paper import Paper
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
-from retrompi.spec import machines, registry
-from retrompi.spec.bounds import Bounds
+from retrompi.spec import registry
+from retrompi.spec.conditions.bounds import Bounds
+from retrompi.spec.declare.number import Number
+from retrompi.spec.machine import machines
 from retrompi.spec.model import RuntimeModel
-from retrompi.spec.number import Number
 from retrompi.spec.question import Question, canonical_hash
 from retrompi.studies.draws.priors import priors_of, sets_at
 

@@ -13,11 +13,11 @@ from retrompi.papers.judge.evaluators import EVALUATORS
 from retrompi.papers.judge.findings import UNITS
 from retrompi.papers.statements import claims, curves
 from retrompi.papers.statements.paper import keys
-from retrompi.spec import topology
 from retrompi.spec.collectives import OPERATIONS, algorithms
-from retrompi.spec.fields import Field, quantities
+from retrompi.spec.declare.fields import Field, quantities
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
+from retrompi.spec.machine import topology
+from retrompi.spec.machine.link import Link
 from retrompi.studies.define import metrics, scenario
 from retrompi.studies.execute import design
 from retrompi.traces.generate import GENERATORS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from retrompi.papers.experiments import MESSAGES, Done, Job
 from retrompi.papers.statements.draw import answer_drawn
 from retrompi.sim.cautions import stored_cautions
-from retrompi.spec.curve import TimeCurve
+from retrompi.spec.declare.curve import TimeCurve
 from retrompi.studies.define import catalogue
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from retrompi.papers.statements import curves
 from retrompi.papers.statements.claims import Checks, Claim, for_fit
 from retrompi.papers.statements.curves import PaperCurve
 from retrompi.spec import registry
+from retrompi.spec.declare.number import Number
 from retrompi.spec.model import RuntimeModel
-from retrompi.spec.number import Number
 
 __all__ = ["ModelEvidence", "ModelFit", "fit", "looks_of", "seen_by_fit", "write_platform"]
 

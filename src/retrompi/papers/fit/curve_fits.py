@@ -30,7 +30,7 @@ from retrompi.papers.statements import curves
 from retrompi.papers.statements.curve_points import CurvePoint
 from retrompi.papers.statements.curves import FitPlan, PaperCurve
 from retrompi.papers.statements.metrics import FITTED, PREDICTED
-from retrompi.spec.number import Number
+from retrompi.spec.declare.number import Number
 
 if TYPE_CHECKING:
     from retrompi.papers.statements.claims import Claim

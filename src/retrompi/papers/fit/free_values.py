@@ -11,9 +11,10 @@ from typing import Any
 from retrompi.base import toml as toml_text
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec import composition, machines, registry
+from retrompi.spec import registry
+from retrompi.spec.declare.number import Number
+from retrompi.spec.machine import composition, machines
 from retrompi.spec.model import fit_place
-from retrompi.spec.number import Number
 
 __all__ = ["FitPlace", "Owner", "add_to_fit", "belongs", "free_number", "limit_cards", "number_text", "options", "owner", "place", "span",
            "value_text"]

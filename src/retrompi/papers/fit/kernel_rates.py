@@ -16,8 +16,9 @@ from typing import Any
 from retrompi.base.paths import paper_dirs, reference_dir
 from retrompi.papers import experiments
 from retrompi.papers.statements import own_code
-from retrompi.spec import registry, roofline
+from retrompi.spec import registry
 from retrompi.spec.host import Host
+from retrompi.spec.machine import roofline
 
 __all__ = ["WITHIN", "KernelComparison", "compare", "judge_kernels", "spread", "totals"]
 

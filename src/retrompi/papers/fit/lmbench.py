@@ -23,8 +23,8 @@ from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
 from retrompi.papers.fit.free_values import add_to_fit
 from retrompi.spec import registry
+from retrompi.spec.machine.roofline import lost_l2
 from retrompi.spec.platform import Platform
-from retrompi.spec.roofline import lost_l2
 
 __all__ = ["LISTED", "NEAR", "OBSERVABLES", "System", "fit", "measure", "summary", "systems", "table"]
 
@@ -290,7 +290,7 @@ def fit() -> list[dict[str, Any]]:
     """
     from math import log, sqrt
 
-    from retrompi.spec import machines
+    from retrompi.spec.machine import machines
 
     rows: list[dict[str, Any]] = []
     model = registry.model(PIPE)

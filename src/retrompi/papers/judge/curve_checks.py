@@ -19,7 +19,7 @@ from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.papers.judge.findings import Check, Data, Finding, Unavailable, base_value, in_range, number_of, one_size, to_unit, unit_of
 from retrompi.papers.statements import metrics
 from retrompi.papers.statements.claims import Claim, SizeRange
-from retrompi.spec.curve import TimeCurve
+from retrompi.spec.declare.curve import TimeCurve
 
 __all__ = ["METRICS", "OPS", "curve_check", "curves_of", "facts_of", "ideal", "sizes_asked", "sizes_for", "times_of"]
 
@@ -183,7 +183,8 @@ def _number(curve: _Simulated, claim: Claim, check: Check) -> float:
 
 @dataclass(frozen=True)
 class _Metric:
-    """A number of a curve (`retrompi.spec.curve.NUMBERS`), "" for one of two curves, and the sizes that it needs besides the grid."""
+    """A number of a curve (`retrompi.spec.declare.curve.NUMBERS`), "" for one of two curves, and the sizes that it needs besides the
+    grid."""
 
     number: str = ""
     sizes: Callable[[Claim, Check], list[int]] = lambda claim, check: []

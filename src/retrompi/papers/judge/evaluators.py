@@ -27,7 +27,7 @@ from retrompi.papers.judge.findings import (
 )
 from retrompi.papers.statements import metrics
 from retrompi.papers.statements.claims import Claim, SizeRange
-from retrompi.spec.curve import TimeCurve
+from retrompi.spec.declare.curve import TimeCurve
 
 __all__ = ["EVALUATORS", "evaluate", "stated_count"]
 

@@ -33,9 +33,9 @@ from retrompi.papers.statements.claims import KINDS, USES, Checks, Claim, load
 from retrompi.papers.statements.curves import PaperCurve
 from retrompi.sim.resolved import MODES
 from retrompi.spec import registry
+from retrompi.spec.declare.sources import wrong_source
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.question import Question, pingpong
-from retrompi.spec.sources import wrong_source
 from retrompi.store.lookup import answer
 from retrompi.traces.generate import DEFAULT_SIZES
 

@@ -9,7 +9,7 @@ from typing import Any
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.papers.statements.claims import Claim, SizeRange
-from retrompi.spec.curve import NotOnCurve, TimeCurve
+from retrompi.spec.declare.curve import NotOnCurve, TimeCurve
 
 __all__ = ["UNITS", "Check", "Data", "Finding", "Observed", "Unavailable", "base_value", "in_range", "number_of", "one_size", "part_of",
            "residual", "sizes_of", "to_unit", "unit_of"]  # fmt: skip

@@ -15,7 +15,7 @@ from retrompi.papers.judge.evaluators import EVALUATORS, evaluate, stated_count
 from retrompi.papers.judge.findings import Data, Finding, Observed, residual
 from retrompi.papers.statements.claims import Checks, Claim, checks
 from retrompi.papers.statements.metrics import curves
-from retrompi.spec.curve import TimeCurve
+from retrompi.spec.declare.curve import TimeCurve
 
 __all__ = ["EVALUATORS", "NOT_DRAWN", "Agreement", "Data", "Finding", "Summary", "Verdict", "judge", "measure", "residual", "stated_count",
            "summary"]  # fmt: skip

@@ -21,7 +21,8 @@ from retrompi.papers.statements.claims import judging, paper_key
 from retrompi.papers.statements.curves import of
 from retrompi.papers.statements.metrics import FITTED, PREDICTED
 from retrompi.papers.statements.paper import all_papers
-from retrompi.spec import composition, machines, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import composition, machines
 
 __all__ = ["STATES", "MatrixCell", "Tally", "cells", "place_of"]
 

@@ -26,7 +26,7 @@ from retrompi.papers.statements.curves import PaperCurve
 from retrompi.papers.statements.paper import all_papers
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.number import Number
+from retrompi.spec.declare.number import Number
 from retrompi.spec.question import Question, pingpong
 from retrompi.studies.draws.posteriors import PosteriorFile
 from retrompi.studies.draws.uncertainty import Drawn, Spec, drawn_of, interval, log_discrepancy

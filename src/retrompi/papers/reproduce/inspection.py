@@ -23,8 +23,9 @@ from retrompi.papers.statements.claims import USES, Checks, Claim, check_files, 
 from retrompi.papers.statements.exhibits import ClaimTable, MeasuredFigure
 from retrompi.papers.statements.paper import Paper
 from retrompi.papers.statements.tables import line_of, text_of
-from retrompi.spec import machines, registry
-from retrompi.spec.curve import TimeCurve
+from retrompi.spec import registry
+from retrompi.spec.declare.curve import TimeCurve
+from retrompi.spec.machine import machines
 
 __all__ = ["Inspected", "inspect", "refuse"]
 
@@ -95,7 +96,7 @@ def _inspect(folder: Path) -> Inspected:
 
 def _own_files(found: Inspected) -> None:
     """Loads the folder's own models, platforms, hosts, networks, scenarios, experiments and commands."""
-    from retrompi.spec import platform_file
+    from retrompi.spec.machine import platform_file
     from retrompi.studies.define import scenario
 
     folder = found.folder

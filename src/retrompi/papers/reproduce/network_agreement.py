@@ -8,7 +8,7 @@ from typing import Any
 
 from retrompi.papers.judge.verdicts import Verdict
 from retrompi.papers.reproduce.reproduction import Reproduction
-from retrompi.spec.network_model import FLUID, NATIVE
+from retrompi.spec.conditions.network_model import FLUID, NATIVE
 
 __all__ = ["Differing", "NetworkAgreement", "network_agreement"]
 

@@ -22,10 +22,10 @@ from retrompi.papers.statements.paper import Paper, find_paper
 from retrompi.papers.statements.tables import line_of, text_of
 from retrompi.sim import worker
 from retrompi.spec import registry
-from retrompi.spec.network_model import NATIVE, network_in_use
-from retrompi.spec.overrides import parse_sets
+from retrompi.spec.conditions.network_model import NATIVE, network_in_use
 from retrompi.spec.question import Question, Starts
 from retrompi.spec.registry import resolve
+from retrompi.spec.runtime.overrides import parse_sets
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve

@@ -1,5 +1,5 @@
-"""Quantitative readings of the papers' wording: functions of curves, and thresholds fixed before any result. `retrompi.spec.curve` has
-the numbers of one curve.
+"""Quantitative readings of the papers' wording: functions of curves, and thresholds fixed before any result. `retrompi.spec.declare.curve`
+has the numbers of one curve.
 
 A curve is time against message size for one runtime in one mode, sizes ascending. Times are seconds one way, rates
 bytes per second (a published MB/s is 1e6 B/s), sizes bytes. `docs/validation.md` lists the readings below in prose;
@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from retrompi.papers.statements.claims import SizeRange
-from retrompi.spec.curve import PLATEAU, TimeCurve
+from retrompi.spec.declare.curve import PLATEAU, TimeCurve
 
 __all__ = ["READINGS", "curves"]
 

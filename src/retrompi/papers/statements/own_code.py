@@ -17,7 +17,7 @@ from types import ModuleType
 
 from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec.users_code import users_code
+from retrompi.spec.runtime.users_code import users_code
 
 __all__ = ["module", "names", "running"]
 

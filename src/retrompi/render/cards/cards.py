@@ -9,7 +9,8 @@ from typing import Any
 
 from retrompi.base.units import format_quantity
 from retrompi.render.cards import determined
-from retrompi.spec import named_host, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import named_host
 from retrompi.spec.model import fit_tables, resolve
 from retrompi.spec.platform import Platform
 

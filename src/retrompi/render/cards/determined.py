@@ -16,8 +16,8 @@ import numpy as np
 from retrompi.base.translate import lazy
 from retrompi.base.units import format_span
 from retrompi.render.document.html import Content, table
+from retrompi.spec.declare.number import Number
 from retrompi.spec.model import RuntimeModel
-from retrompi.spec.number import Number
 from retrompi.studies.draws import posteriors
 from retrompi.studies.draws.posteriors import PosteriorFile, word
 

@@ -13,9 +13,10 @@ from retrompi.papers.predict import transfer
 from retrompi.papers.statements.claims import Claim, checks, judging, load
 from retrompi.papers.statements.sources import Citation, citations_in, rows
 from retrompi.render.cards import determined
-from retrompi.spec import registry, topology
+from retrompi.spec import registry
 from retrompi.spec.collectives import card_rows
-from retrompi.spec.machines import Machine, Network
+from retrompi.spec.machine import topology
+from retrompi.spec.machine.machines import Machine, Network
 from retrompi.spec.model import RuntimeModel, fit_tables, model_values
 from retrompi.spec.platform import Platform
 
@@ -147,7 +148,7 @@ def _family(cls: type[RuntimeModel]) -> list[tuple[str, str]]:
 def platform_dossier(platform: Platform) -> Row:
     """A platform's card: texts, hosts, ``quantities`` with ``rows`` as of `model_dossier`, ``kernels`` of its hosts, its ``fits``."""
     from retrompi.base.errors import UsageError
-    from retrompi.spec import kernels
+    from retrompi.spec.machine import kernels
 
     def with_rows(r: Row) -> Row:
         return {**r, "rows": [c.row() for c in citations_in(r["source"], r["help"])]}

@@ -24,7 +24,7 @@ from retrompi.render.figures.bands import faint
 from retrompi.render.figures.exhibits import FigureCurve, curves
 from retrompi.render.figures.overlay import StatementMark
 from retrompi.sim.stages import place_of
-from retrompi.spec.legend import COLOURS, legend
+from retrompi.spec.runtime.legend import COLOURS, legend
 
 __all__ = ["AXES", "AXIS", "GREY", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatch_pattern",
            "interval_text", "layout", "line_trace", "looks", "name_of", "place", "setting", "size_axis", "size_label", "stage_order",

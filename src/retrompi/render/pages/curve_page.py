@@ -22,7 +22,7 @@ from retrompi.render.figures import bands
 from retrompi.render.figures.figures import curve_figure, name_of
 from retrompi.render.figures.overlay import StatementMark, marks
 from retrompi.render.figures.stored_curves import add
-from retrompi.spec import possible
+from retrompi.spec.runtime import possible
 
 __all__ = ["Simulated", "figures", "points", "published_marks", "write"]
 

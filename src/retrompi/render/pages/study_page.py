@@ -15,7 +15,7 @@ from retrompi.render.document.plotted import drawing, figure_html
 from retrompi.render.figures.bands import NOTE, band_text, of_draws
 from retrompi.render.figures.figures import name_of
 from retrompi.render.figures.sweep_figures import FigurePlan, choose, draw
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.studies.archive.provenance import About
 from retrompi.studies.read.table import StudyTable, tables
 from retrompi.studies.read.view import View, failures

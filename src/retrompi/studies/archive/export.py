@@ -14,8 +14,8 @@ from typing import IO, Any
 
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec.result import OutputField, PointRow, RankRow, outputs
-from retrompi.spec.result import metrics as counters
+from retrompi.spec.declare.result import OutputField, PointRow, RankRow, outputs
+from retrompi.spec.declare.result import metrics as counters
 from retrompi.studies.archive.provenance import networks
 from retrompi.studies.define.axes import ABSENT
 from retrompi.studies.define.metrics import fact_of

@@ -23,8 +23,9 @@ from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.files import open_regular
 from retrompi.sim.result import NUMBERS
-from retrompi.spec import platform_file, registry
-from retrompi.spec.composition import without_size
+from retrompi.spec import registry
+from retrompi.spec.machine import platform_file
+from retrompi.spec.machine.composition import without_size
 from retrompi.studies.define.axes import split
 from retrompi.studies.define.case import proper
 from retrompi.studies.read.stored_study import StoredStudy

@@ -8,7 +8,7 @@ from typing import Any
 
 from retrompi.base.errors import RetrompiError
 from retrompi.sim.cautions import Caution, calibration, merge_cautions
-from retrompi.spec.network_model import NATIVE, by_simgrid
+from retrompi.spec.conditions.network_model import NATIVE, by_simgrid
 from retrompi.studies.read.results import axes_of
 
 __all__ = ["About", "about", "networks", "outside_of_runs", "sources"]

@@ -28,7 +28,7 @@ from retrompi.base.toml import quote, value
 from retrompi.base.zips import UNREADABLE, is_plain
 from retrompi.sim.result import NUMBERS
 from retrompi.spec import registry
-from retrompi.spec.composition import without_size
+from retrompi.spec.machine.composition import without_size
 from retrompi.studies.archive.pack import FORMAT, INSIDE, MANIFEST, OURS, ROWS, rewritten, sha256_of
 
 __all__ = ["Package", "PointDifference", "compare", "default_folder", "unpack"]

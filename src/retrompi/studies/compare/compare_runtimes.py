@@ -17,10 +17,11 @@ from retrompi.sim.cautions import Caution, merge_cautions, stored_cautions
 from retrompi.sim.critical_path import difference
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
-from retrompi.spec import machines, registry
-from retrompi.spec.bounds import Bounds
-from retrompi.spec.outcome import Outcome
-from retrompi.spec.placements import NATURAL
+from retrompi.spec import registry
+from retrompi.spec.conditions.bounds import Bounds
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.machine import machines
+from retrompi.spec.machine.placements import NATURAL
 from retrompi.studies.define import case, catalogue, metrics
 from retrompi.studies.define.scenario import Scenario, trace_of
 from retrompi.studies.draws.uncertainty import Ensemble, Interval, Spec, interval

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import RetrompiError
 from retrompi.sim.result import Result
-from retrompi.spec import registry, topology
-from retrompi.spec.result import OutputField, RankRow, SectionRow, StartsRow, outputs
+from retrompi.spec import registry
+from retrompi.spec.declare.result import OutputField, RankRow, SectionRow, StartsRow, outputs
+from retrompi.spec.machine import topology
 from retrompi.store.questions import beside_columns
 from retrompi.studies.define.metrics import fact_of
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.cojobs import JobSpec, with_names
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.conditions.cojobs import JobSpec, with_names
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.question import Beside, Question, Replay
 from retrompi.store.lookup import answer
 from retrompi.studies.define.scenario import source_of, trace_of

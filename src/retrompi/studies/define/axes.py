@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError
-from retrompi.spec.number import Number
+from retrompi.spec.declare.number import Number
 
 __all__ = ["ABSENT", "Axis", "Steps", "Text", "parse", "split"]
 

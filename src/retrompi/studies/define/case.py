@@ -13,18 +13,20 @@ from typing import Any, NoReturn
 from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.sim.simulate import SimulationEnded
-from retrompi.spec import cross_traffic, network_model, registry, topology
-from retrompi.spec.bounds import Bounds
+from retrompi.spec import registry
 from retrompi.spec.collectives import PREFIX, doors
-from retrompi.spec.composition import MAX_HOSTS, with_size
-from retrompi.spec.fields import quantities
+from retrompi.spec.conditions import cross_traffic, network_model
+from retrompi.spec.conditions.bounds import Bounds
+from retrompi.spec.conditions.timed_section import Program
+from retrompi.spec.declare.fields import quantities
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
-from retrompi.spec.outcome import Outcome
-from retrompi.spec.overrides import merge
+from retrompi.spec.machine import topology
+from retrompi.spec.machine.composition import MAX_HOSTS, with_size
+from retrompi.spec.machine.link import Link
 from retrompi.spec.platform import LINK_WORDS, Platform, declaration
 from retrompi.spec.question import NO_RESULT
-from retrompi.spec.timed_section import Program
+from retrompi.spec.runtime.overrides import merge
 from retrompi.store import lookup
 from retrompi.store.identity import RunSpec
 from retrompi.store.identity import specification as specify

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.sim.resolved import Resolved, place
-from retrompi.spec.number import Number, readable_unit
+from retrompi.spec.declare.number import Number, readable_unit
 from retrompi.spec.platform import Quantity
 from retrompi.studies.define import axes, case
 from retrompi.studies.define.ranges import placed_hosts, ranged_of

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.translate import _, lazy
-from retrompi.spec.curve import NUMBERS, NotOnCurve, TimeCurve
-from retrompi.spec.outcome import Outcome
-from retrompi.spec.result import OutputField, RankRow, SectionRow, StartsRow, outputs
-from retrompi.spec.result import metrics as counters
+from retrompi.spec.declare.curve import NUMBERS, NotOnCurve, TimeCurve
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.declare.result import OutputField, RankRow, SectionRow, StartsRow, outputs
+from retrompi.spec.declare.result import metrics as counters
 
 if TYPE_CHECKING:
     from retrompi.studies.define.scenario import Scenario

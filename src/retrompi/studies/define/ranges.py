@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.calls import ANYTHING
-from retrompi.spec.compile import compile_runtime
+from retrompi.spec.compiled.compile import compile_runtime
+from retrompi.spec.declare.calls import ANYTHING
 from retrompi.spec.layout import Layout
 from retrompi.spec.platform import Quantity
 from retrompi.spec.question import Starts

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 from retrompi.spec.question import ScenarioRef, canonical_parts, hash_of_parts
 from retrompi.store.identity import specification
 from retrompi.studies.define.scenario import Scenario

@@ -51,15 +51,16 @@ from retrompi.base import names, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.files import exists
-from retrompi.spec import needs, network_model, registry
-from retrompi.spec.cojobs import JobSpec
-from retrompi.spec.fields import Field
+from retrompi.spec import needs, registry
+from retrompi.spec.conditions import network_model
+from retrompi.spec.conditions.cojobs import JobSpec
+from retrompi.spec.conditions.network_model import NATIVE
+from retrompi.spec.conditions.timed_section import Program
+from retrompi.spec.declare.fields import Field
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.hosts import kinds
-from retrompi.spec.network_model import NATIVE
-from retrompi.spec.outcome import Outcome
-from retrompi.spec.placements import NATURAL
+from retrompi.spec.machine.placements import NATURAL
 from retrompi.spec.question import NO_RESULT, OPTIONS, Benchmark, Question, Replay, ScenarioRef, Starts, Workload
-from retrompi.spec.timed_section import Program
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -82,7 +83,7 @@ FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A ``[[job]]`` of a scenario, from which a `retrompi.spec.cojobs.JobSpec` is made when it runs."""
+    """A ``[[job]]`` of a scenario, from which a `retrompi.spec.conditions.cojobs.JobSpec` is made when it runs."""
 
     model: str
     mode: str

@@ -15,8 +15,8 @@ from typing import Any
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim.resolved import place
 from retrompi.spec import registry
-from retrompi.spec.calls import Calls
-from retrompi.spec.compile import compile_runtime, unused_by_start, unused_overrides
+from retrompi.spec.compiled.compile import compile_runtime, unused_by_start, unused_overrides
+from retrompi.spec.declare.calls import Calls
 from retrompi.spec.layout import Layout
 from retrompi.spec.registry import resolve
 from retrompi.studies.define.scenario import Scenario, trace_of

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrompi.base.paths import stamp
-from retrompi.spec import machines, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import machines
 from retrompi.studies.draws import posteriors
 
 if TYPE_CHECKING:

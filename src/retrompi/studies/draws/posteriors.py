@@ -23,8 +23,8 @@ from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.paths import stamp
 from retrompi.spec import registry
+from retrompi.spec.declare.number import Number
 from retrompi.spec.model import RuntimeModel
-from retrompi.spec.number import Number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

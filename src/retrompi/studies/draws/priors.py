@@ -12,9 +12,9 @@ from dataclasses import replace
 from retrompi.base import units
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import of_message
-from retrompi.spec import origin
-from retrompi.spec.number import Number
+from retrompi.spec.declare.number import Number
 from retrompi.spec.question import Message
+from retrompi.spec.runtime import origin
 from retrompi.studies.define import case
 from retrompi.studies.define.ranges import placed_hosts, ranged_of
 

@@ -27,8 +27,8 @@ from retrompi.base.signals import terminated_is_interrupted
 from retrompi.sim import worker
 from retrompi.sim.computation import by_kernels
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.number import Number
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.number import Number
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.question import Benchmark, Message, Question
 from retrompi.store.identity import specification
 from retrompi.store.kept import Outbox

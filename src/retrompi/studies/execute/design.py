@@ -16,8 +16,8 @@ from retrompi.base import names, paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.files import is_file
-from retrompi.spec.overrides import parse_sets
 from retrompi.spec.registry import toml_file, toml_files
+from retrompi.spec.runtime.overrides import parse_sets
 from retrompi.studies.define import case, catalogue
 from retrompi.studies.define.axes import ABSENT, Axis, Steps, Text, parse
 from retrompi.studies.define.scenario import Scenario, from_data, line_of

@@ -11,7 +11,7 @@ import numpy as np
 
 from retrompi.base.errors import RetrompiError
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.studies.draws.uncertainty import Interval, Spec, interval, log_computation, log_discrepancy, log_job, with_discrepancy
 from retrompi.studies.execute import design
 from retrompi.studies.execute.design import DRAW

@@ -15,14 +15,14 @@ import numpy as np
 
 from retrompi.base.units import format_quantity
 from retrompi.sim.cautions import Caution
-from retrompi.spec.outcome import Outcome
-from retrompi.spec.result import metrics as counters
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.declare.result import metrics as counters
 from retrompi.studies.draws.uncertainty import Ensemble, Interval, Spec, interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from retrompi.spec.number import Number
+    from retrompi.spec.declare.number import Number
     from retrompi.studies.read.view import View
 
 __all__ = ["FAR", "DrawnReading", "fewest", "of_view", "reasons", "unresolved_level"]

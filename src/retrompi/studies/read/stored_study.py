@@ -8,7 +8,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.studies.define import metrics
 from retrompi.studies.define.axes import ABSENT
 from retrompi.studies.draws.uncertainty import LEVEL

@@ -15,7 +15,7 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.studies.define.axes import ABSENT
 from retrompi.studies.define.metrics import Metric
 

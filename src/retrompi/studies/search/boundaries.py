@@ -22,7 +22,7 @@ LOOKS = 4
 
 
 class Coordinate(Protocol):
-    """The coordinate of a search: `retrompi.spec.number.Number`, or amounts on it."""
+    """The coordinate of a search: `retrompi.spec.declare.number.Number`, or amounts on it."""
 
     def middle(self, low: float, high: float) -> float | None:
         """A value strictly between the two; None if there is none."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from retrompi.base.errors import UsageError
-from retrompi.spec.number import Number
+from retrompi.spec.declare.number import Number
 from retrompi.studies.search.boundaries import LEAST_TOLERANCE, BoundarySearch
 from retrompi.studies.search.reading import Reading, count_runs
 

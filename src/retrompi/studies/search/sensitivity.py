@@ -22,8 +22,8 @@ from retrompi.base.units import PS
 from retrompi.sim import simulate
 from retrompi.sim.critical_path import Changes, CriticalPath
 from retrompi.sim.observe import Observe
-from retrompi.spec.number import Number
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.number import Number
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.question import Beside
 from retrompi.spec.registry import resolve
 from retrompi.studies.define import case

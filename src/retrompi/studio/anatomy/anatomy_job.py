@@ -13,7 +13,7 @@ from retrompi.sim import simulate
 from retrompi.sim.cautions import calibration, of_question, split
 from retrompi.sim.resolved import Resolved, place
 from retrompi.spec import registry
-from retrompi.spec.compile import compile_runtime
+from retrompi.spec.compiled.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
 from retrompi.spec.question import Message, Question

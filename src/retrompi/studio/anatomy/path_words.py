@@ -10,7 +10,7 @@ from retrompi.base.translate import _, lazy
 from retrompi.base.units import PS, format_bytes, format_time
 from retrompi.render.document.engine_words import process_name
 from retrompi.sim.message_path import MessagePath, PacketTransit, PathLink
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 __all__ = ["OUTCOME_WORDS", "STAGE_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
 

@@ -14,9 +14,9 @@ from retrompi.sim.diagnosis import lines
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.timeline import TimelineRequest
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.declare.result import Counters, Ending, outputs
 from retrompi.spec.question import Question, Replay
-from retrompi.spec.result import Counters, Ending, outputs
 from retrompi.studio.anatomy.anatomy_job import sets_of
 from retrompi.studio.anatomy.offered_traces import load
 

@@ -12,12 +12,12 @@ from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_quantity
 from retrompi.spec import registry
-from retrompi.spec.fields import quantities
+from retrompi.spec.declare.fields import quantities
+from retrompi.spec.declare.sources import SOURCE_KINDS
 from retrompi.spec.host import Host
 from retrompi.spec.model import RuntimeModel, model_values
 from retrompi.spec.platform import Platform
 from retrompi.spec.question import Question, Starts
-from retrompi.spec.sources import SOURCE_KINDS
 
 __all__ = [
     "AREAS",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from retrompi.base.translate import _
-from retrompi.spec import machines, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import machines
 from retrompi.studio.requests.state import Control, OneOf, Query
 
 __all__ = ["PLATFORM", "Options", "following", "is_platform", "models", "modes", "own_platforms", "platforms", "with_platforms"]

@@ -14,7 +14,7 @@ from retrompi.base.errors import UsageError, nearest
 from retrompi.base.translate import _, language, lazy
 from retrompi.sim.resolved import place
 from retrompi.spec import registry
-from retrompi.spec.compile import compile_runtime
+from retrompi.spec.compiled.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
 from retrompi.spec.platform import declaration

@@ -17,7 +17,7 @@ from retrompi.render.figures import bands
 from retrompi.render.figures.figures import AXES, DASHES, PALETTE, curve_figure, place
 from retrompi.render.figures.overlay import StatementMark
 from retrompi.render.figures.stored_curves import add as add_measured
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.studies.define import metrics
 from retrompi.studio.components import titles
 from retrompi.studio.components.parameters import readable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, StoreError
 from retrompi.base.translate import _, lazy
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.studio.components import titles
 from retrompi.studio.components.parameters import check_names
 from retrompi.studio.curves.uploaded_curves import MOST_CURVES, read_overlays

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flask import Flask, Response, g, request
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.studio.curves import runs
 from retrompi.studio.requests import inputs, wrong_entries
 from retrompi.studio.requests.guard import AddressRule, line_response

@@ -16,7 +16,7 @@ from typing import Any
 from retrompi.base import translate
 from retrompi.base.errors import RetrompiError
 from retrompi.base.translate import _
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 
 __all__ = ["Allowed", "Simulating", "run", "taken_B"]
 

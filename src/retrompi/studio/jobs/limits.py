@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 
 from retrompi.sim.processes import processors
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 
 __all__ = ["Limits"]
 

@@ -22,9 +22,10 @@ from retrompi.base.scratch import folder as temporary
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import PS, format_bytes, format_quantity, format_time
 from retrompi.sim.cautions import Caution, split, stored_cautions
-from retrompi.spec import composition, registry
+from retrompi.spec import registry
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.machine import composition
 from retrompi.spec.needs import asking
-from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import OPTIONS
 from retrompi.studio.components.parameters import check_names
 
@@ -334,8 +335,8 @@ def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
     from retrompi.render.timeline import timeline_page
     from retrompi.sim.observe import Observe
     from retrompi.sim.timeline import TimelineRequest
+    from retrompi.spec.conditions.timed_section import Program
     from retrompi.spec.question import Replay
-    from retrompi.spec.timed_section import Program
 
     model, platform = asked.get("model", ""), _platform(asked)
     _names(model, platform)

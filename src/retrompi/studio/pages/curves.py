@@ -10,8 +10,8 @@ from retrompi.base.errors import UsageError
 from retrompi.base.translate import _, lazy, ngettext
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.spec import registry
-from retrompi.spec.legend import COLOURS, legend
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.runtime.legend import COLOURS, legend
 from retrompi.studio.anatomy.path_words import OUTCOME_WORDS
 from retrompi.studio.cards.statements import GROUPS
 from retrompi.studio.components import menus, parts, titles

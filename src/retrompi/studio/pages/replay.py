@@ -12,9 +12,9 @@ from retrompi.base.translate import _, count, lazy
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.render.document.engine_words import outcome_name, process_name
 from retrompi.spec import registry
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.declare.result import RankRow, outputs
 from retrompi.spec.registry import resolve
-from retrompi.spec.result import RankRow, outputs
 from retrompi.studio.anatomy.anatomy_job import sets_of
 from retrompi.studio.anatomy.offered_traces import MADE, check_choice, shipped_traces
 from retrompi.studio.anatomy.path_words import OUTCOME_WORDS, seconds

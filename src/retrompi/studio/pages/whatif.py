@@ -15,7 +15,7 @@ from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.render.document.engine_words import outcome_name
 from retrompi.spec import registry
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.registry import resolve
 from retrompi.studio.anatomy.path_words import OUTCOME_WORDS
 from retrompi.studio.components import home_platform, menus, parts, titles

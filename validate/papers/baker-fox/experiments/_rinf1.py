@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.release import version
-from retrompi.spec import kernels, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import kernels
 
 if TYPE_CHECKING:
     from retrompi.papers.statements.claims import Claim

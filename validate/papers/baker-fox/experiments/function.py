@@ -13,7 +13,7 @@ from retrompi.papers.statements.claims import for_fit
 from retrompi.papers.statements.draw import apply_draw, overrides
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.question import Beside, Experiment, Question, Replay, Starts, pingpong
 from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of

@@ -10,8 +10,9 @@ from retrompi.papers.experiments import Done, Job
 from retrompi.papers.fit.kernel_rates import KernelComparison, compare
 from retrompi.papers.statements.claims import find
 from retrompi.papers.statements.draw import apply_draw
-from retrompi.spec import kernels as loop_data
-from retrompi.spec import registry, roofline
+from retrompi.spec import registry
+from retrompi.spec.machine import kernels as loop_data
+from retrompi.spec.machine import roofline
 from retrompi.spec.question import Benchmark, Question
 from retrompi.store.lookup import answer
 

@@ -25,8 +25,8 @@ from retrompi.papers.statements.draw import apply_draw, factor
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
+from retrompi.spec.conditions.timed_section import Program
 from retrompi.spec.question import Experiment, Question, Replay
-from retrompi.spec.timed_section import Program
 from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of
 

@@ -1,9 +1,9 @@
 """A run's result: every number of it declared once, with its unit, what it means and where a stored run has it.
 
 A declaration is a dataclass (`Counters`, `Totals`, `Ending`) or the type of a row (`RankRow`, `TrafficRow`, `WaitRow`); each field is
-one line. Made from it: the engine's struct with what goes through its fields (`retrompi.spec.cpp`), `retrompi.sim.result.Result`, the
-columns and facts of a stored run, metrics (`retrompi.studies.define.metrics`), the differences between two runs, exported columns, and the
-tables of commands and pages. docs/add-a-metric.md adds one.
+one line. Made from it: the engine's struct with what goes through its fields (`retrompi.spec.compiled.cpp`), `retrompi.sim.result.Result`,
+the columns and facts of a stored run, metrics (`retrompi.studies.define.metrics`), the differences between two runs, exported columns, and
+the tables of commands and pages. docs/add-a-metric.md adds one.
 
 Imports only `retrompi.base` and `retrompi.spec`, since the build of the engine runs it before the package is installed.
 """
@@ -17,7 +17,7 @@ from functools import cache
 from typing import Annotated, Any, TypedDict, get_type_hints, is_typeddict
 
 from retrompi.base.translate import lazy
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 __all__ = ["CollectiveRow", "Counters", "Ending", "MarkRow", "OutputField", "PointRow", "RankRow", "SectionRow", "StageRow", "StartsRow",
            "StepRow", "Totals", "TrafficRow", "WaitRow", "counter", "duration", "metrics", "number", "outputs", "part", "stored_fields",

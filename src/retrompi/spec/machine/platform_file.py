@@ -14,13 +14,13 @@ from retrompi.base import paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.paths import platforms_dir, stamp
-from retrompi.spec import composition, machines, simgrid_platform, topology
-from retrompi.spec.fields import fields_of, quantities
+from retrompi.spec.declare.fields import fields_of, quantities
 from retrompi.spec.host import Host
-from retrompi.spec.link import WAN_KEYS, Link
-from retrompi.spec.placements import DECLARABLE, WORDS
+from retrompi.spec.machine import composition, machines, simgrid_platform, topology
+from retrompi.spec.machine.link import WAN_KEYS, Link
+from retrompi.spec.machine.placements import DECLARABLE, WORDS
+from retrompi.spec.machine.quantity_file import LINK, Reader, fits_at_hand
 from retrompi.spec.platform import LINK_WORDS, Placement, Platform, Quantity
-from retrompi.spec.quantity_file import LINK, Reader, fits_at_hand
 
 __all__ = ["load", "sources"]
 
@@ -169,7 +169,8 @@ class _Reader(Reader):
                        placements=self.placements(made.hosts), natural=self.natural())  # fmt: skip
 
     def of_simgrid(self) -> Platform:
-        """``simgrid = "cluster.xml"``: hosts and links of a SimGrid platform file beside this one (`retrompi.spec.simgrid_platform`)."""
+        """``simgrid = "cluster.xml"``: hosts and links of a SimGrid platform file beside this one
+        (`retrompi.spec.machine.simgrid_platform`)."""
         top = ("name", "title", "years", "summary", "natural", "placement", "simgrid", "hosts", "network", "like")
         for key in self.data:
             if key not in top:

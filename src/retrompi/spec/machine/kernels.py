@@ -25,10 +25,10 @@ from typing import Any
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec import roofline
+from retrompi.spec.declare.sources import wrong_source
 from retrompi.spec.host import Host
+from retrompi.spec.machine import roofline
 from retrompi.spec.platform import Platform, Quantity
-from retrompi.spec.sources import wrong_source
 
 __all__ = ["KernelMachine", "Loop", "VectorStream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop",
            "loops", "machine", "model_hash", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
@@ -452,7 +452,7 @@ def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placeme
     """The engine's rows for the kernels named in a trace: (name, n, seconds on every host used, in the engine's order).
 
     ``named`` as of ``Trace.kernels()``: a loop of Rinf1 on a machine that has kernel values, or a kernel stated by operations and bytes
-    (`retrompi.spec.roofline`). Raises UsageError, with file and line for an unknown kernel, or for a host without kernel values.
+    (`retrompi.spec.machine.roofline`). Raises UsageError, with file and line for an unknown kernel, or for a host without kernel values.
     """
     hosts = [platform.hosts[i] for i in sorted(set(placement))]
     kinds: dict[Host, int] = {}

@@ -13,13 +13,13 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError
-from retrompi.spec import compiled_values, platform_use
-from retrompi.spec.calls import ANYTHING, Calls
 from retrompi.spec.collectives import PREFIX, engine_rows
+from retrompi.spec.compiled import compiled_values, platform_use
+from retrompi.spec.declare.calls import ANYTHING, Calls
 from retrompi.spec.hosts import EVERY_HOST
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import model_values
-from retrompi.spec.users_code import users_code
+from retrompi.spec.runtime.users_code import users_code
 
 if TYPE_CHECKING:
     from retrompi.spec.model import RuntimeModel

@@ -1,12 +1,12 @@
-"""The engine's table of calls, generated from `retrompi.spec.calls` with the other declarations (`retrompi.spec.cpp`): operations, words,
-and the layout of their arguments."""
+"""The engine's table of calls, generated from `retrompi.spec.declare.calls` with the other declarations (`retrompi.spec.compiled.cpp`):
+operations, words, and the layout of their arguments."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
 
-from retrompi.spec.calls import CALLS, KEYS, OTHER_WORDS, Call, Family, Form
+from retrompi.spec.declare.calls import CALLS, KEYS, OTHER_WORDS, Call, Family, Form
 
 __all__ = ["calls_header"]
 
@@ -110,7 +110,7 @@ def calls_header() -> str:
     traits = list(_TRAITS)
     facts = [f"{{ActionKind::{_kind(call)}, {_traits(call):#x}, Form::{_enumerator(call.form)}}}" for call in operations.values()]
     lines = [
-        "// Made by retrompi.spec.cpp_calls from the table in src/retrompi/spec/calls.py; not to be edited.",
+        "// Made by retrompi.spec.compiled.cpp_calls from the table in src/retrompi/spec/declare/calls.py; not to be edited.",
         "#pragma once",
         "#include <array>", "#include <cstdint>", "#include <string_view>", "",
         "namespace retrompi {", "",

@@ -29,14 +29,14 @@ from typing import Any
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.paths import stamp
-from retrompi.spec.composition import MAX_HOSTS
-from retrompi.spec.fields import quantities
+from retrompi.spec.declare.fields import quantities
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
-from retrompi.spec.machines import Machine, Network, card_of, host
+from retrompi.spec.machine.composition import MAX_HOSTS
+from retrompi.spec.machine.link import Link
+from retrompi.spec.machine.machines import Machine, Network, card_of, host
+from retrompi.spec.machine.quantity_file import LONGEST_HOST, Quantity
+from retrompi.spec.machine.topology import PLATFORM_FILE
 from retrompi.spec.platform import LINK_RATES, Platform
-from retrompi.spec.quantity_file import LONGEST_HOST, Quantity
-from retrompi.spec.topology import PLATFORM_FILE
 
 __all__ = ["FileHost", "Filled", "PlatformFile", "compose_platform", "is_xml", "read", "resolve_name", "split"]
 

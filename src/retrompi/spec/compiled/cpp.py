@@ -1,4 +1,5 @@
-"""The engine's structs and their readers, generated from the declarations when the engine is built: ``python -m retrompi.spec.cpp FILE``.
+"""The engine's structs and their readers, generated from the declarations when the engine is built: ``python -m retrompi.spec.compiled.cpp
+FILE``.
 
 Generated code is not kept in the repository. The build runs this module before the package is installed (and the SMPI plug-in, which
 is compiled on the user's machine, runs it there), so it may import only declarations and the standard library.
@@ -14,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base.units import PS
-from retrompi.spec.cpp_calls import calls_header
-from retrompi.spec.fields import Field, fields_of
+from retrompi.spec.compiled.cpp_calls import calls_header
+from retrompi.spec.declare.fields import Field, fields_of
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.declare.result import Counters, OutputField, RankRow, Totals, TrafficRow, WaitRow, outputs
 from retrompi.spec.host import REFERENCE_CALL, REFERENCE_CLOCK, Host
-from retrompi.spec.link import Link
+from retrompi.spec.machine.link import Link
 from retrompi.spec.media import MEDIA, Broadcast, Checked, Medium, OneSided, SampledCurve, WaitPolicy
-from retrompi.spec.outcome import Outcome
-from retrompi.spec.result import Counters, OutputField, RankRow, Totals, TrafficRow, WaitRow, outputs
 
 __all__ = ["header", "write"]
 
@@ -209,7 +210,7 @@ def header() -> str:
     names = [_cpp_name(cls) for cls in MEDIA.values()]
     specs = [_struct_name(cls) for cls in MEDIA.values()]
     lines = [
-        "// Made by retrompi.spec.cpp from the declarations in src/retrompi/spec; not to be edited.",
+        "// Made by retrompi.spec.compiled.cpp from the declarations in src/retrompi/spec; not to be edited.",
         "#pragma once",
         "#include <memory>", "#include <string>", "#include <variant>", "#include <vector>", "",
         '#include "event/core.hpp"', '#include "host/cost.hpp"', "",

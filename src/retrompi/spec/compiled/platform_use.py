@@ -1,7 +1,7 @@
 """Which values of a platform a run uses, from the kinds of work (`fields.Use`) caused by its channels and its program.
 
 Each field of `Host` and `Link` declares the work that uses it; `work_of` returns the kinds of work of a compiled run. An override of a
-value that no work of a run uses is refused (`retrompi.spec.compile.unused_overrides`).
+value that no work of a run uses is refused (`retrompi.spec.compiled.compile.unused_overrides`).
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from retrompi.spec.fields import Use, fields_of, quantities, used_by
+from retrompi.spec.declare.fields import Use, fields_of, quantities, used_by
 from retrompi.spec.host import Host
 from retrompi.spec.hosts import EVERY_HOST, Grown
-from retrompi.spec.link import Link
+from retrompi.spec.machine.link import Link
 from retrompi.spec.media import Medium, WaitPolicy, calls_system
 
 if TYPE_CHECKING:
-    from retrompi.spec.calls import Calls
+    from retrompi.spec.declare.calls import Calls
     from retrompi.spec.layout import Layout
 
 __all__ = ["used_paths", "why_not", "work_of"]

@@ -14,7 +14,7 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import InputError
-from retrompi.spec.fields import fields_of
+from retrompi.spec.declare.fields import fields_of
 from retrompi.spec.host import Host
 
 __all__ = ["check", "place"]

@@ -1,7 +1,7 @@
 """How a run ends: the words of the store, of JSON and of the engine, declared once.
 
 A member is its word (a `str`), so that stored rows and files compare with it. The engine's enumeration of the same name is made from this
-one (`retrompi.spec.cpp`); pages show ``_(outcome)``, its word in the reader's language.
+one (`retrompi.spec.compiled.cpp`); pages show ``_(outcome)``, its word in the reader's language.
 """
 
 from __future__ import annotations

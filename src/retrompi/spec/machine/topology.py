@@ -18,7 +18,7 @@ __all__ = ["ACCESS", "DEFAULT_WORDS", "KINDS", "POLICIES", "WORDS", "check", "ch
 
 KINDS = ("cable", "fat-tree", "hub", "switch", "torus", "wan")
 PLATFORM_FILE = "platform-file"
-"""The kind of a link that a SimGrid platform file describes (`retrompi.spec.simgrid_platform`), which no user may set."""
+"""The kind of a link that a SimGrid platform file describes (`retrompi.spec.machine.simgrid_platform`), which no user may set."""
 POLICIES = ("pair", "stripe")
 ACCESS = ("fifo", "csma-cd")
 WORDS = {"rail_policy": POLICIES, "access": ACCESS}

@@ -17,13 +17,13 @@ from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.paths import stamp
-from retrompi.spec import topology
-from retrompi.spec.composition import Composition
-from retrompi.spec.fields import fields_of, quantities
+from retrompi.spec.declare.fields import fields_of, quantities
 from retrompi.spec.host import REFERENCE_CLOCK, Host
-from retrompi.spec.link import Link
+from retrompi.spec.machine import topology
+from retrompi.spec.machine.composition import Composition
+from retrompi.spec.machine.link import Link
+from retrompi.spec.machine.quantity_file import CARD, LINK, Reader, fit_values, fits_at_hand, with_fitted
 from retrompi.spec.platform import Platform, Quantity
-from retrompi.spec.quantity_file import CARD, LINK, Reader, fit_values, fits_at_hand, with_fitted
 
 __all__ = [
     "CARD_KEYS",

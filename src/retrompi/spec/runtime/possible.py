@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.spec import composition, machines, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import composition, machines
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.needs import lacks
 from retrompi.spec.platform import Platform

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
 from retrompi.spec.hosts import one_by_one, rows_of
-from retrompi.spec.overrides import parse_sets
+from retrompi.spec.runtime.overrides import parse_sets
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.spec import compile as runtime
+    from retrompi.spec.compiled import compile as runtime
     from retrompi.spec.model import RuntimeModel
     from retrompi.spec.platform import Platform
     from retrompi.spec.values import Values
@@ -157,7 +157,7 @@ def rows(jobs: Sequence[CompiledJob], positions: Sequence[int], platform: Platfo
         }
         loops = j.spec.trace.kernels()
         if loops:
-            from retrompi.spec import kernels
+            from retrompi.spec.machine import kernels
 
             row["kernels"] = [
                 # The engine never reads the entry of a host that runs no rank of this job.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
-from retrompi.spec import composition, machines, platform_file
 from retrompi.spec.host import REFERENCE_CALL, Host
+from retrompi.spec.machine import composition, machines, platform_file
 
 if TYPE_CHECKING:
-    from retrompi.spec.param import Param
+    from retrompi.spec.declare.param import Param
     from retrompi.spec.platform import Platform
 
 __all__ = ["factors", "named_host", "seconds_on"]

@@ -1,8 +1,8 @@
 """Declaration classes, whose fields each state unit, default, bounds and meaning once.
 
 `Host`, `Link`, the media and the question of a run are such classes. Everything else is derived from them: TOML keys and ``--set``, the
-validation of values, the C++ structs and their readers (`retrompi.spec.cpp`), the options of commands, the controls of the studio and the
-reference pages. A field is one line.
+validation of values, the C++ structs and their readers (`retrompi.spec.compiled.cpp`), the options of commands, the controls of the studio
+and the reference pages. A field is one line.
 
 Imports only `retrompi.base`, since the build of the engine runs it before the package is installed.
 """
@@ -108,8 +108,9 @@ class Field:
     (not parsed from text).
     ``low`` and ``high`` are inclusive bounds, ``above`` is an exclusive lower bound; `units.WIDEST` bounds every number. ``area`` groups
     fields in tables; ``used_by`` lists the kinds of work that use it; ``plain`` is its value on a host known only by a measured curve.
-    ``cpp`` is the C++ type, "" for none. ``scale`` is the kind of a time or rate of a model (`retrompi.spec.param.COSTS`): work and os are
-    stated for the reference host, and the engine turns them into time of the host at hand. ``follows``: the values that it derives from.
+    ``cpp`` is the C++ type, "" for none. ``scale`` is the kind of a time or rate of a model (`retrompi.spec.declare.param.COSTS`): work and
+    os are stated for the reference host, and the engine turns them into time of the host at hand. ``follows``: the values that it derives
+    from.
 
     Of a question: ``key`` is its name for users, in files, studies and the Python interface (default: the field's); ``option`` are its
     names on the command line ("-m --model"), ``metavar`` is what these take, and ``of`` the workload that it belongs to ("" for any).
@@ -355,7 +356,8 @@ def used_by(cls: type, work: Iterable[Use]) -> list[str]:
 
 
 def to_engine(value: Any) -> dict[str, Any]:
-    """Name -> value of a declaration object for the engine, whose reader `retrompi.spec.cpp` generates from the same declaration."""
+    """Name -> value of a declaration object for the engine, whose reader `retrompi.spec.compiled.cpp` generates from the same
+    declaration."""
     out = {}
     for name, f in fields_of(type(value)).items():
         if f.cpp:

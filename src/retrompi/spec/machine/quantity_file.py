@@ -11,8 +11,8 @@ from typing import Any
 from retrompi.base import names, paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec.fields import Field
-from retrompi.spec.sources import wrong_source
+from retrompi.spec.declare.fields import Field
+from retrompi.spec.declare.sources import wrong_source
 from retrompi.spec.technology import TECHNOLOGIES
 
 __all__ = ["CARD", "LINK", "LONGEST_HOST", "Quantity", "Reader", "fit_values", "fits_at_hand", "with_fitted"]

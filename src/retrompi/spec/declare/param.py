@@ -8,7 +8,7 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
-from retrompi.spec.sources import wrong_source
+from retrompi.spec.declare.sources import wrong_source
 
 __all__ = ["COSTS", "Param"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from retrompi.spec import topology
-from retrompi.spec.fields import ITSELF, Use, choice, quantity, stating_what_follows, whole, word
+from retrompi.spec.declare.fields import ITSELF, Use, choice, quantity, stating_what_follows, whole, word
+from retrompi.spec.machine import topology
 
 __all__ = ["WAN_KEYS", "Link"]
 

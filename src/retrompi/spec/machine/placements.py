@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec.composition import with_size
 from retrompi.spec.host import Host
+from retrompi.spec.machine.composition import with_size
 
 __all__ = ["DECLARABLE", "NATURAL", "WORDS", "Placement", "limit_per_host", "natural", "normal", "place_ranks", "placement_text",
            "read_hostfile", "spreads"]  # fmt: skip

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from retrompi.base import paths
 from retrompi.base import toml as toml_text
-from retrompi.spec import composition, machines, platform_file
+from retrompi.spec.declare.param import Param
+from retrompi.spec.machine import composition, machines, platform_file
 from retrompi.spec.model import RuntimeModel, fit_name
-from retrompi.spec.param import Param
 
 if TYPE_CHECKING:
     from retrompi.spec.platform import Platform, Quantity

@@ -1,7 +1,7 @@
 """The calls of a trace, each declared once: its names, its form, what its arguments mean, its family, and what it needs of a runtime.
 
 The engine's operations, the words of its parser and its writers, and the layout of their arguments are generated from this table
-(`retrompi.spec.cpp_calls`); everything in Python that treats calls by name takes the names from it (`names`, `call_of`).
+(`retrompi.spec.compiled.cpp_calls`); everything in Python that treats calls by name takes the names from it (`names`, `call_of`).
 docs/add-a-call.md walks through adding one. Imports nothing but the standard library, since the build of the engine runs it.
 """
 
