@@ -108,7 +108,7 @@ def _count_row(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
 
 def keys_of(told: Verdicts) -> tuple[str, ...]:
     """The keys of the rows in JSON and CSV."""
-    from retrompi.papers.judge.verdicts import NOT_DRAWN
+    from retrompi.papers.judging.verdicts import NOT_DRAWN
 
     return (*KEYS, *NOT_DRAWN) if told.drawn else KEYS
 

@@ -332,7 +332,7 @@ check = { kind = "range", mode = "shared", metric = "peak", sizes = "1KiB..1MiB"
 
 
 def _model(folder: Path) -> None:
-    from retrompi.papers.judge import evidence
+    from retrompi.papers.judging import evidence
     from retrompi.spec import registry
     from retrompi.spec.model import model_values
 

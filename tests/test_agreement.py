@@ -13,8 +13,8 @@ from cases import for_each
 from refusals import agrees
 
 from retrompi.papers import markdown
-from retrompi.papers.judge.findings import Data
-from retrompi.papers.judge.verdicts import judge, summary
+from retrompi.papers.judging.findings import Data
+from retrompi.papers.judging.verdicts import judge, summary
 from retrompi.papers.reproduce import agreement, coverage
 from retrompi.papers.reproduce.agreement import FEW, CheckReading, agreement_of, judge_draws, readings, stated_range, word_of
 from retrompi.papers.reproduce.reproduction import Reproduction, run_paper

@@ -29,7 +29,7 @@ from refusals import agrees, refused
 from retrompi import render
 from retrompi.base.errors import InputError, RetrompiError
 from retrompi.papers.experiments import Done, Job
-from retrompi.papers.judge import verdicts
+from retrompi.papers.judging import verdicts
 from retrompi.papers.predict import scores
 from retrompi.papers.reproduce import reproduction
 from retrompi.papers.reproduce.reproduction import Reproduction

@@ -15,7 +15,7 @@ from studio_app import PATIENCE_S, UPDATE, app, client, ended, resources, words
 
 from retrompi.base.units import format_span
 from retrompi.papers import find_paper
-from retrompi.papers.judge.verdicts import Agreement, Verdict
+from retrompi.papers.judging.verdicts import Agreement, Verdict
 from retrompi.papers.reproduce import coverage
 from retrompi.papers.reproduce.reproduction import Reproduction
 from retrompi.papers.statements.exhibits import CurveFigure

@@ -149,13 +149,13 @@ def test_calibration_uses_no_other_door() -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     allowed = {
         "retrompi.papers.statements.claims": {"for_fit", "Checks", "Claim"},
-        "retrompi.papers.judge.verdicts": {"measure", "residual", "Finding"},
+        "retrompi.papers.judging.verdicts": {"measure", "residual", "Finding"},
         "retrompi.papers.statements.metrics": {"curves"},
-        "retrompi.papers.judge.evidence": {"facts_of_curves", "own_curves", "own_for_fit"},
+        "retrompi.papers.judging.evidence": {"facts_of_curves", "own_curves", "own_for_fit"},
         "retrompi.papers.statements.curves": {"PaperCurve"},
         "retrompi.papers.experiments": {"Look", "look", "looks"},
         "retrompi.papers.fit": {"curve_fits"},
-        "retrompi.papers.judge": {"curve_checks"},
+        "retrompi.papers.judging": {"curve_checks"},
         "retrompi.papers.statements": {"curves"},
         "retrompi.papers.fit.free_values": {"free_number", "number_text", "value_text"},
         "retrompi.papers.fit.optimise": {"OptimiserSettings", "identifiability", "minimise"},

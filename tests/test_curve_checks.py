@@ -10,9 +10,9 @@ from cases import for_each
 from refusals import refused
 
 from retrompi.base.errors import InputError
-from retrompi.papers.judge import curve_checks
-from retrompi.papers.judge.evaluators import evaluate
-from retrompi.papers.judge.findings import Data, Finding
+from retrompi.papers.judging import curve_checks
+from retrompi.papers.judging.evaluators import evaluate
+from retrompi.papers.judging.findings import Data, Finding
 from retrompi.papers.statements.claims import Claim
 from retrompi.papers.statements.curves import GRID
 

@@ -22,7 +22,7 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.papers import markdown
 from retrompi.papers.fit import curve_fits, free_values
 from retrompi.papers.fit.optimise import OptimiserSettings
-from retrompi.papers.judge import curve_verdicts
+from retrompi.papers.judging import curve_verdicts
 from retrompi.papers.statements import curves
 from retrompi.papers.statements.curves import FitPlan
 from retrompi.papers.statements.paper import find_paper, working_with

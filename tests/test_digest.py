@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from retrompi.papers import all_papers
-from retrompi.papers.judge.verdicts import judge
+from retrompi.papers.judging.verdicts import judge
 from retrompi.papers.reproduce.digest import LINES, WIDTH, digest
 from retrompi.papers.reproduce.reproduction import Reproduction
 from retrompi.papers.statements.claims import by_paper

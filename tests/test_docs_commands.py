@@ -55,13 +55,13 @@ def read_toml(text: str, folder: Path) -> None:
             )
         )
     elif "claim" in data:
-        from retrompi.papers.judge.evidence import KEYS
+        from retrompi.papers.judging.evidence import KEYS
 
         assert all(set(c) <= set(KEYS) for c in data["claim"])
     elif {"authors", "experiments"} & set(data):  # 'retrompi paper check' reads it as the file that it is
         assert {"title", "models", "platforms"} <= set(data)
     elif all(isinstance(v, list) and all(isinstance(c, dict) and "kind" in c for c in v) for v in data.values()):
-        from retrompi.papers.judge.evaluators import EVALUATORS
+        from retrompi.papers.judging.evaluators import EVALUATORS
 
         assert {c["kind"] for v in data.values() for c in v} <= set(EVALUATORS)
     elif {"hosts", "like"} & set(data):  # tests/test_add_a_platform.py reads them as the files that they are

@@ -7,8 +7,8 @@ from typing import Any
 from cases import for_each
 
 from retrompi.papers.experiments import merge
-from retrompi.papers.judge import verdicts
-from retrompi.papers.judge.findings import to_unit, unit_of
+from retrompi.papers.judging import verdicts
+from retrompi.papers.judging.findings import to_unit, unit_of
 from retrompi.papers.statements import claims, metrics
 from retrompi.papers.statements.claims import Claim
 

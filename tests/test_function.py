@@ -17,7 +17,7 @@ from retrompi.base.errors import EngineError, InputError, UsageError
 from retrompi.base.paths import reference_dir
 from retrompi.cli.main import run as cli
 from retrompi.papers.experiments import jobs, merge, suite
-from retrompi.papers.judge import verdicts
+from retrompi.papers.judging import verdicts
 from retrompi.papers.statements import claims
 from retrompi.papers.statements.paper import find_paper
 from retrompi.sim import simulate

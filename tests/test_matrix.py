@@ -10,8 +10,8 @@ import pytest
 from refusals import refused
 
 from retrompi.base.errors import InputError
-from retrompi.papers.judge.curve_verdicts import curve_id
-from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.judging.curve_verdicts import curve_id
+from retrompi.papers.judging.verdicts import Verdict
 from retrompi.papers.predict import interventions, matrix, predictions, transfer
 from retrompi.papers.predict.matrix import MatrixCell, Tally
 from retrompi.papers.statements import curves

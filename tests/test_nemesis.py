@@ -17,7 +17,7 @@ from test_engine_properties import facts, matched
 
 from retrompi import traces
 from retrompi.base.errors import InputError, UsageError
-from retrompi.papers.judge import verdicts
+from retrompi.papers.judging import verdicts
 from retrompi.papers.statements import claims
 from retrompi.sim import simulate
 from retrompi.spec import registry

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import Outcome
 
-from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.judging.verdicts import Verdict
 from retrompi.papers.reproduce.network_agreement import network_agreement
 
 

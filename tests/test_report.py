@@ -22,7 +22,7 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.inference import evidence
 from retrompi.papers import markdown
 from retrompi.papers.experiments import anatomy, startup
-from retrompi.papers.judge import verdicts
+from retrompi.papers.judging import verdicts
 from retrompi.papers.reproduce import reproduction
 from retrompi.papers.reproduce.reproduction import Reproduction
 from retrompi.papers.statements import claims, draw, paper

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrompi.base.errors import InputError
-from retrompi.papers.judge import verdicts
+from retrompi.papers.judging import verdicts
 from retrompi.papers.statements import claims, metrics
 from retrompi.papers.statements.claims import Claim, SizeRange
 from retrompi.papers.statements.metrics import curves

@@ -71,7 +71,7 @@ class Verdicts(Table):
     def rows(self) -> Sequence[Row]:
         """id, use, verdict, observed, low, high, unit, note and more, of every statement; with draws also agreement, share (of the draws
         that pass), observed_low, observed_high."""
-        from retrompi.papers.judge.verdicts import NOT_DRAWN
+        from retrompi.papers.judging.verdicts import NOT_DRAWN
 
         if not self.drawn:
             return [v.row() for v in self.found]
@@ -167,7 +167,7 @@ def validate_of(paper: str | None, judging: Judging, spec: Spec | None = None) -
 
 def validate_model_of(model: str, platform: str | None, store: Store, fresh: bool) -> Verdicts:
     """The verdicts on a model's own evidence, on a platform (None: its own)."""
-    from retrompi.papers.judge.evidence import judge_model
+    from retrompi.papers.judging.evidence import judge_model
     from retrompi.spec import registry
 
     on = platform or registry.own_platform(model)

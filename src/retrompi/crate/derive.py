@@ -13,7 +13,7 @@ from retrompi.base.csv_safe import write_rows
 from retrompi.crate import drawn, metadata, preview, prov
 from retrompi.crate.container import MANIFEST, METADATA, manifest_of
 from retrompi.crate.record import as_json
-from retrompi.papers.judge.verdicts import NOT_DRAWN
+from retrompi.papers.judging.verdicts import NOT_DRAWN
 from retrompi.sim.result import NUMBERS
 from retrompi.spec.declare.result import PointRow, RankRow, outputs
 

@@ -14,7 +14,7 @@ from retrompi.base.errors import UsageError
 from retrompi.studies.draws.uncertainty import Spec
 
 if TYPE_CHECKING:
-    from retrompi.papers.judge.verdicts import Verdict
+    from retrompi.papers.judging.verdicts import Verdict
     from retrompi.papers.reproduce.reproduction import Reproduction
 
 __all__ = ["BAND", "MOST", "agreement", "of_study", "round_quantile", "spec_in", "technique"]

@@ -24,9 +24,9 @@ from retrompi.base.release import codemeta, version
 from retrompi.crate import drawn
 from retrompi.crate.container import sha256, wrong_name
 from retrompi.crate.drawn import round_quantile
-from retrompi.papers.judge import curve_verdicts
-from retrompi.papers.judge.evaluators import EVALUATORS, evaluate
-from retrompi.papers.judge.findings import Data, Unavailable
+from retrompi.papers.judging import curve_verdicts
+from retrompi.papers.judging.evaluators import EVALUATORS, evaluate
+from retrompi.papers.judging.findings import Data, Unavailable
 from retrompi.papers.statements.claims import Claim
 from retrompi.papers.statements.metrics import curves
 from retrompi.sim.resolved import Resolved
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Circumstances", "CrateRecord", "as_json", "circumstances", "of_paper", "of_study", "study_intervals", "writer"]
 
 FORMAT = 1
-JUDGING = ("retrompi.papers.judge.verdicts", "retrompi.papers.judge.curve_verdicts", "retrompi.papers.reproduce.reproduction",
+JUDGING = ("retrompi.papers.judging.verdicts", "retrompi.papers.judging.curve_verdicts", "retrompi.papers.reproduce.reproduction",
            "retrompi.crate.record")  # fmt: skip
 _UNTOLD = ("timeline", "waits", "marks", "wall_s", "replay_s", "run_id", "run_ids")
 """Facts of a run that are left out: a picture made on request, wall times, ids of a store, and what repeats the points or names

@@ -21,7 +21,7 @@ from retrompi.inference.likelihood import Array
 from retrompi.inference.problem import PointObservable, PosteriorMember, Problem, ProblemPart, of_model, of_paper
 from retrompi.inference.stored_rows import read_rows, write_table
 from retrompi.papers.experiments import Look, Seen
-from retrompi.papers.judge import curve_checks
+from retrompi.papers.judging import curve_checks
 from retrompi.papers.statements.claims import papers
 from retrompi.papers.statements.paper import find_paper
 from retrompi.sim import simulate

@@ -25,11 +25,11 @@ from retrompi.inference.likelihood import Array, CurveData, Observations, Stated
 from retrompi.papers.experiments import Look, Seen, merge
 from retrompi.papers.fit import calibrate, curve_fits
 from retrompi.papers.fit.free_values import options, owner
-from retrompi.papers.judge import curve_checks
-from retrompi.papers.judge.curve_checks import times_of
-from retrompi.papers.judge.evaluators import evaluate
-from retrompi.papers.judge.findings import Check, Finding, base_value, to_unit, unit_of
-from retrompi.papers.judge.findings import Data as Shown
+from retrompi.papers.judging import curve_checks
+from retrompi.papers.judging.curve_checks import times_of
+from retrompi.papers.judging.evaluators import evaluate
+from retrompi.papers.judging.findings import Check, Finding, base_value, to_unit, unit_of
+from retrompi.papers.judging.findings import Data as Shown
 from retrompi.papers.statements import curves
 from retrompi.papers.statements.claims import Checks, Claim, excluded_readings, judging
 from retrompi.papers.statements.curves import FitPlan, PaperCurve

@@ -8,9 +8,9 @@ from typing import Any
 
 from retrompi.base import errors, units
 from retrompi.manual.markdown import ManualPage, escape, table
-from retrompi.papers.judge import evidence
-from retrompi.papers.judge.evaluators import EVALUATORS
-from retrompi.papers.judge.findings import UNITS
+from retrompi.papers.judging import evidence
+from retrompi.papers.judging.evaluators import EVALUATORS
+from retrompi.papers.judging.findings import UNITS
 from retrompi.papers.statements import claims, curves
 from retrompi.papers.statements.paper import keys
 from retrompi.spec.collectives import OPERATIONS, algorithms

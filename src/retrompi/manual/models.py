@@ -7,7 +7,7 @@ from typing import Any
 
 from retrompi.base.units import format_quantity
 from retrompi.manual.markdown import ManualPage, cite, escape, link, slug, table
-from retrompi.papers.judge.evidence import evidence
+from retrompi.papers.judging.evidence import evidence
 from retrompi.papers.statements.sources import rows as reference_rows
 from retrompi.render.atlas.transfer_table import HELD, NUMBERS, numbers, statement_rows
 from retrompi.render.cards import determined

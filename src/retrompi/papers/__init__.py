@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from retrompi.papers.judge.verdicts import Verdict, judge, measure, summary
+    from retrompi.papers.judging.verdicts import Verdict, judge, measure, summary
     from retrompi.papers.reproduce.reproduction import Reproduction, judge_all, of_curves, run_paper, run_papers
     from retrompi.papers.statements.claims import Claim, for_fit, load
     from retrompi.papers.statements.paper import Paper, all_papers, find_paper
@@ -39,7 +39,7 @@ _FROM = {
     "statements.claims": ("Claim", "for_fit", "load"),
     "statements.paper": ("Paper", "all_papers", "find_paper"),
     "reproduce.reproduction": ("Reproduction", "judge_all", "of_curves", "run_paper", "run_papers"),
-    "judge.verdicts": ("Verdict", "judge", "measure", "summary"),
+    "judging.verdicts": ("Verdict", "judge", "measure", "summary"),
 }
 
 

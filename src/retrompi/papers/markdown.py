@@ -16,9 +16,9 @@ from pathlib import Path
 from retrompi.base import paths
 from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
-from retrompi.papers.judge.curve_checks import times_of
-from retrompi.papers.judge.curve_verdicts import errors
-from retrompi.papers.judge.verdicts import Verdict, summary
+from retrompi.papers.judging.curve_checks import times_of
+from retrompi.papers.judging.curve_verdicts import errors
+from retrompi.papers.judging.verdicts import Verdict, summary
 from retrompi.papers.predict import transfer
 from retrompi.papers.predict.interventions import effects
 from retrompi.papers.predict.matrix import MatrixCell, Tally, cells

@@ -36,7 +36,7 @@ __all__ = ["MESSAGES", "Done", "Job", "Look", "Seen", "jobs", "look", "looks", "
 MESSAGES = "times and rates of messages"
 
 Seen = tuple[list[dict[str, Any]], dict[str, Any]]
-"""Points (rows model, platform, mode, size_B, time_us) and facts, as `retrompi.papers.judge.verdicts.judge` takes them."""
+"""Points (rows model, platform, mode, size_B, time_us) and facts, as `retrompi.papers.judging.verdicts.judge` takes them."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.experiments import Done, Job
-from retrompi.papers.judge.curve_checks import curves_of, facts_of, sizes_asked
+from retrompi.papers.judging.curve_checks import curves_of, facts_of, sizes_asked
 from retrompi.papers.statements.claims import by_paper, checks
 from retrompi.papers.statements.curves import PaperCurve, of, question
 from retrompi.papers.statements.draw import answer_drawn

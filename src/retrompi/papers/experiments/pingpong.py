@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from retrompi.papers.experiments import Done, Job, Look, Seen
-from retrompi.papers.judge.evidence import evidence, sizes_asked
+from retrompi.papers.judging.evidence import evidence, sizes_asked
 from retrompi.papers.statements.claims import checks
 from retrompi.papers.statements.draw import answer_drawn
 from retrompi.sim import simulate

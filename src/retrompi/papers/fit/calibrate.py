@@ -22,9 +22,9 @@ from retrompi.papers.experiments import Look, look, looks
 from retrompi.papers.fit import curve_fits
 from retrompi.papers.fit.free_values import free_number, number_text, value_text
 from retrompi.papers.fit.optimise import OptimiserSettings, identifiability, minimise
-from retrompi.papers.judge import curve_checks
-from retrompi.papers.judge.evidence import facts_of_curves, own_curves, own_for_fit
-from retrompi.papers.judge.verdicts import measure
+from retrompi.papers.judging import curve_checks
+from retrompi.papers.judging.evidence import facts_of_curves, own_curves, own_for_fit
+from retrompi.papers.judging.verdicts import measure
 from retrompi.papers.statements import curves
 from retrompi.papers.statements.claims import Checks, Claim, for_fit
 from retrompi.papers.statements.curves import PaperCurve

@@ -22,10 +22,10 @@ from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.papers.fit.free_values import Owner, add_to_fit, belongs, limit_cards, number_text, options, owner, place, span
 from retrompi.papers.fit.optimise import OptimiserSettings, identifiability, minimise, sensitivity
-from retrompi.papers.judge import curve_checks
-from retrompi.papers.judge.curve_verdicts import HELD_OUT, Errors, errors
-from retrompi.papers.judge.evaluators import evaluate
-from retrompi.papers.judge.findings import Check, Data
+from retrompi.papers.judging import curve_checks
+from retrompi.papers.judging.curve_verdicts import HELD_OUT, Errors, errors
+from retrompi.papers.judging.evaluators import evaluate
+from retrompi.papers.judging.findings import Check, Data
 from retrompi.papers.statements import curves
 from retrompi.papers.statements.curve_points import CurvePoint
 from retrompi.papers.statements.curves import FitPlan, PaperCurve

@@ -14,7 +14,7 @@ from typing import Any
 from retrompi.base import paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, nearest
-from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.judging.verdicts import Verdict
 from retrompi.papers.predict import predictions
 from retrompi.papers.statements.claims import Claim, load
 from retrompi.papers.statements.metrics import PREDICTED

@@ -14,7 +14,7 @@ from typing import Any
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_quantity
-from retrompi.papers.judge.curve_verdicts import curve_id
+from retrompi.papers.judging.curve_verdicts import curve_id
 from retrompi.papers.predict import predictions
 from retrompi.papers.predict.transfer import PREDICTION, STATEMENTS
 from retrompi.papers.statements.claims import judging, paper_key

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.papers.experiments import Done, Job, merge, module
-from retrompi.papers.judge import curve_verdicts
-from retrompi.papers.judge.curve_checks import times_of
-from retrompi.papers.judge.evaluators import evaluate
-from retrompi.papers.judge.findings import Check, Data
-from retrompi.papers.judge.verdicts import Agreement, Verdict, judge
+from retrompi.papers.judging import curve_verdicts
+from retrompi.papers.judging.curve_checks import times_of
+from retrompi.papers.judging.evaluators import evaluate
+from retrompi.papers.judging.findings import Check, Data
+from retrompi.papers.judging.verdicts import Agreement, Verdict, judge
 from retrompi.papers.reproduce import reproduction
 from retrompi.papers.statements import curves
 from retrompi.papers.statements.claims import Checks, Claim, by_paper, checks

@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.judging.verdicts import Verdict
 from retrompi.papers.reproduce.reproduction import Reproduction
 
 __all__ = ["LINES", "WIDTH", "anomalies", "counts", "digest", "failures", "stated_and_found"]

@@ -14,9 +14,9 @@ from retrompi.base import paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, nearest
 from retrompi.papers.fit import curve_fits
-from retrompi.papers.judge.curve_checks import curves_of, sizes_for
-from retrompi.papers.judge.evaluators import EVALUATORS
-from retrompi.papers.judge.findings import UNITS, Data, Unavailable
+from retrompi.papers.judging.curve_checks import curves_of, sizes_for
+from retrompi.papers.judging.evaluators import EVALUATORS
+from retrompi.papers.judging.findings import UNITS, Data, Unavailable
 from retrompi.papers.statements import curves, own_code
 from retrompi.papers.statements import paper as of_paper
 from retrompi.papers.statements.claims import USES, Checks, Claim, check_files, models_of, read, read_checks, state, version

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.judging.verdicts import Verdict
 from retrompi.papers.reproduce.reproduction import Reproduction
 from retrompi.spec.conditions.network_model import FLUID, NATIVE
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import InputError, RetrompiError
 from retrompi.papers.experiments import Done, Job, jobs, merge
-from retrompi.papers.judge import curve_verdicts
-from retrompi.papers.judge.verdicts import Verdict, judge
+from retrompi.papers.judging import curve_verdicts
+from retrompi.papers.judging.verdicts import Verdict, judge
 from retrompi.papers.reproduce.inspection import refuse
 from retrompi.papers.statements import curves, own_code
 from retrompi.papers.statements.claims import Claim, by_paper, load

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.units import format_time
-from retrompi.papers.judge.verdicts import Summary, Verdict, summary
+from retrompi.papers.judging.verdicts import Summary, Verdict, summary
 from retrompi.papers.predict import predictions, scores
 from retrompi.papers.predict.interventions import Effect, effects
 from retrompi.papers.predict.matrix import MatrixCell, cells, merge_cells

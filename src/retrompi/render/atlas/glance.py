@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.judging.verdicts import Verdict
 from retrompi.papers.predict.scores import Score
 from retrompi.papers.statements.claims import Claim, paper_key
 from retrompi.render.figures.figures import AXIS, PALETTE, layout

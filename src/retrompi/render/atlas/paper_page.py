@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from retrompi.base.units import format_bytes
 from retrompi.measure.stored_curves import StoredCurve, row_of
-from retrompi.papers.judge.verdicts import Summary, Verdict, summary
+from retrompi.papers.judging.verdicts import Summary, Verdict, summary
 from retrompi.papers.reproduce.reproduction import Reproduction
 from retrompi.papers.statements.exhibits import CurveFigure
 from retrompi.papers.statements.metrics import READINGS

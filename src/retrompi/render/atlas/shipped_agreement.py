@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from retrompi.papers.judge.verdicts import Agreement, Verdict
+from retrompi.papers.judging.verdicts import Agreement, Verdict
 from retrompi.papers.reproduce import coverage
 from retrompi.papers.reproduce.reproduction import Reproduction
 

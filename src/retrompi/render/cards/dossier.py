@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retrompi.papers.judge.evidence import evidence
+from retrompi.papers.judging.evidence import evidence
 from retrompi.papers.predict import transfer
 from retrompi.papers.statements.claims import Claim, checks, judging, load
 from retrompi.papers.statements.sources import Citation, citations_in, rows

@@ -9,7 +9,7 @@ from typing import Any
 
 from retrompi.base.errors import InputError
 from retrompi.base.translate import ENGLISH, _, language, lazy
-from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.judging.verdicts import Verdict
 
 __all__ = [
     "CONFIG",

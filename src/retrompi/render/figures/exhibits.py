@@ -12,8 +12,8 @@ from fnmatch import fnmatchcase
 from math import isfinite, nan, sqrt
 from typing import Any
 
-from retrompi.papers.judge.findings import to_unit
-from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.judging.findings import to_unit
+from retrompi.papers.judging.verdicts import Verdict
 from retrompi.papers.reproduce.reproduction import Reproduction
 from retrompi.papers.statements.claims import Claim, checks
 from retrompi.papers.statements.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from retrompi.base.units import format_bytes
-from retrompi.papers.judge import curve_verdicts
+from retrompi.papers.judging import curve_verdicts
 from retrompi.papers.statements import curves
 from retrompi.papers.statements.exhibits import MeasuredFigure
 from retrompi.render.figures import bands

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from retrompi.base import units
-from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.judging.verdicts import Verdict
 from retrompi.papers.statements.claims import Claim, checks
 from retrompi.papers.statements.exhibits import CurveFigure
 

@@ -14,7 +14,7 @@ def run(report: Callable[[int, int, str], None], store: str | None, papers: Sequ
     Returns how many statements pass, fail and are not judged by use, how many runs were simulated, and the number of runs.
     """
     from retrompi.papers import all_papers, find_paper, run_papers
-    from retrompi.papers.judge.verdicts import summary
+    from retrompi.papers.judging.verdicts import summary
     from retrompi.store import open_store
 
     def whole(done: int, total: int, what: str) -> None:

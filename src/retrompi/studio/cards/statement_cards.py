@@ -9,7 +9,7 @@ from dash import html
 
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
-from retrompi.papers.judge.verdicts import Summary, Verdict
+from retrompi.papers.judging.verdicts import Summary, Verdict
 from retrompi.render.cards.dossier import how_of
 from retrompi.render.figures.figures import name_of
 from retrompi.studio.cards.card_pieces import Part, facts, number_text, verdict

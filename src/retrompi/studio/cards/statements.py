@@ -10,8 +10,8 @@ from typing import Any
 
 from retrompi.base.errors import UsageError
 from retrompi.base.translate import lazy
-from retrompi.papers.judge.findings import residual
-from retrompi.papers.judge.verdicts import Summary, Verdict, judge, summary
+from retrompi.papers.judging.findings import residual
+from retrompi.papers.judging.verdicts import Summary, Verdict, judge, summary
 from retrompi.papers.reproduce import judged
 from retrompi.papers.statements.claims import Claim, checks, load, paper_key, papers
 from retrompi.papers.statements.paper import Paper, all_papers

@@ -156,7 +156,7 @@ def _published_marks(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, 
     """The marks of published statements, and the verdicts on these curves."""
     from dataclasses import asdict
 
-    from retrompi.papers.judge.verdicts import judge
+    from retrompi.papers.judging.verdicts import judge
     from retrompi.papers.statements.claims import by_paper, checks
     from retrompi.papers.statements.paper import all_papers
     from retrompi.render.figures.overlay import marks

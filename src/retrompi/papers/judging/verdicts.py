@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrompi.papers.judge.evaluators import EVALUATORS, evaluate, stated_count
-from retrompi.papers.judge.findings import Data, Finding, Observed, residual
+from retrompi.papers.judging.evaluators import EVALUATORS, evaluate, stated_count
+from retrompi.papers.judging.findings import Data, Finding, Observed, residual
 from retrompi.papers.statements.claims import Checks, Claim, checks
 from retrompi.papers.statements.metrics import curves
 from retrompi.spec.declare.curve import TimeCurve

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from retrompi.papers.judge.findings import Check, Data, Finding, Unavailable, sizes_of, to_unit, unit_of
+from retrompi.papers.judging.findings import Check, Data, Finding, Unavailable, sizes_of, to_unit, unit_of
 from retrompi.papers.statements import metrics
 from retrompi.papers.statements.claims import Claim, SizeRange
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.papers.judge.findings import Check, Data, Finding, Unavailable, base_value, in_range, number_of, one_size, to_unit, unit_of
+from retrompi.papers.judging.findings import Check, Data, Finding, Unavailable, base_value, in_range, number_of, one_size, to_unit, unit_of
 from retrompi.papers.statements import metrics
 from retrompi.papers.statements.claims import Claim, SizeRange
 from retrompi.spec.declare.curve import TimeCurve

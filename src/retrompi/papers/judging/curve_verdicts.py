@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from retrompi.papers.judge.curve_checks import times_of
-from retrompi.papers.judge.verdicts import Verdict
+from retrompi.papers.judging.curve_checks import times_of
+from retrompi.papers.judging.verdicts import Verdict
 from retrompi.papers.statements.curves import CurvePoint, PaperCurve
 from retrompi.papers.statements.metrics import PREDICTED
 
@@ -46,7 +46,7 @@ def errors(curve: PaperCurve, among: Sequence[CurvePoint], got: Mapping[int, flo
 def judge(key: str, curves: Iterable[PaperCurve], facts: Mapping[str, Any]) -> list[Verdict]:
     """A verdict a curve with points of use calibrate or validate, and one for the sizes that a fit did not see.
 
-    ``facts``: of a study, with ``curves`` as of `retrompi.papers.judge.curve_checks.facts_of`; a curve that is not there is unjudged.
+    ``facts``: of a study, with ``curves`` as of `retrompi.papers.judging.curve_checks.facts_of`; a curve that is not there is unjudged.
     """
     found = []
     for curve in curves:

@@ -26,8 +26,8 @@ from retrompi.base import toml as toml_text
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.names import check_name
-from retrompi.papers.judge import curve_checks, curve_verdicts
-from retrompi.papers.judge.verdicts import EVALUATORS, Verdict, judge
+from retrompi.papers.judging import curve_checks, curve_verdicts
+from retrompi.papers.judging.verdicts import EVALUATORS, Verdict, judge
 from retrompi.papers.statements import curves
 from retrompi.papers.statements.claims import KINDS, USES, Checks, Claim, load
 from retrompi.papers.statements.curves import PaperCurve

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from statistics import median
 
 from retrompi.base.errors import InputError, nearest
-from retrompi.papers.judge.curve_checks import curve_check
-from retrompi.papers.judge.fact_checks import FACT_EVALUATORS
-from retrompi.papers.judge.findings import (
+from retrompi.papers.judging.curve_checks import curve_check
+from retrompi.papers.judging.fact_checks import FACT_EVALUATORS
+from retrompi.papers.judging.findings import (
     Check,
     Data,
     Finding,
