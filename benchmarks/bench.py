@@ -39,7 +39,7 @@ from retrompi.base import paths
 from retrompi.sim import simulate
 from retrompi.sim.worker import ForkServer
 from retrompi.spec import registry
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 from retrompi.spec.platform import Platform
 from retrompi.traces import Trace, generate
 

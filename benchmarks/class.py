@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from retrompi.studio.parts import TICK_MS
+from retrompi.studio.components.parts import TICK_MS
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_S = 180.0
@@ -486,16 +486,17 @@ def main() -> int:
     given.add_argument("--minutes", type=float, default=10.0)
     given.add_argument("--browsers", type=int, default=0)
     asked = given.parse_args()
-    from retrompi.classroom import course, records
-    from retrompi.classroom.database import Database
-    from retrompi.classroom.roll import Entry
+    from retrompi.classroom.course import settings
+    from retrompi.classroom.course.class_list import Entry
+    from retrompi.classroom.course.database import Database
+    from retrompi.classroom.grades import records
     from retrompi.store import open_store
 
     times = Times()
     with tempfile.TemporaryDirectory() as folder:
         db = Database.open(Path(folder) / "course.db", new=True)
         names = [f"student{i:03}" for i in range(asked.students + asked.browsers)]
-        secrets = course.new(db, "A class at once", ["1"], [Entry("teacher", role="teacher"), *(Entry(n) for n in names)])
+        secrets = settings.new(db, "A class at once", ["1"], [Entry("teacher", role="teacher"), *(Entry(n) for n in names)])
         store = open_store(str(Path(folder) / "own.db"))
         rights = {n: right_answers(n, store) for n in names}
         env = {**os.environ, "PYTHONUNBUFFERED": "1", "RETROMPI_COURSE": str(Path(folder) / "course.db")}

@@ -14,7 +14,7 @@ import json
 import sys
 from pathlib import Path
 
-from retrompi.papers import predictions
+from retrompi.papers.predict import predictions
 
 UNITS = ("us", "ms", "s", "KByte/s", "MByte/s", "GByte/s")
 

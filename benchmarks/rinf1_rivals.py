@@ -15,10 +15,11 @@ from functools import cache
 from typing import Any
 
 from retrompi.base import paths
-from retrompi.papers import claims, own_code
-from retrompi.papers.metrics import SAME
+from retrompi.papers.statements import claims, own_code
+from retrompi.papers.statements.metrics import SAME
 from retrompi.sim import loop_rates, simulate
-from retrompi.spec import kernels, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import kernels
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
 
@@ -241,7 +242,7 @@ RIVALS = [
 
 
 class Model:
-    """Installs a rival in `retrompi.spec.kernels` for the duration of a ``with`` block."""
+    """Installs a rival in `retrompi.spec.machine.kernels` for the duration of a ``with`` block."""
 
     def __init__(self, rival: Rival) -> None:
         self.rival = rival

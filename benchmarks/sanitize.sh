@@ -8,7 +8,7 @@ engine=$root/src/retrompi/engine
 out=${RETROMPI_SANITIZE_DIR:-$root/build/sanitize}
 mkdir -p "$out"
 flags="-std=c++20 -g -O1 -fno-omit-frame-pointer -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover=undefined -I$engine -I$out"
-PYTHONPATH=$root/src python3 -S -m retrompi.spec.cpp "$out/generated/specs.hpp"
+PYTHONPATH=$root/src python3 -S -m retrompi.spec.compiled.cpp "$out/generated/specs.hpp"
 # SimGrid switches the stacks of its actors itself, which the check for returned stack frames takes for errors; what the
 # engine and SimGrid keep until the process ends is no leak worth a report.
 export ASAN_OPTIONS="detect_stack_use_after_return=0:detect_leaks=0:abort_on_error=0"

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.store import open_store
-from retrompi.studies import design
-from retrompi.studies.run import run_study
-from retrompi.studies.worker_pool import WorkerPool
+from retrompi.studies.execute import design
+from retrompi.studies.execute.run import run_study
+from retrompi.studies.execute.worker_pool import WorkerPool
 
 ONE_BYTE = {"trace.sizes": "1B", "trace.reps": "1"}
 READ = (

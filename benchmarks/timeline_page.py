@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from retrompi.render import timeline_page
+from retrompi.render.timeline import timeline_page
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import Messages, Process, Timeline, TimelineCalls, TimelineRequest

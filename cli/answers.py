@@ -15,10 +15,10 @@ from retrompi.cli.options import Effort, RunOutput, Workers, complete_scenario, 
 
 if TYPE_CHECKING:
     from retrompi.api.answering import Asking
-    from retrompi.studies.metrics import Metric
-    from retrompi.studies.reading import Asker
-    from retrompi.studies.run import Executor
-    from retrompi.studies.scenario import Scenario
+    from retrompi.studies.define.metrics import Metric
+    from retrompi.studies.define.scenario import Scenario
+    from retrompi.studies.execute.run import Executor
+    from retrompi.studies.search.reading import Asker
 
 __all__ = ["AnswerOptions", "Executors", "asking_of", "count_line", "scenario_argument", "share", "the_scenario"]
 
@@ -34,26 +34,26 @@ class Executors(Effort, Workers):
 
     def make(self) -> Executor:
         """The executor selected by the options, with their bounds."""
-        from retrompi.studies.bounded import Bounded
+        from retrompi.studies.execute.bounded_executor import Bounded
 
         return Bounded(self._executor(), self.bounds())
 
     def _executor(self) -> Executor:
         if self.executor == "dask" or (self.executor is None and self.scheduler is not None):
-            from retrompi.studies.dask_executor import DaskExecutor
+            from retrompi.studies.execute.dask_executor import DaskExecutor
 
             return DaskExecutor(workers=self.jobs, scheduler=self.scheduler, say=lambda line: click.echo(line, err=True))
         if self.scheduler is not None:
             raise UsageError("--scheduler is for --executor dask", code="unused-option")
-        from retrompi.studies.worker_pool import WorkerPool
+        from retrompi.studies.execute.worker_pool import WorkerPool
 
         return WorkerPool(self.jobs)
 
     @contextmanager
     def working(self) -> Iterator[Executor]:
         """Context of the executor; with one job and no Dask, this process."""
-        from retrompi.studies.bounded import Bounded
-        from retrompi.studies.run import Here
+        from retrompi.studies.execute.bounded_executor import Bounded
+        from retrompi.studies.execute.run import Here
 
         alone = self.jobs == 1 and self.executor != "dask" and self.scheduler is None
         with Bounded(Here(), self.bounds()) if alone else self.make() as executor:
@@ -81,7 +81,7 @@ def the_scenario(name: str, sets: Sequence[str]) -> Scenario:
 
 def asking_of(label: str, given: AnswerOptions, output: RunOutput) -> Asking:
     """Runs in the store of ``output``, with the workers of the options and progress."""
-    from retrompi.studies.reading import Asker
+    from retrompi.studies.search.reading import Asker
 
     @contextmanager
     def ask(scenario: Scenario, metric: Metric, expected: int) -> Iterator[Asker]:

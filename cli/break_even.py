@@ -17,10 +17,10 @@ from retrompi.cli.output import Column, note_warnings, print_csv, print_json, pr
 
 if TYPE_CHECKING:
     from retrompi.api.break_even import BreakEven
-    from retrompi.spec.number import Number
-    from retrompi.studies.breakeven import BreakEven as Found
-    from retrompi.studies.breakeven import Crossing
-    from retrompi.studies.certainty import Crossed
+    from retrompi.spec.declare.number import Number
+    from retrompi.studies.search.breakeven import BreakEven as Found
+    from retrompi.studies.search.breakeven import Crossing
+    from retrompi.studies.search.certainty import Crossed
 
 POINT_KEYS = ("key", "value", "text", "a", "b", "unit", "ahead", "outcome_a", "outcome_b", "run_a", "run_b")
 

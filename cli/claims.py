@@ -13,7 +13,7 @@ from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.output import Column, Output, as_text, print_table, say
 
 if TYPE_CHECKING:
-    from retrompi.papers.claims import Claim
+    from retrompi.papers.statements.claims import Claim
 
 LIST = (
     Column("id", "id"),
@@ -63,8 +63,8 @@ def list_claims(given: ClaimsOptions, output: Output) -> None:
       retrompi claims list --paper ./mypaper
       retrompi claims list --system WMPI --csv
     """
-    from retrompi.papers import claims
-    from retrompi.papers.paper import working_with
+    from retrompi.papers.statements import claims
+    from retrompi.papers.statements.paper import working_with
 
     with working_with(*([] if given.paper is None else [given.paper])) as plans:
         found = list(plans[0].claims) if plans else claims.load()
@@ -93,7 +93,7 @@ def show_claim(claim: str, output: Output) -> None:
     Examples:
       retrompi claims show BF-CFG-01
     """
-    from retrompi.papers import claims
+    from retrompi.papers.statements import claims
 
     row = claims.find(claim).row()
     if not output.text:

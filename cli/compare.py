@@ -96,7 +96,7 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
     else:
         print_comparison(found, verdict)
     if given.out is not None:
-        from retrompi.render import compare_page
+        from retrompi.render.pages import compare_page
 
         made = [given.out]
         if given.out.suffix.lower() == ".html":

@@ -14,17 +14,17 @@ from retrompi.cli.answers import Executors, count_line
 from retrompi.cli.draws import drawing, interval_column, note_draws
 from retrompi.cli.options import progress
 from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say, time_column, write_drawn
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.api.programs import Runtimes
     from retrompi.cli.compare_options import CompareOptions
     from retrompi.cli.options import RunOutput
-    from retrompi.spec.bounds import Bounds
-    from retrompi.studies.compare_runtimes import RuntimeRow
-    from retrompi.studies.matrix_summary import Side
-    from retrompi.studies.metrics import Metric
-    from retrompi.studies.scenario import Scenario
+    from retrompi.spec.conditions.bounds import Bounds
+    from retrompi.studies.compare.compare_runtimes import RuntimeRow
+    from retrompi.studies.compare.matrix_summary import Side
+    from retrompi.studies.define.metrics import Metric
+    from retrompi.studies.define.scenario import Scenario
 
 
 SCREEN = 24
@@ -42,9 +42,10 @@ def run_runtimes(
     from retrompi.api.programs import runtimes_of
     from retrompi.sim.cautions import mark
     from retrompi.spec.model import parse_sets
-    from retrompi.studies import case, compare_runtimes, metrics
-    from retrompi.studies.keys import ranks_of
-    from retrompi.studies.reading import Reading, count_runs
+    from retrompi.studies.compare import compare_runtimes
+    from retrompi.studies.define import case, metrics
+    from retrompi.studies.define.keys import ranks_of
+    from retrompi.studies.search.reading import Reading, count_runs
 
     models, platforms = given.models or (), given.platforms or ()
     if given.platform is not None and platforms:
@@ -113,8 +114,8 @@ def run_runtimes(
 
 
 def _write(out: Path, told: Runtimes, value: Any, output: RunOutput) -> None:
-    from retrompi.render import runtimes_page
-    from retrompi.render.html import save
+    from retrompi.render.document.html import save
+    from retrompi.render.pages import runtimes_page
     from retrompi.store import code_version
 
     made = [out]
@@ -160,7 +161,7 @@ def _stop(bounds: Bounds) -> str:
 
 def _print_summary(told: Runtimes) -> None:
     """The counts, the best of each runtime and of each platform, and what has no time by reason."""
-    from retrompi.studies.matrix_summary import caution_lines, count_outcomes, sides, without_time
+    from retrompi.studies.compare.matrix_summary import caution_lines, count_outcomes, sides, without_time
 
     found, base = told.found, told.candidates.base
     models, platforms = sides(found, "model"), sides(found, "platform")

@@ -72,7 +72,7 @@ def run_suite(ctx: click.Context, given: CompareOptions, bounds: Mapping[str, fl
         pairs = [{**g, "pair": f"{g['backend']} / {g['reference']}"} for g in groups]
         print_table(pairs, (Column("group", "all held-out rows of"), Column("pair", "pair"), *_SPREAD))
     if given.out is not None:
-        from retrompi.render import suite_page
+        from retrompi.render.pages import suite_page
 
         if given.out.suffix.lower() == ".html":
             suite_page.write(given.out, done, bounds)

@@ -21,7 +21,7 @@ from retrompi.cli.output import Column, Output, note, say
 from retrompi.cli.studio import PORT
 
 if TYPE_CHECKING:
-    from retrompi.classroom.database import Database
+    from retrompi.classroom.course.database import Database
 
 LINKS = (Column("role", "role"), Column("student", "id"), Column("name", "name"), Column("link", "link"))
 MEMBERS = (
@@ -68,8 +68,8 @@ def command() -> None:
 
 def _rows(db: Database, secrets: Mapping[str, str]) -> list[dict[str, Any]]:
     """Rows role, student, name, email, link for new links."""
-    from retrompi.classroom.course import about
-    from retrompi.classroom.members import members
+    from retrompi.classroom.course.members import members
+    from retrompi.classroom.course.settings import about
     from retrompi.classroom.serve import base_of
 
     base = base_of(about(db).settings, "0.0.0.0", PORT)
@@ -96,10 +96,10 @@ def new(name: str, given: NewOptions, output: Output) -> None:
       retrompi course new "Parallel computing" --students students.csv --labs 1,2,3
       retrompi course new MPI --labs all --class-code falcon-7 --database postgresql+psycopg://teacher@/mpi
     """
-    from retrompi.classroom.course import Settings
-    from retrompi.classroom.course import new as make
-    from retrompi.classroom.database import Database
-    from retrompi.classroom.roll import Entry, read
+    from retrompi.classroom.course.class_list import Entry, read
+    from retrompi.classroom.course.database import Database
+    from retrompi.classroom.course.settings import Settings
+    from retrompi.classroom.course.settings import new as make
     from retrompi.classroom.serve import checked_address
     from retrompi.labs.lab import lab_names
 
@@ -142,8 +142,8 @@ def add(ids: tuple[str, ...], given: CourseAddOptions, output: Output) -> None:
       retrompi course add --students late.csv
       retrompi course add t.meyer --role assistant
     """
-    from retrompi.classroom import members
-    from retrompi.classroom.roll import Entry, read
+    from retrompi.classroom.course import members
+    from retrompi.classroom.course.class_list import Entry, read
     from retrompi.labs.student import normal_id
 
     people = [*(Entry(one, role=given.role) for one in ids), *(read(given.students) if given.students is not None else [])]
@@ -174,7 +174,7 @@ def links(ids: tuple[str, ...], given: OfCourse, output: Output) -> None:
       retrompi course links ann.bee
       retrompi course links --csv
     """
-    from retrompi.classroom import members
+    from retrompi.classroom.course import members
 
     db = given.open()
     wanted = [members.find(db, one) for one in ids] if ids else [m for m in members.members(db) if m["seen"] is None]
@@ -190,9 +190,9 @@ def list_members(given: OfCourse, output: Output) -> None:
     Examples:
       retrompi course list
     """
-    from retrompi.classroom import members
+    from retrompi.classroom.course import members
+    from retrompi.classroom.grades.records import standings
     from retrompi.classroom.page import utc
-    from retrompi.classroom.records import standings
 
     db = given.open()
     found = standings(db)
@@ -224,9 +224,9 @@ def labs(lab: str | None, given: LabsOptions, output: Output) -> None:
       retrompi course labs
       retrompi course labs 1 --opens 2026-12-01T08:00 --closes 2026-12-08T23:59
     """
-    from retrompi.classroom import course
+    from retrompi.classroom.course import settings as course
+    from retrompi.classroom.grades.records import standings
     from retrompi.classroom.page import utc
-    from retrompi.classroom.records import standings
 
     written = {k: v for k, v in (("opens", given.opens), ("closes", given.closes)) if v is not None}
     if written and lab is None:
@@ -281,10 +281,10 @@ def start(given: StartOptions) -> None:
       retrompi course start --database /srv/mpi/course.db --address https://lab.example.org/
     """
     from retrompi.base.signals import terminated_is_interrupted
-    from retrompi.classroom.course import about, change
-    from retrompi.classroom.database import location
+    from retrompi.classroom.course.database import location
+    from retrompi.classroom.course.settings import about, change
+    from retrompi.classroom.pages.start_page import StartPage
     from retrompi.classroom.serve import base_of, checked_address
-    from retrompi.classroom.start import StartPage
 
     _not_as_root(given)
     where = location(given.database)
@@ -322,8 +322,8 @@ def serve(given: ServeOptions) -> None:
       retrompi course serve
       retrompi course serve --host 127.0.0.1 --proxy 127.0.0.1 --address https://lab.example.org/
     """
-    from retrompi.classroom.course import change
-    from retrompi.classroom.database import Database
+    from retrompi.classroom.course.database import Database
+    from retrompi.classroom.course.settings import change
     from retrompi.classroom.serve import checked_address
 
     _not_as_root(given)
@@ -369,7 +369,7 @@ def grades(given: OfCourse, output: Output) -> None:
       retrompi course grades
       retrompi course grades --csv
     """
-    from retrompi.classroom.records import grades as found
+    from retrompi.classroom.grades.records import grades as found
 
     rows = found(given.open())
     names = list(rows[0]) if rows else ["student"]
@@ -396,8 +396,8 @@ def data(student: str, given: OfCourse, output: Output, out: Path) -> None:
     Examples:
       retrompi course data ann.bee -o ann.zip
     """
-    from retrompi.classroom import members
-    from retrompi.classroom.own import archive
+    from retrompi.classroom.course import members
+    from retrompi.classroom.pages.own_data import archive
 
     db = given.open()
     content = archive(db, members.find(db, student)["id"])
@@ -417,7 +417,7 @@ def remove(ids: Iterable[str], given: OfCourse, output: Output) -> None:
     Examples:
       retrompi course remove ann.bee
     """
-    from retrompi.classroom import members
+    from retrompi.classroom.course import members
 
     db = given.open()
     found = [members.find(db, one) for one in ids]
@@ -438,7 +438,7 @@ def backup(file: Path, given: OfCourse, output: Output) -> None:
     Examples:
       retrompi course backup monday.zip
     """
-    from retrompi.classroom.backup import backup as write
+    from retrompi.classroom.course.backup import backup as write
 
     if file.suffix.lower() != ".zip":
         raise UsageError(f"{file}: a backup is written as .zip", code="unknown-format")
@@ -457,7 +457,7 @@ def restore(file: Path, given: OfCourse, output: Output) -> None:
     Examples:
       retrompi course restore monday.zip --database again.db
     """
-    from retrompi.classroom.backup import restore as read
+    from retrompi.classroom.course.backup import restore as read
 
     _emit_counts(read(file, given.database), output)
 

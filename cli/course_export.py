@@ -16,7 +16,7 @@ from retrompi.cli.options import output_option
 from retrompi.cli.output import note
 
 if TYPE_CHECKING:
-    from retrompi.classroom.exports import Person
+    from retrompi.classroom.grades.exports import Person
 
 __all__ = ["command"]
 
@@ -50,7 +50,7 @@ def command(given: CourseExportOptions) -> None:
       retrompi course export --to moodle --fill worksheet.csv --labs 1 -o filled.csv
       retrompi course export --to canvas --collected collected.json -o grades.csv
     """
-    from retrompi.classroom import canvas, exports, moodle
+    from retrompi.classroom.grades import canvas, exports, moodle
     from retrompi.labs.lab import lab as find
 
     wanted = [find(name.strip()).name for name in given.labs.split(",") if name.strip()] if given.labs else []
@@ -91,10 +91,10 @@ def command(given: CourseExportOptions) -> None:
 
 
 def _people(given: CourseExportOptions, labs: list[str]) -> list[Person]:
-    from retrompi.classroom import exports
+    from retrompi.classroom.grades import exports
 
     if given.collected is None:
-        from retrompi.classroom.database import Database
+        from retrompi.classroom.course.database import Database
 
         db = Database.open(given.database)
         try:

@@ -65,7 +65,7 @@ def add_platform(name: str, given: LtiAddOptions, output: Output) -> None:
       retrompi course lti add canvas --canvas --client-id 10000000000001 --deployment 1:abc
       retrompi course lti add other --registration platform.json
     """
-    from retrompi.classroom import lti_platforms
+    from retrompi.classroom.lti import lti_platforms
 
     ways = [w for w in (given.moodle, given.canvas, given.registration) if w]
     if len(ways) != 1:
@@ -109,7 +109,7 @@ def _registration(file: Path) -> tuple[dict[str, str], list[str]]:
 
 
 def _platforms(engine: Engine) -> list[dict[str, str]]:
-    from retrompi.classroom import lti_platforms
+    from retrompi.classroom.lti import lti_platforms
 
     return [{"name": p.name, "issuer": p.issuer, "client_id": p.client_id, "deployments": ", ".join(p.deployments)}
             for p in lti_platforms.platforms(engine)]  # fmt: skip
@@ -141,7 +141,7 @@ def show_addresses(given: OfCourse, output: Output) -> None:
     Examples:
       retrompi course lti show
     """
-    from retrompi.classroom.course import about
+    from retrompi.classroom.course.settings import about
 
     db = given.open()
     try:
@@ -170,7 +170,7 @@ def remove_platform(name: str, given: OfCourse, output: Output) -> None:
     Examples:
       retrompi course lti remove moodle
     """
-    from retrompi.classroom import lti_platforms
+    from retrompi.classroom.lti import lti_platforms
 
     db = given.open()
     try:
@@ -189,7 +189,7 @@ def show_outbox(given: OfCourse, output: Output) -> None:
     Examples:
       retrompi course lti outbox
     """
-    from retrompi.classroom import lti_scores
+    from retrompi.classroom.lti import lti_scores
 
     db = given.open()
     try:

@@ -145,10 +145,10 @@ def _make_record(what: str, store: Store, given: WriteOptions, output: WriteOutp
     from retrompi.base.files import is_dir
     from retrompi.crate import record
     from retrompi.papers import all_papers, run_papers
-    from retrompi.papers.agreement import with_agreement
-    from retrompi.papers.paper import working_with
-    from retrompi.papers.reproduction import WORKERS
-    from retrompi.studies import stored_study
+    from retrompi.papers.reproduce.agreement import with_agreement
+    from retrompi.papers.reproduce.reproduction import WORKERS
+    from retrompi.papers.statements.paper import working_with
+    from retrompi.studies.read import stored_study
 
     spec, workers = given.spec(), given.jobs or WORKERS
     if what in all_papers() or is_dir(what):
@@ -198,7 +198,7 @@ def verify(ctx: click.Context, crate: Path, given: VerifyOptions, output: Output
     """
     from retrompi.crate.verify import Rebuild
     from retrompi.crate.verify import verify as verified
-    from retrompi.papers.reproduction import WORKERS
+    from retrompi.papers.reproduce.reproduction import WORKERS
 
     if given.digest and not re.fullmatch("[0-9a-fA-F]{64}", given.digest):
         raise UsageError("--digest is the SHA-256 that 'retrompi crate write' printed: 64 hexadecimal digits", code="bad-syntax")
@@ -287,7 +287,7 @@ def _listing(record: Mapping[str, Any]) -> tuple[list[dict[str, Any]], tuple[Col
 
 
 def _numbers(runs: list[int]) -> str:
-    from retrompi.render.html import ranges
+    from retrompi.render.document.html import ranges
 
     return ranges(runs)
 

@@ -13,7 +13,7 @@ from retrompi.cli.options import StoreOutput
 from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from retrompi.studies.run_differences import Differences
+    from retrompi.studies.compare.run_differences import Differences
 
 KEYS = ("part", "what", "a", "b", "difference", "ratio", "unit", "source_a", "source_b")
 MOST_RANKS = 12
@@ -37,7 +37,7 @@ def command(ctx: click.Context, first: int, second: int, output: StoreOutput) ->
       retrompi diff 12 13
       retrompi diff 12 13 --csv
     """
-    from retrompi.studies import run_differences
+    from retrompi.studies.compare import run_differences
 
     found = run_differences.diff(output.open(write=False), first, second)
     if output.as_json:
@@ -55,7 +55,7 @@ def command(ctx: click.Context, first: int, second: int, output: StoreOutput) ->
 
 
 def _print(found: Differences, first: int, second: int) -> None:
-    from retrompi.studies.run_differences import PARTS, show
+    from retrompi.studies.compare.run_differences import PARTS, show
 
     def side(name: str) -> Any:
         return lambda row: show(row, name)

@@ -12,12 +12,12 @@ import click
 from retrompi.base.units import format_span
 from retrompi.cli.options import progress
 from retrompi.cli.output import Column, say
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.sim.resolved import Resolved
     from retrompi.store import Store
-    from retrompi.studies.uncertainty import Ensemble, Spec
+    from retrompi.studies.draws.uncertainty import Ensemble, Spec
 
 __all__ = ["draw", "drawing", "interval_column", "note_draws", "note_worth", "percent"]
 
@@ -47,7 +47,7 @@ def drawing() -> Iterator[Callable[[int, int, str], None]]:
 
 def draw(store: Store, asked: Sequence[Resolved], spec: Spec, fresh: bool = False) -> list[Ensemble]:
     """The draws of each question, with progress."""
-    from retrompi.studies.uncertainty import ensemble
+    from retrompi.studies.draws.uncertainty import ensemble
 
     with drawing() as report:
         return ensemble(store, asked, spec, report, fresh)
@@ -65,8 +65,8 @@ def interval_column(name: str, level: float, unit: str, scale: float = 1.0) -> C
 
 def note_worth(drawn: Ensemble, metrics: Sequence[str]) -> None:
     """On stderr, for each metric: which parameters would make it more certain, if the draws show any."""
-    from retrompi.studies.metrics import parse
-    from retrompi.studies.worth import worth_lines
+    from retrompi.studies.define.metrics import parse
+    from retrompi.studies.search.worth import worth_lines
 
     for name in dict.fromkeys(metrics):
         for line in worth_lines(drawn, parse(name)):
@@ -75,7 +75,7 @@ def note_worth(drawn: Ensemble, metrics: Sequence[str]) -> None:
 
 def note_draws(ensembles: Sequence[Ensemble]) -> None:
     """On stderr: what the intervals contain, and the draws that did not complete."""
-    from retrompi.studies.posteriors import NOT_DETERMINED
+    from retrompi.studies.draws.posteriors import NOT_DETERMINED
 
     spec = ensembles[0].spec
     paths = {p.path for e in ensembles for p in e.drawn.priors}

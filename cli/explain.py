@@ -94,7 +94,7 @@ def command(given: ExplainOptions, output: RunOutput) -> None:
     if spec is not None:
         note_draws([anatomy.ensemble])
     if given.out is not None:
-        from retrompi.render import message_page
+        from retrompi.render.pages import message_page
 
         stages = [r for r in rows if r is not whole]
         drawn = anatomy.stages

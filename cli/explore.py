@@ -15,7 +15,7 @@ from retrompi.cli.bundle import option, options
 from retrompi.cli.compare_options import split
 from retrompi.cli.options import Fictions, Placed, UndefinedSource, complete_model, output_option, progress, ranks_option, some_time
 from retrompi.cli.output import Column, Output, note, note_warnings, print_json, say
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.explore import ExecutionEnd, Explored
@@ -68,8 +68,9 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
     from retrompi import traces
     from retrompi.explore import SearchLimits
     from retrompi.sim.cautions import Caution, mark, merge_cautions
-    from retrompi.spec import possible, registry
+    from retrompi.spec import registry
     from retrompi.spec.question import Question, Replay
+    from retrompi.spec.runtime import possible
 
     names = _names(given)
     read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source, partial=given.partial)

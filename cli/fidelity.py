@@ -13,8 +13,8 @@ from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import instead_of, option, options
 from retrompi.cli.options import Effort, OfModel, RunOutput, Seeded, complete_model, placement_words, sizes_option, warm_up_option
 from retrompi.cli.output import Column, note_warnings, say, time_column
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.media import NO_LIMIT
-from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.sim.resolved import Resolved
@@ -103,7 +103,7 @@ def _print_cautions(
 ) -> list[dict[str, Any]]:
     """Prints the title and the cautions of the question and of its runs; returns these as rows."""
     from retrompi.sim.cautions import calibration, mark, of_run
-    from retrompi.studies.cautions import kept_by
+    from retrompi.studies.read.cautions import kept_by
 
     warnings = of_run(asked, kept_by(store, run_ids))
     warnings += calibration(asked.model, asked.base_platform, sizes=sizes, ranks=asked.ranks, sets=given.sets)

@@ -131,8 +131,8 @@ def slides_of_lab(lab: str, out: Path | None, output: StoreOutput) -> None:
       retrompi lab slides 01 -o monday.html
     """
     from retrompi.labs import lab as _lab
-    from retrompi.render.html import save
-    from retrompi.studio import slides
+    from retrompi.render.document.html import save
+    from retrompi.studio.labs import slides
 
     found = _lab.lab(lab)
     place = out if out is not None else Path(f"slides-{found.key}.html")
@@ -256,7 +256,7 @@ def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> Non
       retrompi lab report 01 -o lab01.html
     """
     from retrompi.labs import bench, report, student, work
-    from retrompi.render.html import save
+    from retrompi.render.document.html import save
 
     shelf, where, found = _started_lab(folder)
     place = out if out is not None else where / "report.html"
@@ -338,8 +338,8 @@ def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: St
     """
 
     from retrompi.labs import collect, submissions
-    from retrompi.render.html import save
-    from retrompi.studies.worker_pool import processors
+    from retrompi.render.document.html import save
+    from retrompi.studies.execute.worker_pool import processors
 
     output.open()  # reports an unusable store once, not for every submission
     where = output.where

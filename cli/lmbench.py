@@ -62,7 +62,7 @@ def command(given: LmbenchOptions, output: Output) -> None:
       retrompi lmbench -p 'sun-ultra1*2@hub-100' --json
       retrompi lmbench --csv
     """
-    from retrompi.papers import lmbench
+    from retrompi.papers.fit import lmbench
 
     if given.fit:
         for file in lmbench.write(lmbench.fit()):

@@ -27,7 +27,7 @@ KEYS = ("kernel", "title", "statement", "claim", "min", "at_min", "max", "at_max
 
 def with_published(rows: list[dict[str, Any]], platform: str, host: str) -> list[dict[str, Any]]:
     """``rows`` with the published minimum and maximum (flop/s) if the paper measured this host, and the total below."""
-    from retrompi.papers.claims import checks, load
+    from retrompi.papers.statements.claims import checks, load
 
     told = {str(c.get("path")): claim for claim in load() for c in checks().get(claim.id, ()) if claim.low and claim.high}
     out = [dict(r) for r in rows]

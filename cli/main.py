@@ -16,7 +16,7 @@ import click
 
 from retrompi.base.errors import RetrompiError, nearest
 from retrompi.cli.terminal import no_raw_control_characters, paint
-from retrompi.spec import overrides
+from retrompi.spec.runtime import overrides
 
 # section -> name -> one line of help, so that `retrompi --help` loads no command (a test compares it with the command's own)
 SECTIONS = {

@@ -164,7 +164,7 @@ def _print_fit(card: dict[str, Any]) -> None:
 
 def _print_posterior(told: dict[str, Any] | None) -> None:
     """What the data say of each parameter, those that they determine best first."""
-    from retrompi.render.determined import HEAD, facts, texts
+    from retrompi.render.cards.determined import HEAD, facts, texts
 
     if told is None:
         return
@@ -187,7 +187,7 @@ def _print_range(card: dict[str, Any]) -> None:
 
 def _print_transfer(card: dict[str, Any]) -> None:
     from retrompi.cli.transfer import columns
-    from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
+    from retrompi.render.atlas.transfer_table import HELD, NUMBERS, numbers, statement_rows
 
     for head, rows in ((NUMBERS, numbers(card["transfer"])), (HELD, statement_rows(card["transfer"]))):
         if rows:
@@ -273,7 +273,7 @@ def show_model(ctx: click.Context, model: str, given: ShowModelOptions, output: 
       retrompi models show wmpi --full
       retrompi models show wmpi --set wmpi.pool=10MiB --csv
     """
-    from retrompi.render.dossier import model_dossier, references
+    from retrompi.render.cards.dossier import model_dossier, references
 
     card = model_dossier(model, given.sets, newest_verdicts(output))
     rows = card["parameters"]

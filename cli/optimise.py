@@ -14,9 +14,9 @@ from retrompi.cli.options import RunOutput
 from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from retrompi.studies.axes import Axis
-    from retrompi.studies.metrics import Metric
-    from retrompi.studies.optimise import Optimum
+    from retrompi.studies.define.axes import Axis
+    from retrompi.studies.define.metrics import Metric
+    from retrompi.studies.search.optimise import Optimum
 
 _SHOWN = 8
 
@@ -51,7 +51,7 @@ def command(ctx: click.Context, scenario: str, given: OptimiseOptions, output: R
     from retrompi.api.answering import metric_of
     from retrompi.api.searches import search_of
     from retrompi.sim.cautions import mark
-    from retrompi.studies.optimise import space
+    from retrompi.studies.search.optimise import space
 
     base = the_scenario(scenario, given.sets)
     overs = space(base, given.over)

@@ -23,13 +23,13 @@ from retrompi.cli.output import Output
 from retrompi.cli.terminal import escape_controls, raw
 
 if TYPE_CHECKING:
-    from retrompi.classroom.database import Database
+    from retrompi.classroom.course.database import Database
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.sim.resolved import Resolved
-    from retrompi.spec.bounds import Bounds as Stops
+    from retrompi.spec.conditions.bounds import Bounds as Stops
     from retrompi.spec.question import Question, Workload
     from retrompi.store import Store
-    from retrompi.studies.uncertainty import Spec
+    from retrompi.studies.draws.uncertainty import Spec
 
 __all__ = [
     "BoundsOptions",
@@ -80,7 +80,7 @@ __all__ = [
 def _names(kind: str, incomplete: str) -> list[CompletionItem]:
     """Completions from folder and file names only: completion must not import a model."""
     from retrompi.base import paths
-    from retrompi.studies import catalogue
+    from retrompi.studies.define import catalogue
 
     try:
         if kind == "model":
@@ -98,7 +98,8 @@ def _names(kind: str, incomplete: str) -> list[CompletionItem]:
 
 def _platforms(incomplete: str) -> list[str]:
     """Platforms and hosts of the library; after HOST*COUNT+ its hosts, after @ its networks."""
-    from retrompi.spec import machines, registry
+    from retrompi.spec import registry
+    from retrompi.spec.machine import machines
 
     before, at, _ = incomplete.partition("@")
     if at:
@@ -124,7 +125,7 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
 
 def complete_network(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Shell completion of a network."""
-    from retrompi.spec.network_model import NAMES
+    from retrompi.spec.conditions.network_model import NAMES
 
     return [CompletionItem(n) for n in NAMES if n.startswith(incomplete)]
 
@@ -167,7 +168,8 @@ class Placing:
 
     def placement(self, platform: str) -> str:
         """The placement as a question takes it. UsageError for contradicting options, InputError for a wrong hostfile."""
-        from retrompi.spec import placements, registry
+        from retrompi.spec import registry
+        from retrompi.spec.machine import placements
 
         mode = self.mode
         if self.hostfile is None and self.per_host is None:
@@ -229,7 +231,7 @@ def ends_in(*endings: str, or_folder: bool = False) -> Callable[[click.Context, 
             better = f"give a name that ends in {_ending_list(endings)}, or a folder" if endings else "give a name without that ending"
             raise UsageError(f"-o {value}: no .{given} file is written here; {better}", code="unknown-format")
         if given in ("svg", "png"):
-            from retrompi.render.export import MISSING, browser
+            from retrompi.render.document.export import MISSING, browser
 
             if browser() is None:
                 raise UsageError(f"-o {value}: {MISSING}", code="no-image")
@@ -308,7 +310,7 @@ class NetworkOptions:
 
 def _carry(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Until the command ends, its questions are about this network."""
-    from retrompi.spec.network_model import using
+    from retrompi.spec.conditions.network_model import using
 
     if value is not None:
         ctx.with_resource(using(value))
@@ -384,7 +386,7 @@ class Effort:
 
     def bounds(self) -> Stops:
         """The bounds as a question takes them; UsageError for one that is not above zero."""
-        from retrompi.spec.bounds import Bounds as Stops
+        from retrompi.spec.conditions.bounds import Bounds as Stops
 
         wall = None if self.wall_limit is None else some_time("--wall-limit", self.wall_limit)
         memory = None if self.memory_limit is None else int(parse(self.memory_limit, "B"))
@@ -436,7 +438,7 @@ class Uncertain:
             if self.draws is not None:
                 raise UsageError("--draws is for --uncertainty; example: --uncertainty 90%", code="unused-option")
             return None
-        from retrompi.studies.uncertainty import DRAWS, Spec
+        from retrompi.studies.draws.uncertainty import DRAWS, Spec
 
         return Spec(some_level(self.uncertainty), self.draws or DRAWS)
 
@@ -491,7 +493,7 @@ class OfCourse:
 
     def open(self) -> Database:
         """The opened database."""
-        from retrompi.classroom.database import Database
+        from retrompi.classroom.course.database import Database
 
         return Database.open(self.database)
 
@@ -560,14 +562,14 @@ def some_rate(name: str, text: str) -> float:
 
 def placement_words(asked: Resolved) -> str:
     """The placement of a question in normal form, and whether it is the platform's natural one."""
-    from retrompi.spec.placements import NATURAL
+    from retrompi.spec.machine.placements import NATURAL
 
     return asked.mode_text + (" (natural)" if asked.question.placement == NATURAL else "")
 
 
 def placement_row(asked: Resolved) -> dict[str, Any]:
     """Where the ranks run, for JSON: ``mode`` in normal form, whether it is the ``natural`` one, ``hosts``; all of it in one ``line``."""
-    from retrompi.spec.placements import NATURAL, placement_text
+    from retrompi.spec.machine.placements import NATURAL, placement_text
 
     hosts = placement_text(asked.placement, asked.platform.hosts)
     by_default = asked.question.placement == NATURAL

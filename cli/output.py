@@ -20,7 +20,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option
 from retrompi.cli.terminal import escape_controls, paint
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.sim.cautions import Caution
@@ -112,7 +112,7 @@ def write_drawn(path: Path, figures: Callable[[], Mapping[str, Any]], rows: Sequ
     ending = path.suffix.removeprefix(".").lower()
     try:
         if ending in ("svg", "png"):
-            from retrompi.render.export import images
+            from retrompi.render.document.export import images
 
             drawn = figures()
             names = {path.stem if i == 0 else f"{path.stem}-{name}": figure for i, (name, figure) in enumerate(drawn.items())}

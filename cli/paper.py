@@ -11,7 +11,7 @@ from retrompi.base import paths
 from retrompi.cli import reproduce
 from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.output import Column, Output, as_text, say
-from retrompi.papers import own_code
+from retrompi.papers.statements import own_code
 
 LIST = (
     Column("key", "paper"),
@@ -54,7 +54,7 @@ def new(folder: Path, output: Output) -> None:
     Examples:
       retrompi paper new mypaper
     """
-    from retrompi.papers.scaffold import create
+    from retrompi.papers.statements.scaffold import create
 
     made = create(folder)
     output.emit([{"file": str(f)} for f in made], (Column("file", "file"),))
@@ -77,7 +77,7 @@ def check(paper: str, output: Output) -> None:
       retrompi paper check baker-fox
     """
     from retrompi.base.errors import InputError
-    from retrompi.papers.inspection import inspect
+    from retrompi.papers.reproduce.inspection import inspect
 
     found = inspect(paper)
     rows = [{"file": _near_path(p.path), "line": p.line, "code": p.code, "message": p.message} for p in found.problems]
@@ -148,7 +148,7 @@ def run(ctx: click.Context, paper: str, name: str, arguments: tuple[str, ...]) -
       retrompi paper run lefevre-westrelin nas --csv
       retrompi paper run ./mypaper table --help
     """
-    from retrompi.papers.paper import working_with
+    from retrompi.papers.statements.paper import working_with
 
     with working_with(paper) as (plan,):
         found: click.Command = own_code.module(plan.folder, "commands", name).command

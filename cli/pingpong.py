@@ -133,7 +133,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     if overlaid and output.text:
         _beside(found.rows, overlaid)
     if given.out is not None:
-        from retrompi.render import curve_page
+        from retrompi.render.pages import curve_page
 
         drawn = curve.simulated
         made = [given.out]

@@ -106,7 +106,8 @@ def list_platforms(output: Output) -> None:
 
 
 def _hosts() -> list[dict[str, Any]]:
-    from retrompi.spec import machines, registry
+    from retrompi.spec import registry
+    from retrompi.spec.machine import machines
 
     return [
         {"name": m.name, "title": m.title, "years": m.years, "summary": m.summary, "os": m.os, "path": str(m.path),
@@ -116,7 +117,8 @@ def _hosts() -> list[dict[str, Any]]:
 
 
 def _networks() -> list[dict[str, Any]]:
-    from retrompi.spec import machines, registry
+    from retrompi.spec import registry
+    from retrompi.spec.machine import machines
 
     return [
         {"name": n.name, "title": n.title, "years": n.years, "summary": n.summary, "link": n.kind, "path": str(n.path),
@@ -184,7 +186,7 @@ def show_platform(platform: str, given: ShowPlatformOptions, output: Output) -> 
       retrompi platforms show nt4-p6-200
       retrompi platforms show nt-pair --json
     """
-    from retrompi.render.dossier import part_dossier, platform_dossier, references
+    from retrompi.render.cards.dossier import part_dossier, platform_dossier, references
     from retrompi.spec import registry
 
     if part := registry.part(platform):
@@ -284,7 +286,7 @@ def export_platform(platform: str, given: PlatformExportOptions, changed: Overri
 def _overridden(platform: str, changed: Overrides) -> Platform:
     """The platform of that name with ``--set``; UsageError for a value that is not of a platform."""
     from retrompi.spec import registry
-    from retrompi.spec.overrides import parse_sets
+    from retrompi.spec.runtime.overrides import parse_sets
 
     sets = parse_sets(changed.sets)
     for key in sets:
@@ -296,7 +298,7 @@ def _overridden(platform: str, changed: Overrides) -> Platform:
 
 def _show_part(card: Mapping[str, Any], output: Output) -> None:
     """The card of a host or a network of the library."""
-    from retrompi.render.dossier import references
+    from retrompi.render.cards.dossier import references
 
     rows = card["quantities"]
     if output.as_json:
@@ -379,13 +381,13 @@ def show_kernels(ctx: click.Context, platform: str | None, given: KernelOptions,
       retrompi platforms kernels nt-pair --set platform.host.read_mem=x2
       retrompi platforms kernels --judge
     """
-    from retrompi.spec import roofline
     from retrompi.spec.hosts import kinds
+    from retrompi.spec.machine import roofline
 
     if given.judge:
         if platform or given.kernel or overrides.sets:
             raise UsageError("--judge has platforms and kernels of its own", code="unused-option")
-        from retrompi.papers import kernel_rates
+        from retrompi.papers.fit import kernel_rates
 
         found = kernel_rates.judge_kernels()
         output.emit([r.row() for r in found], JUDGED)

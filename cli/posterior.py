@@ -72,7 +72,7 @@ def find(what: str, given: PosteriorOptions, output: StoreOutput) -> int:
     """
     from retrompi.api.fits import fitted_to_claims, is_paper
     from retrompi.inference import posterior, problem
-    from retrompi.papers.paper import working_with
+    from retrompi.papers.statements.paper import working_with
     from retrompi.spec import registry
 
     simulations = given.simulations or posterior.SIMULATIONS
@@ -122,7 +122,7 @@ def check(what: str, given: PosteriorOptions, output: StoreOutput) -> int:
     """
     from retrompi.base import paths
     from retrompi.inference import checks
-    from retrompi.papers.claims import papers
+    from retrompi.papers.statements.claims import papers
     from retrompi.spec import registry
 
     rows = []

@@ -108,7 +108,7 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
       retrompi predict --csv
     """
     from retrompi.api.predicting import predict
-    from retrompi.papers import predictions
+    from retrompi.papers.predict import predictions
 
     told = predict(*names)
     wanted = list(told.names)
@@ -141,7 +141,7 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
 def _write(wanted: Sequence[str], given: PredictOptions) -> None:
     """Simulates the predictions again and writes their files."""
     from retrompi.api.predicting import made_again
-    from retrompi.papers import predictions
+    from retrompi.papers.predict import predictions
 
     with progress("predictions") as report:
         for name, text in made_again(wanted, given.jobs, report):
@@ -160,7 +160,7 @@ def _worst(error: float | None, size: int | None) -> str:
 
 def _scores(told: Predictions, named: bool, output: Output) -> None:
     """Shows the scores of the predictions; ``named``: of some of them. Raises UsageError if none of them has one."""
-    from retrompi.papers import scores
+    from retrompi.papers.predict import scores
 
     flat, found, compared = told.scores.rows, told.scored, told.numbers
     by = {name: [asdict(g) for g in scores.groups(found, name)] for name in ("runtime", "machine")}

@@ -27,11 +27,11 @@ from retrompi.cli.options import (
 from retrompi.cli.output import Column, note_run, note_warnings, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
-from retrompi.spec.outcome import Outcome
-from retrompi.spec.result import RankRow, outputs
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.declare.result import RankRow, outputs
 
 if TYPE_CHECKING:
-    from retrompi.studies.uncertainty import Ensemble, Spec
+    from retrompi.studies.draws.uncertainty import Ensemble, Spec
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
 SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
@@ -100,8 +100,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     from retrompi.sim.observe import Observe
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.result import network_lines
+    from retrompi.spec.conditions.timed_section import Program
     from retrompi.spec.question import Replay
-    from retrompi.spec.timed_section import Program
     from retrompi.traces.source import Source
 
     program = Program(given.section, None if given.compute is None else parse(given.compute, "s"), given.memory_share)
@@ -169,8 +169,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
 
 def _of_the_job(drawn: Ensemble, section: str | None) -> dict[str, Any]:
     """``time_s_low``, ``time_s_high``, those of the section, and the share of the draws that ``completed``."""
-    from retrompi.studies import metrics
-    from retrompi.studies.uncertainty import ends
+    from retrompi.studies.define import metrics
+    from retrompi.studies.draws.uncertainty import ends
 
     told: dict[str, Any] = ends("time_s", drawn.interval(metrics.parse("time")))
     if section:

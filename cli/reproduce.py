@@ -53,7 +53,7 @@ def command(paper: str, given: ReproduceOptions, output: RunOutput) -> None:
     """
     from retrompi.api.judging import ALL, Judging, reproduce_of
     from retrompi.cli.validate import keys_of, print_counts, print_digest, print_verdicts
-    from retrompi.spec.network_model import NATIVE
+    from retrompi.spec.conditions.network_model import NATIVE
 
     spec = given.spec()
     overlaid = given.curves(output)

@@ -14,7 +14,7 @@ from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.options import BoundsOptions, NetworkOptions, RunOutput, complete_scenario
 from retrompi.cli.output import Column, Output, note, note_run, note_warnings, print_table, say
 from retrompi.sim import diagnosis
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.registry import FIRST_MODEL
 
 LIST = (
@@ -75,7 +75,7 @@ def new(file: Path, generator: str, model: str) -> None:
       retrompi scenarios new mine.toml halo -m lam
     """
     from retrompi.base.errors import InputError
-    from retrompi.studies import scenario
+    from retrompi.studies.define import scenario
 
     if file.exists():
         raise InputError("exists already; choose another name", file, code="exists-already")
@@ -103,7 +103,7 @@ def list_scenarios(given: ScenariosOptions, output: Output) -> None:
       retrompi scenarios list
       retrompi scenarios list --csv
     """
-    from retrompi.studies import catalogue
+    from retrompi.studies.define import catalogue
 
     rows = [s.row() for s in catalogue.scenarios().values()]
     if output.text and not given.full:
@@ -134,7 +134,7 @@ def show_scenario(scenario: str, output: Output) -> None:
     Examples:
       retrompi scenarios show bf-wmpi-shared
     """
-    from retrompi.studies import catalogue
+    from retrompi.studies.define import catalogue
 
     s = catalogue.scenario(scenario)
     if not output.text:
@@ -169,8 +169,8 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
     from retrompi.sim.cautions import mark, stored_cautions
     from retrompi.spec import registry
     from retrompi.store.lookup import answer
-    from retrompi.studies import catalogue
-    from retrompi.studies.cautions import of_scenario
+    from retrompi.studies.define import catalogue
+    from retrompi.studies.read.cautions import of_scenario
     from retrompi.traces import generate
 
     s = catalogue.scenario(scenario)

@@ -7,7 +7,7 @@ import click
 from retrompi.cli.bundle import options
 from retrompi.cli.options import RunOutput, complete_scenario, progress
 from retrompi.cli.output import Column, time_column
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 COLUMNS = (
     Column("name", "job"),
@@ -38,7 +38,8 @@ def command(ctx: click.Context, scenario: str, output: RunOutput) -> None:
       retrompi share two-jobs-on-a-machine
       retrompi share two-jobs-on-a-hub --csv
     """
-    from retrompi.studies import catalogue, sharing
+    from retrompi.studies.compare import sharing
+    from retrompi.studies.define import catalogue
 
     s = catalogue.scenario(scenario)
     with progress("jobs") as report:

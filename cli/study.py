@@ -17,7 +17,7 @@ from retrompi.cli.sweep import Running, go
 
 if TYPE_CHECKING:
     from retrompi.store import Store
-    from retrompi.studies.design import Study
+    from retrompi.studies.execute.design import Study
 
 LIST = (
     Column("id", "id", right=True),
@@ -75,20 +75,20 @@ for _one in (study_show.show, study_show.figure, study_files.export, study_files
 
 
 def _is_file(which: str) -> bool:
-    from retrompi.studies import design
+    from retrompi.studies.execute import design
 
     return which.endswith(".toml") or "/" in which or which in design.study_names()
 
 
 def _load_study(which: str) -> Study:
-    from retrompi.studies import design
+    from retrompi.studies.execute import design
 
     return design.study(which)
 
 
 def study_in_store(store: Store, which: str) -> Study:
     """A study of the store, rebuilt from its definition."""
-    from retrompi.studies.design import from_definition
+    from retrompi.studies.execute.design import from_definition
 
     return from_definition(store.study(which)["definition"])
 
@@ -104,8 +104,8 @@ def list_studies(output: StoreOutput) -> None:
       retrompi study list --json
     """
     from retrompi.base.errors import RetrompiError
-    from retrompi.studies import design
-    from retrompi.studies.design import count, from_definition
+    from retrompi.studies.execute import design
+    from retrompi.studies.execute.design import count, from_definition
 
     rows = output.open(write=False).studies()
     for row in rows:

@@ -19,7 +19,7 @@ from retrompi.cli.sweep import Running
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
-    from retrompi.studies.unpack import Package
+    from retrompi.studies.archive.unpack import Package
 
 __all__ = ["Packed", "export", "pack", "report_files", "run_zip", "unpack", "unpack_trusted"]
 
@@ -63,8 +63,8 @@ def export(study: str, file: str | None, kind: str | None, points: bool, output:
       retrompi study export proxy-cost -o results.csv
       retrompi study export proxy-cost --points --csv
     """
-    from retrompi.studies import export as out
-    from retrompi.studies import stored_study
+    from retrompi.studies.archive import export as out
+    from retrompi.studies.read import stored_study
 
     if (file is None) == output.text:
         raise UsageError("give -o FILE, or --csv or --json to print", code="missing-option")
@@ -92,8 +92,8 @@ def pack(study: str, file: str, output: StoreOutput) -> None:
     Examples:
       retrompi study pack proxy-cost -o proxy-cost.zip
     """
-    from retrompi.studies import pack as packing
-    from retrompi.studies import stored_study
+    from retrompi.studies.archive import pack as packing
+    from retrompi.studies.read import stored_study
 
     for line in packing.pack(stored_study.read(output.open(write=False), study, together=True), Path(file)):
         click.echo(f"note: {line}", err=True)
@@ -118,7 +118,7 @@ def unpack(zip_file: str, folder: str | None, output: Output) -> None:
       retrompi study unpack proxy-cost.zip
       retrompi study unpack proxy-cost.zip work
     """
-    from retrompi.studies.unpack import unpack as take_out
+    from retrompi.studies.archive.unpack import unpack as take_out
 
     package = take_out(Path(zip_file), None if folder is None else Path(folder))
     for line in _remarks(package):
@@ -152,7 +152,7 @@ def _files_text(package: Package, most: int = 8) -> str:
 
 def unpack_trusted(path: Path, trust: bool) -> Package:
     """The study of a zip, unpacked into the user's data folder; UsageError if its models are Python code and not trusted."""
-    from retrompi.studies.unpack import unpack as take_out
+    from retrompi.studies.archive.unpack import unpack as take_out
 
     package = take_out(path)
     if trust:
@@ -176,14 +176,14 @@ def trust_folder(folder: Path) -> None:
 def run_zip(ctx: click.Context, path: Path, packed: Packed, running: Running, output: RunOutput) -> None:
     """Run a packed study; with ``--check`` print how it differs from the numbers in the zip, and end with exit code 1 when it does."""
     from retrompi.cli.sweep import go
-    from retrompi.studies import design
+    from retrompi.studies.execute import design
 
     package = unpack_trusted(path, packed.trust)
     study = design.study(str(package.study))
     if not packed.check or running.dry_run:
         go(ctx, study, running, output)
         return
-    from retrompi.studies.run import run_study
+    from retrompi.studies.execute.run import run_study
 
     store = output.open()
     with progress(study.name) as report:
@@ -192,9 +192,9 @@ def run_zip(ctx: click.Context, path: Path, packed: Packed, running: Running, ou
 
 
 def _compare_rows(ctx: click.Context, package: Package, store: Store, study_id: int, output: Output) -> None:
-    from retrompi.studies import stored_study
-    from retrompi.studies.pack import reference_rows
-    from retrompi.studies.unpack import compare
+    from retrompi.studies.archive.pack import reference_rows
+    from retrompi.studies.archive.unpack import compare
+    from retrompi.studies.read import stored_study
 
     found = compare(package.rows, reference_rows(stored_study.read(store, study_id, together=True)))
     rows: list[dict[str, Any]] = [{"position": d.position, "what": d.what, "packed": d.packed, "here": d.here} for d in found]

@@ -40,7 +40,7 @@ def merge(ctx: click.Context, files: tuple[Path, ...], output: StoreOutput) -> N
       retrompi study merge shard-1.db shard-2.db
       retrompi study merge shards/*.db --store all.db
     """
-    from retrompi.studies.merge import merge as merged
+    from retrompi.studies.archive.merge import merge as merged
 
     store = output.open()
     with progress("merging") as report:

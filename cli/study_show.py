@@ -16,7 +16,7 @@ from retrompi.cli.study_tables import intervals, print_tables
 
 if TYPE_CHECKING:
     from retrompi.store import Store
-    from retrompi.studies.view import View
+    from retrompi.studies.read.view import View
 
 __all__ = ["figure", "show"]
 
@@ -38,7 +38,7 @@ class Axes:
     @property
     def level(self) -> float:
         """The level of intervals; UsageError for one that is none."""
-        from retrompi.studies.uncertainty import LEVEL
+        from retrompi.studies.draws.uncertainty import LEVEL
 
         return LEVEL if self.uncertainty is None else some_level(self.uncertainty)
 
@@ -51,7 +51,7 @@ def _print_head(v: View, study: dict[str, Any], marked: str) -> None:
 
 
 def _show_failures(v: View) -> None:
-    from retrompi.studies.view import failures
+    from retrompi.studies.read.view import failures
 
     found = failures(v)
     if not found:
@@ -94,10 +94,10 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
       retrompi study show proxy-cost --metric bandwidth@64KiB -o page.html
     """
     from retrompi.sim.cautions import mark
-    from retrompi.studies import stored_study
-    from retrompi.studies.about import about
-    from retrompi.studies.cautions import count_cautions
-    from retrompi.studies.interval_reasons import of_view
+    from retrompi.studies.archive.provenance import about
+    from retrompi.studies.read import stored_study
+    from retrompi.studies.read.cautions import count_cautions
+    from retrompi.studies.read.interval_reasons import of_view
 
     store = output.open(write=False)
     _refuse_many(store, study)
@@ -107,8 +107,8 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         v.axis(str(k))
     told = about(found.definition, found.runs, found.curves)
     if file is not None:
-        from retrompi.render import study_page
-        from retrompi.render.sweep_figures import choose
+        from retrompi.render.figures.sweep_figures import choose
+        from retrompi.render.pages import study_page
 
         study_page.write(Path(file), v, told, plans=choose(v, axes.x, axes.by, axes.panel), panel=axes.panel)
         note(f"page written to {file}")
@@ -148,8 +148,8 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
       retrompi study figure proxy-cost --chart heat --metric time@1KiB -o figure.svg
     """
     from retrompi.cli.study_files import report_files
-    from retrompi.render.sweep_figures import choose, plan_of
-    from retrompi.studies import stored_study
+    from retrompi.render.figures.sweep_figures import choose, plan_of
+    from retrompi.studies.read import stored_study
 
     target = Path(file)
     ending = target.suffix.removeprefix(".").lower()
@@ -166,9 +166,9 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
 
 
 def _write_figures(v: View, plan: Any, target: Path, ending: str, study: dict[str, Any]) -> list[Path]:
-    from retrompi.render import study_page
-    from retrompi.render.export import images
-    from retrompi.render.sweep_figures import draw
+    from retrompi.render.document.export import images
+    from retrompi.render.figures.sweep_figures import draw
+    from retrompi.render.pages import study_page
 
     drawn = draw(v, plan)
     if ending == "html":

@@ -9,8 +9,8 @@ from retrompi.cli.draws import percent
 from retrompi.cli.output import Column, print_table, say
 
 if TYPE_CHECKING:
-    from retrompi.studies.table import StudyTable
-    from retrompi.studies.view import View
+    from retrompi.studies.read.table import StudyTable
+    from retrompi.studies.read.view import View
 
 __all__ = ["intervals", "print_tables"]
 
@@ -26,8 +26,8 @@ def intervals(v: View) -> str:
 
 def print_tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> None:
     """The tables of a study's values, and the axes without effect on them."""
-    from retrompi.studies.table import tables
-    from retrompi.studies.view import without_effect
+    from retrompi.studies.read.table import tables
+    from retrompi.studies.read.view import without_effect
 
     for t in tables(v, panel, x):
         _table(t)
@@ -36,7 +36,7 @@ def print_tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> No
 
 
 def _table(t: StudyTable) -> None:
-    from retrompi.studies.table import WIDTH
+    from retrompi.studies.read.table import WIDTH
 
     titles = list(t.heads)
     widths = [max(len(h), *(len(left[i]) for left, _ in t.rows)) for i, h in enumerate(titles)] if t.rows else []

@@ -19,11 +19,11 @@ from retrompi.cli.study_tables import intervals, print_tables
 
 if TYPE_CHECKING:
     from retrompi.store import Store
-    from retrompi.studies.design import Study
-    from retrompi.studies.run import StudyRun
-    from retrompi.studies.stored_study import StoredStudy
-    from retrompi.studies.uncertainty import Spec
-    from retrompi.studies.view import View
+    from retrompi.studies.draws.uncertainty import Spec
+    from retrompi.studies.execute.design import Study
+    from retrompi.studies.execute.run import StudyRun
+    from retrompi.studies.read.stored_study import StoredStudy
+    from retrompi.studies.read.view import View
 
 LIMIT = 100_000
 MOST_SHARDS = 1_000_000
@@ -87,7 +87,7 @@ def command(ctx: click.Context, scenario: str, given: SweepOptions, running: Run
     """
     found = _study(scenario)
     if found is None:
-        from retrompi.studies.design import from_command
+        from retrompi.studies.execute.design import from_command
 
         study = from_command(scenario, given.vary, given.zips, list(given.sets), sample=given.sample, seed=given.seed)
         study = replace(study.with_name(given.name), metric=given.metric)
@@ -98,7 +98,8 @@ def command(ctx: click.Context, scenario: str, given: SweepOptions, running: Run
 
 def _study(which: str) -> Study | None:
     """The study of that name or path; None for a scenario."""
-    from retrompi.studies import catalogue, design
+    from retrompi.studies.define import catalogue
+    from retrompi.studies.execute import design
 
     path = Path(which)
     if path.suffix == ".toml" and path.is_file():
@@ -115,9 +116,9 @@ def _apply_overrides(study: Study, given: SweepOptions) -> Study:
     for name, value in (("--vary", given.vary), ("--zip", given.zips), ("--sample", given.sample)):
         if value:
             raise UsageError(f"{name} applies to a scenario; the axes of the study '{study.name}' are in its file", code="unused-option")
-    from retrompi.spec.overrides import merge, parse_sets
-    from retrompi.studies.case import proper
-    from retrompi.studies.design import check_name
+    from retrompi.spec.runtime.overrides import merge, parse_sets
+    from retrompi.studies.define.case import proper
+    from retrompi.studies.execute.design import check_name
 
     fixed = merge(study.fixed, {proper(k): v for k, v in parse_sets(list(given.sets)).items()})
     return replace(study, fixed=fixed, name=check_name(given.name) if given.name else study.name, metric=given.metric or study.metric)
@@ -125,7 +126,7 @@ def _apply_overrides(study: Study, given: SweepOptions) -> Study:
 
 def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) -> StudyRun | None:
     """Runs ``study``, with draws if asked for, and prints the result; returns None if only the cost was estimated."""
-    from retrompi.studies import design
+    from retrompi.studies.execute import design
 
     spec = running.spec()
     if spec is not None:
@@ -141,8 +142,8 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
         return None
     from retrompi.api.studies import StudyResult
     from retrompi.sim.cautions import mark
-    from retrompi.studies.run import run_study
-    from retrompi.studies.uncertainty import LEVEL
+    from retrompi.studies.draws.uncertainty import LEVEL
+    from retrompi.studies.execute.run import run_study
 
     try:
         with progress(study.name) as report:
@@ -170,14 +171,14 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
 
 
 def _view(found: StoredStudy, spec: Spec | None, metric: str | None = None) -> View:
-    from retrompi.studies.uncertainty import LEVEL
+    from retrompi.studies.draws.uncertainty import LEVEL
 
     return found.view(metric, LEVEL if spec is None else spec.level)
 
 
 def _tell_results(store: Store, told: StudyRun, spec: Spec | None) -> None:
     """The tables of `retrompi study show`, unless they are too long to be read, the study's name, and what can be done next."""
-    from retrompi.studies import stored_study
+    from retrompi.studies.read import stored_study
 
     if told.points // (1 + told.draws) <= MOST_SHOWN:
         found = _view(stored_study.read(store, str(told.study_id)), spec)
@@ -205,8 +206,8 @@ def summary(told: StudyRun) -> str:
 
 def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) -> None:
     from retrompi.sim.cautions import mark
-    from retrompi.studies.plan import plan
-    from retrompi.studies.worker_pool import processors
+    from retrompi.studies.execute.plan import plan
+    from retrompi.studies.execute.worker_pool import processors
 
     with progress(f"{study.name}, counting") as report:
         p = plan(store, study, jobs=running.jobs or processors(), limit=running.max_points, fresh=output.fresh, report=report)

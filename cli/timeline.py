@@ -16,7 +16,7 @@ from retrompi.cli.options import StoreOutput
 from retrompi.cli.output import Column, time_column
 from retrompi.sim import diagnosis
 from retrompi.sim.timeline import LIMIT, PS, Timeline, TimelineRequest
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -141,7 +141,7 @@ def command(run_id: int, files: tuple[str, ...], versus: int | None, output: Sto
 
 def _versus(one: tuple[int, Timeline], other: tuple[int, Timeline], paths: Sequence[Path], output: StoreOutput) -> None:
     """Draw two runs, or list their sections."""
-    from retrompi.render.timeline_page import write_versus
+    from retrompi.render.timeline.timeline_page import write_versus
     from retrompi.sim.timeline.versus import points, sections
 
     if wrong := next((p for p in paths if p.suffix != ".html"), None):

@@ -18,12 +18,12 @@ from retrompi.cli.output import Column, note_warnings, print_csv, print_json, pr
 
 if TYPE_CHECKING:
     from retrompi.api.tolerance import Tolerance
-    from retrompi.studies.certainty import Distance
-    from retrompi.studies.metrics import Metric
-    from retrompi.studies.scenario import Scenario
-    from retrompi.studies.sensitivity import Tolerated
-    from retrompi.studies.tolerance import SearchRange, ToleranceAnswer, TriedValue
-    from retrompi.studies.tolerance import Tolerance as Found
+    from retrompi.studies.define.metrics import Metric
+    from retrompi.studies.define.scenario import Scenario
+    from retrompi.studies.search.certainty import Distance
+    from retrompi.studies.search.sensitivity import Tolerated
+    from retrompi.studies.search.tolerance import SearchRange, ToleranceAnswer, TriedValue
+    from retrompi.studies.search.tolerance import Tolerance as Found
 
 KEYS = ("slower", "status", "within", "within_text", "beyond", "beyond_text", "estimate", "by_slope", "metric_within", "metric_beyond",
         "unit", "run_within", "run_beyond", "outcome_beyond", "back", "one_run", "one_run_in_order")  # fmt: skip

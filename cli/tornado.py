@@ -19,12 +19,12 @@ from retrompi.cli.output import Column, note_warnings, print_csv, print_json, pr
 
 if TYPE_CHECKING:
     from retrompi.api.tornado import Tornado
-    from retrompi.studies.information import KnownQuantity
-    from retrompi.studies.metrics import Metric
-    from retrompi.studies.scenario import Scenario
-    from retrompi.studies.tornado import Bar, OneAtATime, Sobol
-    from retrompi.studies.uncertainty import Ensemble
-    from retrompi.studies.worth import Worth
+    from retrompi.studies.define.metrics import Metric
+    from retrompi.studies.define.scenario import Scenario
+    from retrompi.studies.draws.uncertainty import Ensemble
+    from retrompi.studies.search.information import KnownQuantity
+    from retrompi.studies.search.tornado import Bar, OneAtATime, Sobol
+    from retrompi.studies.search.worth import Worth
 
 OAT_KEYS = ("key", "base", "value", "metric", "change", "unit", "outcome", "reason", "run", "swing", "source")
 INFORMATION_KEYS = ("kind", "name", "share", "error", "resolved", "rank_low", "rank_high", "with_those_before", "left", "measurement",
@@ -112,7 +112,7 @@ def _is_given(ctx: click.Context, name: str) -> bool:
 def _tell_information(told: Tornado, output: RunOutput) -> None:
     """What would make the metric more certain."""
     from retrompi.sim.cautions import mark
-    from retrompi.studies.worth import Worth
+    from retrompi.studies.search.worth import Worth
 
     found, drawn, wanted = told.found, told.drawn, told.metric
     assert isinstance(found, Worth)
@@ -178,7 +178,7 @@ def _rank(i: KnownQuantity) -> str:
 def _tell_oat(told: Tornado, output: RunOutput) -> None:
     """One key at a time."""
     from retrompi.sim.cautions import mark
-    from retrompi.studies.tornado import OneAtATime
+    from retrompi.studies.search.tornado import OneAtATime
 
     found, metric = told.found, told.metric
     assert isinstance(found, OneAtATime)
@@ -245,7 +245,7 @@ def _bar_rows(found: OneAtATime, bar: Bar, metric: Metric) -> list[dict[str, Any
 def _tell_sobol(told: Tornado, given: TornadoOptions, output: RunOutput) -> None:
     """Sobol indices."""
     from retrompi.sim.cautions import mark
-    from retrompi.studies.tornado import CONFIDENCE, Sobol
+    from retrompi.studies.search.tornado import CONFIDENCE, Sobol
 
     found, metric = told.found, told.metric
     assert isinstance(found, Sobol)

@@ -30,7 +30,7 @@ SUMMARY = (
 def by_model(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """A row with texts for `SUMMARY` for each model of which something is known: of each use the range of the ratios and how many they are,
     how many numbers are predicted, and how many statements hold."""
-    from retrompi.papers.transfer import STATEMENTS
+    from retrompi.papers.predict.transfer import STATEMENTS
 
     of: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -91,8 +91,8 @@ def command(given: TransferOptions, output: RunOutput) -> None:
       retrompi transfer --csv
     """
     from retrompi.api.predicting import transfer_of
-    from retrompi.papers import transfer
-    from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
+    from retrompi.papers.predict import transfer
+    from retrompi.render.atlas.transfer_table import HELD, NUMBERS, numbers, statement_rows
 
     with progress("transfer") as report:
         rows = transfer_of(given.model, output.open(), output.fresh, report).rows

@@ -66,7 +66,7 @@ def print_verdicts(told: Verdicts, output: Output, *, all_rows: bool = False) ->
 
 def print_digest(study: Reproduction) -> None:
     """A screen about one paper."""
-    from retrompi.papers.digest import digest
+    from retrompi.papers.reproduce.digest import digest
 
     for line in digest(study):
         say(line)
@@ -75,7 +75,7 @@ def print_digest(study: Reproduction) -> None:
 def print_counts(verdicts: Sequence[Verdict]) -> None:
     """How many statements pass, a line for each paper and one for all; papers that were not replayed have only unjudged ones."""
     from retrompi.papers import summary
-    from retrompi.papers.claims import by_paper, papers
+    from retrompi.papers.statements.claims import by_paper, papers
 
     mine = {v.id: v for v in verdicts}
     rows = [_count_row([mine[c.id] for c in by_paper(p) if c.id in mine], p) for p in papers()]
@@ -108,7 +108,7 @@ def _count_row(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
 
 def keys_of(told: Verdicts) -> tuple[str, ...]:
     """The keys of the rows in JSON and CSV."""
-    from retrompi.papers.verdicts import NOT_DRAWN
+    from retrompi.papers.judging.verdicts import NOT_DRAWN
 
     return (*KEYS, *NOT_DRAWN) if told.drawn else KEYS
 
@@ -167,7 +167,7 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
       retrompi validate --paper mpptest-1994 --uncertainty 90% --draws 20
     """
     from retrompi.api.judging import Judging, validate_model_of, validate_of
-    from retrompi.papers.coverage import update_file
+    from retrompi.papers.reproduce.coverage import update_file
 
     spec = given.spec()
     if given.model is not None:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from retrompi.sim.critical_path import CriticalPath, Slack, StageDifference
     from retrompi.sim.result import Result
     from retrompi.spec.question import Question
-    from retrompi.studies.scenario import Scenario
-    from retrompi.studies.sensitivity import Sensitivity
+    from retrompi.studies.define.scenario import Scenario
+    from retrompi.studies.search.sensitivity import Sensitivity
 
 KEYS = ("stage", "who", "ps", "seconds", "share", "pieces")
 KEYS_OF_TWO = ("stage", "a_ps", "b_ps", "ps", "seconds", "a_pieces", "b_pieces")
@@ -94,9 +94,10 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     from retrompi.sim.cautions import merge_cautions
     from retrompi.spec import registry
     from retrompi.spec.model import parse_sets
-    from retrompi.studies import case, compare_runtimes
-    from retrompi.studies.applies import refuse_idle
-    from retrompi.studies.cautions import of_scenario
+    from retrompi.studies.compare import compare_runtimes
+    from retrompi.studies.define import case
+    from retrompi.studies.define.used_overrides import refuse_idle
+    from retrompi.studies.read.cautions import of_scenario
 
     if program.isdigit():
         return _explain_stored(ctx, [program, *arguments], given)
@@ -209,7 +210,7 @@ def _share(value: float) -> str:
 
 
 def _sensitivities(base: Scenario, path: CriticalPath, given: WhyOptions) -> list[Sensitivity]:
-    from retrompi.studies import sensitivity
+    from retrompi.studies.search import sensitivity
 
     found = [sensitivity.sensitivity(base, path, key) for key in given.keys]
     return [sensitivity.verify_range(base, s) for s in found] if given.verify else found
@@ -336,7 +337,7 @@ def _signed_time(ps: int) -> str:
 def _write(given: WhyOptions, paths: Sequence[CriticalPath], names: Sequence[str], rows: Sequence[dict[str, Any]], whole: Any) -> None:
     if given.out is None:
         return
-    from retrompi.render import path_page
+    from retrompi.render.pages import path_page
 
     made = [given.out]
     if given.out.suffix.lower() == ".html":

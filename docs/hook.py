@@ -17,8 +17,8 @@ from mkdocs.structure.files import File, Files
 from retrompi.labs import glossary
 from retrompi.labs.lab import labs
 from retrompi.manual import pages
-from retrompi.render import export
-from retrompi.studio import slides
+from retrompi.render.document import export
+from retrompi.studio.labs import slides
 
 _WRITTEN = pages()
 _BY_HAND = {"Python": "python.md", "Trace format": "trace-format.md", "Error codes": "errors.md"}

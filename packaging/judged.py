@@ -1,8 +1,8 @@
 """What the package comes with that was simulated in advance: ``make judged``, a minute on two cores.
 
-It simulates every paper and writes validate/judged.json, the verdicts, and src/retrompi/studio/early.json, the numbers of the studio's
-first figures. Needed whenever a runtime, a platform, a statement or a check has changed; ``tests/test_judged.py`` tells when. The scorecard
-shows the verdicts until somebody judges, and says by which version of the code they were made.
+It simulates every paper and writes validate/judged.json, the verdicts, and src/retrompi/studio/requests/shipped_figures.json, the numbers
+of the studio's first figures. Needed whenever a runtime, a platform, a statement or a check has changed; ``tests/test_judged.py`` tells
+when. The scorecard shows the verdicts until somebody judges, and says by which version of the code they were made.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from retrompi.papers import all_papers, run_papers
-from retrompi.papers.judged import document, file
+from retrompi.papers.reproduce.judged import document, file
 from retrompi.store import code_version, open_store
-from retrompi.studio import early
-from retrompi.studio.jobs import Jobs
-from retrompi.studio.resources import Resources
+from retrompi.studio.jobs.queue import Jobs
+from retrompi.studio.jobs.resources import Resources
+from retrompi.studio.requests import shipped_figures
 
 
 def figures() -> None:
@@ -25,7 +25,8 @@ def figures() -> None:
     with tempfile.TemporaryDirectory() as folder:
         resources = Resources(Jobs(), str(Path(folder) / "store.db"))
         try:
-            early.FILE.write_text(early.document(code_version(), dict(early.simulate_answers(resources))), encoding="utf-8")
+            answers = dict(shipped_figures.simulate_answers(resources))
+            shipped_figures.FILE.write_text(shipped_figures.document(code_version(), answers), encoding="utf-8")
         finally:
             resources.close()
 

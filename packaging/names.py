@@ -42,7 +42,7 @@ STAY: Mapping[tuple[str, str], str] = {
     ("models/winmpich/__init__.py", "shared"): JUDGED,
     ("models/wmpi/__init__.py", "moved"): JUDGED,
     ("src/retrompi/spec/hosts.py", "mapped"): f"runtimes call it: {JUDGED}",
-    ("src/retrompi/studio/connections.py", "received"): "waitress calls it by this name",
+    ("src/retrompi/studio/requests/connections.py", "received"): "waitress calls it by this name",
 }
 """(file, name) of participles that stay, and why."""
 _SPEC, _RULES, _API = "src/retrompi/spec", "src/retrompi/reference", "src/retrompi/api"
@@ -53,7 +53,7 @@ ONE_MEANING: Mapping[str, tuple[frozenset[str], str]] = {
             "Datagram": (f"{_SPEC}/media.py", f"{_RULES}/datagram.py"),
             "Dma": (f"{_SPEC}/media.py", f"{_RULES}/dma.py"),
             "Host": (f"{_SPEC}/host.py", f"{_RULES}/host.py"),
-            "Link": (f"{_SPEC}/link.py", f"{_RULES}/network.py"),
+            "Link": (f"{_SPEC}/machine/link.py", f"{_RULES}/network.py"),
             "OneSided": (f"{_SPEC}/media.py", f"{_RULES}/one_sided.py"),
             "Pool": (f"{_SPEC}/media.py", f"{_RULES}/shared_memory.py"),
             "Ring": (f"{_SPEC}/media.py", f"{_RULES}/shared_memory.py"),
@@ -65,16 +65,16 @@ ONE_MEANING: Mapping[str, tuple[frozenset[str], str]] = {
             "Process": (f"{_RULES}/channel.py", "src/retrompi/sim/message_path.py", "src/retrompi/sim/timeline/__init__.py"),
         },
         "a result, and the interface's table of it": {
-            "BreakEven": ("src/retrompi/studies/breakeven.py", f"{_API}/break_even.py"),
+            "BreakEven": ("src/retrompi/studies/search/breakeven.py", f"{_API}/break_even.py"),
             "Comparison": ("src/retrompi/measure/compare/comparison.py", f"{_API}/programs.py"),
             "CriticalPath": ("src/retrompi/sim/critical_path.py", f"{_API}/paths.py"),
             "Execution": ("src/retrompi/measure/launch/execution.py", f"{_API}/programs.py"),
             "Platform": (f"{_SPEC}/platform.py", f"{_API}/parts.py"),
             "Recording": ("src/retrompi/measure/record/assemble.py", f"{_API}/measuring.py"),
-            "Tolerance": ("src/retrompi/studies/tolerance.py", f"{_API}/tolerance.py"),
+            "Tolerance": ("src/retrompi/studies/search/tolerance.py", f"{_API}/tolerance.py"),
         },
         "a request of MPI, of a rank and in a trace": {"Request": (f"{_RULES}/mpi.py", "src/retrompi/traces/tracker.py")},
-        "a student's work on a lab, and its row": {"Work": ("src/retrompi/labs/work.py", "src/retrompi/classroom/schema.py")},
+        "a student's work on a lab, and its row": {"Work": ("src/retrompi/labs/work.py", "src/retrompi/classroom/course/schema.py")},
     }.items()
     for name, files in rows.items()
 }

@@ -4,12 +4,12 @@
 
 A kind is a function that finds its places in a checkout (`KINDS`); `MOST` says how many there may be, and `tests/test_places.py` that
 there are no more. A place of ``result`` is a list of a run's result fields: in Python a tuple, list, set, dict, call or class body, in
-C++ neighbouring lines, that names at least `SEVERAL` fields of one declaration of `retrompi.spec.result`; of ``question`` likewise, in
-Python, of `retrompi.spec.question`. A place of ``papers`` names in the code of the package or of its commands what should lie in a folder:
-a text that is the name of a runtime, the key of a paper, a claim or an experiment of its own; or it is a module that a paper's folder has
-(or had to get: the names are those of this checkout, whatever ``--of`` says). Docstrings, whose examples name some, are none, nor is
-``mpich`` in ``measure``, ``labs`` and ``this_machine``, where it is a library of today. The declarations themselves, migrations, which say
-how a store was once, and the executable specification, which shares nothing with the engine on purpose, are none.
+C++ neighbouring lines, that names at least `SEVERAL` fields of one declaration of `retrompi.spec.declare.result`; of ``question`` likewise,
+in Python, of `retrompi.spec.question`. A place of ``papers`` names in the code of the package or of its commands what should lie in a
+folder: a text that is the name of a runtime, the key of a paper, a claim or an experiment of its own; or it is a module that a paper's
+folder has (or had to get: the names are those of this checkout, whatever ``--of`` says). Docstrings, whose examples name some, are none,
+nor is ``mpich`` in ``measure``, ``labs`` and ``this_machine``, where it is a library of today. The declarations themselves, migrations,
+which say how a store was once, and the executable specification, which shares nothing with the engine on purpose, are none.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from pathlib import Path
 from checkout import ROOT, Place, sources
 
 from retrompi.base.paths import papers_dir
-from retrompi.papers import own_code
-from retrompi.papers.claims import load
-from retrompi.papers.claims import papers as keys
+from retrompi.papers.statements import own_code
+from retrompi.papers.statements.claims import load
+from retrompi.papers.statements.claims import papers as keys
 from retrompi.spec import registry
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.declare.result import Counters, PointRow, RankRow, Totals, TrafficRow, WaitRow, outputs
 from retrompi.spec.question import OPTIONS
-from retrompi.spec.result import Counters, PointRow, RankRow, Totals, TrafficRow, WaitRow, outputs
 
 FOLDERS = ("src/retrompi", "cli")
 SEVERAL = 3
@@ -98,7 +98,7 @@ def result(root: Path) -> list[Place]:
         if title == "RankRow":
             members |= {"sends", "receives"}  # as the engine called them before its struct was made of the declaration
         found += lists_in_cpp(root, members, title)
-    return sorted(p for p in set(found) if p.file != "src/retrompi/spec/result.py")
+    return sorted(p for p in set(found) if p.file != "src/retrompi/spec/declare/result.py")
 
 
 def outcome(root: Path) -> list[Place]:
@@ -110,7 +110,7 @@ def outcome(root: Path) -> list[Place]:
     for file, text in stated(root, ".py", ".cpp", ".hpp"):
         code = (line.split("  # ")[0] for line in text.splitlines())
         found += [Place(file, i, m[0]) for i, line in enumerate(code, 1) for m in [said.search(line) or listed.search(line)] if m]
-    return [p for p in found if p.file != "src/retrompi/spec/outcome.py"]
+    return [p for p in found if p.file != "src/retrompi/spec/declare/outcome.py"]
 
 
 def question(root: Path) -> list[Place]:
@@ -139,8 +139,8 @@ def papers(root: Path) -> list[Place]:
             if name in names and not (today and name == "mpich"):
                 found.append(Place(file, node.lineno, f"{names[name]}: {node.value}"))
     code = {file.stem.strip("_") for file in papers_dir().glob("*/*/*.py")}
-    places = (root / folder for folder in ("src/retrompi/papers", "src/retrompi/papers/experiments", "cli"))
-    found += [Place(f.relative_to(root).as_posix(), 1, "module") for place in places for f in place.glob("*.py") if f.stem in code]
+    places = (root / folder for folder in ("src/retrompi/papers", "cli"))
+    found += [Place(f.relative_to(root).as_posix(), 1, "module") for place in places for f in place.rglob("*.py") if f.stem in code]
     return sorted(found)
 
 

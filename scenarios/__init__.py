@@ -1,1 +1,1 @@
-"""Experiments, one TOML file each; see `retrompi.studies.scenario` for the keys."""
+"""Experiments, one TOML file each; see `retrompi.studies.define.scenario` for the keys."""

@@ -8,8 +8,8 @@ from typing import Any
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.result import Result
+from retrompi.spec.conditions.timed_section import Program
 from retrompi.spec.question import Beside, Question, Replay
-from retrompi.spec.timed_section import Program
 
 _BESIDE, _OBSERVED = ({f.name for f in fields(c)} for c in (Beside, Observe))
 

@@ -67,7 +67,7 @@ def build(top: Path) -> None:
     engine, out = top / "retrompi" / "engine", top / "build"
     (out / "generated").mkdir(parents=True)
     header = str(out / "generated" / "specs.hpp")
-    python(top, f"from pathlib import Path; from retrompi.spec import cpp; cpp.write(Path({header!r})); print(0)")
+    python(top, f"from pathlib import Path; from retrompi.spec.compiled import cpp; cpp.write(Path({header!r})); print(0)")
     root = os.environ.get("SIMGRID_ROOT")
     simgrid = [f"-I{root}/include"] if root else []
     linked = [f"-L{root}/lib", f"-Wl,-rpath,{root}/lib"] if root else []

@@ -258,7 +258,7 @@ STRICT = {"test_needs", "test_own_platform", "test_docs_commands", "test_scenari
 @pytest.fixture(autouse=True)
 def _fictions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests of the engine run every model on small platforms that it never ran on; processes of their own refuse these as ever."""
-    from retrompi.spec import possible
+    from retrompi.spec.runtime import possible
 
     if request.module.__name__ not in STRICT:
         monkeypatch.setattr(possible, "check", lambda model, platform: None)

@@ -29,10 +29,10 @@ from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.worker import ForkServer
 from retrompi.spec import registry
-from retrompi.spec.bounds import Bounds
-from retrompi.spec.fields import fields_of
+from retrompi.spec.conditions.bounds import Bounds
+from retrompi.spec.declare.fields import fields_of
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
+from retrompi.spec.machine.link import Link
 from retrompi.spec.question import Message, Question, pingpong
 
 WALL_S = 2.0

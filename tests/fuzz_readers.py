@@ -275,13 +275,13 @@ def _platform(folder: Path) -> None:
 
 
 def _scenario(folder: Path) -> None:
-    from retrompi.studies import catalogue
+    from retrompi.studies.define import catalogue
 
     catalogue.scenario(str(folder / "x.toml"))
 
 
 def _study(folder: Path) -> None:
-    from retrompi.studies import design
+    from retrompi.studies.execute import design
 
     study = design.load(folder / "x.toml")
     design.check(study, 10_000)
@@ -332,7 +332,7 @@ check = { kind = "range", mode = "shared", metric = "peak", sizes = "1KiB..1MiB"
 
 
 def _model(folder: Path) -> None:
-    from retrompi.papers import evidence
+    from retrompi.papers.judging import evidence
     from retrompi.spec import registry
     from retrompi.spec.model import model_values
 
@@ -375,8 +375,9 @@ def _machine(folder: Path) -> None:
 def _pack_and_store() -> tuple[list[Files], list[Files]]:
     """A packed study, and the store that it was run in."""
     from retrompi.store import open_store
-    from retrompi.studies import design, run, stored_study
-    from retrompi.studies.pack import pack
+    from retrompi.studies.archive.pack import pack
+    from retrompi.studies.execute import design, run
+    from retrompi.studies.read import stored_study
 
     with tempfile.TemporaryDirectory() as place:
         (Path(place) / "study.toml").write_bytes((HERE / "data/study-example.toml").read_bytes())
@@ -390,7 +391,7 @@ def _pack_and_store() -> tuple[list[Files], list[Files]]:
 
 
 def _unpack(folder: Path) -> None:
-    from retrompi.studies import unpack
+    from retrompi.studies.archive import unpack
 
     unpack.unpack(folder / "x.zip", folder / "out")
 
@@ -421,7 +422,7 @@ def _repacked(rng: random.Random, data: bytes) -> bytes:
 
 def _store(folder: Path) -> None:
     from retrompi.store import open_store
-    from retrompi.studies import stored_study
+    from retrompi.studies.read import stored_study
 
     store = open_store(folder / "s.db")
     for row in store.runs():
@@ -462,8 +463,8 @@ def _link_seeds() -> list[Files]:
 
 @cache
 def _resources() -> Any:
-    from retrompi.studio.jobs import Jobs
-    from retrompi.studio.resources import Resources
+    from retrompi.studio.jobs.queue import Jobs
+    from retrompi.studio.jobs.resources import Resources
 
     return Resources(Jobs(), str(Path(tempfile.mkdtemp(prefix="fuzz-studio-")) / "store.db"))
 

@@ -14,7 +14,7 @@ from typing import Any
 from retrompi import _engine, traces
 from retrompi.spec import registry
 from retrompi.spec.channels import Library, Path, Row
-from retrompi.spec.fields import to_engine
+from retrompi.spec.declare.fields import to_engine
 from retrompi.spec.hosts import rows_of
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, NO_LIMIT, SampledCurve

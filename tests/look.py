@@ -104,9 +104,9 @@ def _course(browser: Any, album: Album, folder: Path) -> None:
     """A course with three students at lab 1: two have the same words; answers are right, wrong, without a unit, missing."""
     from test_course_browser import CourseServer, come
 
-    from retrompi.classroom import members
-    from retrompi.classroom.roll import Entry
-    from retrompi.classroom.shelf import DatabaseShelf
+    from retrompi.classroom.course import members
+    from retrompi.classroom.course.class_list import Entry
+    from retrompi.classroom.works.shelf import DatabaseShelf
     from retrompi.labs import answers, start
     from retrompi.labs.bench import Bench
     from retrompi.labs.lab import lab

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrompi.base import paths
-from retrompi.papers import own_code
+from retrompi.papers.statements import own_code
 
 
 def experiment(paper: str, name: str) -> Any:

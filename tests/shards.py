@@ -15,9 +15,9 @@ from typing import Any
 from study_runs import POINTS, check_store, descendants, done, ended, lives, small, until, words
 
 from retrompi.store import open_store
-from retrompi.studies.merge import merge
-from retrompi.studies.run import run_study
-from retrompi.studies.worker_pool import WorkerPool
+from retrompi.studies.archive.merge import merge
+from retrompi.studies.execute.run import run_study
+from retrompi.studies.execute.worker_pool import WorkerPool
 
 SHARDS = 3
 

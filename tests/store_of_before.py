@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from retrompi.spec.cojobs import JobSpec
+from retrompi.spec.conditions.cojobs import JobSpec
+from retrompi.spec.conditions.timed_section import Program
 from retrompi.spec.question import Benchmark, Beside, Message, Question, Replay, Starts, pingpong
-from retrompi.spec.timed_section import Program
-from retrompi.studies import case, catalogue
+from retrompi.studies.define import case, catalogue
 from retrompi.traces import generate
 
 SQL = Path(__file__).parent / "data" / "store-0006.sql"

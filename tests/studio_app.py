@@ -10,9 +10,9 @@ import pytest
 from flask import g
 
 from retrompi.studio.app import create_app, page_content
-from retrompi.studio.job import JobState
-from retrompi.studio.jobs import Jobs
-from retrompi.studio.resources import Resources
+from retrompi.studio.jobs.job import JobState
+from retrompi.studio.jobs.queue import Jobs
+from retrompi.studio.jobs.resources import Resources
 
 JSON = {"Content-Type": "application/json"}
 PATIENCE_S = 300.0

@@ -99,7 +99,7 @@ ENDLESS = "0 init\n0 send 1 0 1099511627776 6\n0 finalize\n1 init\n1 recv 0 0 10
 
 def endless(report: Any, file: str) -> Any:
     """Replays a trace as the studio's page does."""
-    from retrompi.studio.performance import perform
+    from retrompi.studio.anatomy.replay_job import perform
 
     asked = {"trace": "upload:an-upload-of-mine", "model": "wmpi", "platform": "nt-pair", "mode": "distributed", "set": ""}
     return perform(report, {**asked, "ranks": 2, "size": 1}, file, "endless")

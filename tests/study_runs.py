@@ -16,8 +16,8 @@ import sqlalchemy as sa
 from retrompi.base.errors import RetrompiError
 from retrompi.store import Store, open_store
 from retrompi.store.schema import ANATOMY, POINT, RANK_TIME, RUN, STUDY_POINT
-from retrompi.studies.design import Study, from_command
-from retrompi.studies.results import rows
+from retrompi.studies.execute.design import Study, from_command
+from retrompi.studies.read.results import rows
 
 __all__ = ["Sweep", "check_store", "children", "descendants", "done", "ended", "lives", "small", "sweep", "told", "until"]
 

@@ -23,7 +23,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_metric_is_one_file_besides_what_counts_it() -> None:
     edited = [b.title for b in blocks(PAGE) if b.kind == "diff"]
-    assert edited == ["src/retrompi/spec/result.py", "src/retrompi/engine/mpi/receive.cpp"]
+    assert edited == ["src/retrompi/spec/declare/result.py", "src/retrompi/engine/mpi/receive.cpp"]
 
 
 def test_one_line_is_a_metric_everywhere(changed: Path) -> None:
@@ -31,9 +31,9 @@ def test_one_line_is_a_metric_everywhere(changed: Path) -> None:
     told = python(changed, """
 import json
 from retrompi.sim.result import Result, counters_of
-from retrompi.spec import cpp
-from retrompi.spec.result import Counters, outputs
-from retrompi.studies import metrics
+from retrompi.spec.compiled import cpp
+from retrompi.spec.declare.result import Counters, outputs
+from retrompi.studies.define import metrics
 run = {"outcome": "completed", "facts": {"unexpected": 7}}
 print(json.dumps({
     "header": cpp.header(), "result": Result().unexpected, "answer": counters_of(dict.fromkeys(outputs(Counters), 3))["unexpected"],
@@ -59,7 +59,10 @@ from retrompi.sim import simulate
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import export, interval_reasons, metrics, run_differences
+from retrompi.studies.archive import export
+from retrompi.studies.compare import run_differences
+from retrompi.studies.define import metrics
+from retrompi.studies.read import interval_reasons
 def question(before):
     ranks = (["0 init", "0 send 1 0 1000 6", "0 finalize"], ["1 init", *before, "1 recv 0 0 1000 6", "1 finalize"])
     return Question("wmpi", "nt-pair", Replay(Trace.parse([("\\n".join(lines).encode(), f"rank {r}", r) for r, lines in enumerate(ranks)])))

@@ -21,7 +21,7 @@ def test_one_line_is_a_field_everywhere(changed: Path) -> None:
     told = python(changed, """
 import json
 from retrompi.base.errors import UsageError
-from retrompi.spec import cpp
+from retrompi.spec.compiled import cpp
 from retrompi.spec.media import Pipe, Ring, Stream
 ends, sizes = ("rank", "rank"), {"packet": 64, "header": 8}
 errors = []
@@ -51,8 +51,8 @@ def test_one_row_is_a_call_everywhere(changed: Path) -> None:
 import json
 from retrompi.convert.same_messages import _EPOCHS
 from retrompi.sim.preflight import ONE_SIDED
-from retrompi.spec.calls import BY_NAME, Calls, function_of, is_of_mpi3
-from retrompi.spec.cpp_calls import calls_header
+from retrompi.spec.declare.calls import BY_NAME, Calls, function_of, is_of_mpi3
+from retrompi.spec.compiled.cpp_calls import calls_header
 from retrompi.traces.lines import Renumber
 line = Renumber(lambda rank: rank + 2, lambda comm: comm, lambda window: window + 5).line("0 Win_sync win=1")
 print(json.dumps({"header": calls_header(), "line": line, "function": function_of("Win_sync"), "new": is_of_mpi3("Win_sync"),

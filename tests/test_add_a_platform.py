@@ -9,7 +9,8 @@ import pytest
 from doc_pages import blocks
 
 from retrompi.base import paths
-from retrompi.spec import machines, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import machines
 
 FILES = {b.title: b.text for b in blocks("docs/add-a-platform.md") if b.title}
 

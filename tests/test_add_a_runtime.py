@@ -13,7 +13,7 @@ from doc_pages import blocks
 from refusals import refused
 
 from retrompi.base import units
-from retrompi.papers import calibrate
+from retrompi.papers.fit import calibrate
 from retrompi.sim import simulate
 from retrompi.spec.question import Question, pingpong
 
@@ -66,7 +66,7 @@ def test_a_folder_among_the_models_is_found_by_name(tmp_path: Path, monkeypatch:
 )
 def test_wrong_evidence_is_told_in_one_line(change: tuple[str, str], message: str, tmp_path: Path) -> None:
     from retrompi.base.errors import InputError
-    from retrompi.papers.evidence import evidence
+    from retrompi.papers.judging.evidence import evidence
     from retrompi.spec import registry
 
     files = _files()

@@ -31,7 +31,7 @@ from click.testing import CliRunner
 import retrompi
 from retrompi.cli.main import cli
 from retrompi.spec.question import Question, Replay
-from retrompi.studies import case, scenario
+from retrompi.studies.define import case, scenario
 from retrompi.store import open_store
 trace, store = {str(TRACE)!r}, str(Path("store.db").resolve())
 

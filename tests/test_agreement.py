@@ -12,19 +12,20 @@ import pytest
 from cases import for_each
 from refusals import agrees
 
-from retrompi.papers import agreement, coverage, markdown
-from retrompi.papers.agreement import FEW, CheckReading, agreement_of, judge_draws, readings, stated_range, word_of
-from retrompi.papers.claims import Claim, checks, find, load
-from retrompi.papers.draw import Draw, apply_draw, overrides
-from retrompi.papers.findings import Data
-from retrompi.papers.paper import all_papers, find_paper
-from retrompi.papers.reproduction import Reproduction, run_paper
-from retrompi.papers.verdicts import judge, summary
+from retrompi.papers import markdown
+from retrompi.papers.judging.findings import Data
+from retrompi.papers.judging.verdicts import judge, summary
+from retrompi.papers.reproduce import agreement, coverage
+from retrompi.papers.reproduce.agreement import FEW, CheckReading, agreement_of, judge_draws, readings, stated_range, word_of
+from retrompi.papers.reproduce.reproduction import Reproduction, run_paper
+from retrompi.papers.statements.claims import Claim, checks, find, load
+from retrompi.papers.statements.draw import Draw, apply_draw, overrides
+from retrompi.papers.statements.paper import all_papers, find_paper
 from retrompi.sim.simulate import SimulationEnded
-from retrompi.spec.curve import TimeCurve
+from retrompi.spec.declare.curve import TimeCurve
 from retrompi.spec.question import Question, Starts, pingpong
 from retrompi.store import open_store
-from retrompi.studies.uncertainty import Spec
+from retrompi.studies.draws.uncertainty import Spec
 
 SPEC = Spec(0.90, 4)
 SMALL = "mpptest-1994"

@@ -20,8 +20,8 @@ from conftest import Outcome, Watched
 
 from retrompi.spec import registry
 from retrompi.store import lookup, open_store
-from retrompi.studies import case, keys, metrics
-from retrompi.studies.scenario import Scenario, load
+from retrompi.studies.define import case, keys, metrics
+from retrompi.studies.define.scenario import Scenario, load
 
 Run = Callable[..., Outcome]
 
@@ -121,7 +121,7 @@ def test_two_processes_give_what_one_gives(retrompi: Run, small: str, store_path
 
 def test_the_executor_that_is_asked_for_simulates(retrompi: Run, small: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from retrompi.cli.answers import Executors
-    from retrompi.studies.run import Here
+    from retrompi.studies.execute.run import Here
 
     asked: list[Executors] = []
 

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.spec.number import Number
-from retrompi.studies import axes, tornado
-from retrompi.studies.breakeven import BreakEven, Rules, break_even
-from retrompi.studies.keys import with_range
-from retrompi.studies.reading import NoNumber, Reading
-from retrompi.studies.tolerance import SearchRange, Tolerance, tolerance
+from retrompi.spec.declare.number import Number
+from retrompi.studies.define import axes
+from retrompi.studies.define.keys import with_range
+from retrompi.studies.search import tornado
+from retrompi.studies.search.breakeven import BreakEven, Rules, break_even
+from retrompi.studies.search.reading import NoNumber, Reading
+from retrompi.studies.search.tolerance import SearchRange, Tolerance, tolerance
 
 F = Callable[[float], float | None]
 

@@ -28,13 +28,18 @@ from refusals import agrees, refused
 
 from retrompi import render
 from retrompi.base.errors import InputError, RetrompiError
-from retrompi.papers import claims, paper, reproduction, scores, systems, verdicts
-from retrompi.papers.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable, ScatterFigure, read_figures, read_tables
 from retrompi.papers.experiments import Done, Job
-from retrompi.papers.paper import Paper, all_papers, find_paper, kinds_of_experiment
-from retrompi.papers.reproduction import Reproduction
-from retrompi.render import cards, exhibits, front, glance, numbers, overlay, tables
-from retrompi.render import figures as drawing
+from retrompi.papers.judging import verdicts
+from retrompi.papers.predict import scores
+from retrompi.papers.reproduce import reproduction
+from retrompi.papers.reproduce.reproduction import Reproduction
+from retrompi.papers.statements import claims, paper, systems
+from retrompi.papers.statements.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable, ScatterFigure, read_figures, read_tables
+from retrompi.papers.statements.paper import Paper, all_papers, find_paper, kinds_of_experiment
+from retrompi.render.atlas import front, glance
+from retrompi.render.cards import cards
+from retrompi.render.figures import exhibits, numbers, overlay, tables
+from retrompi.render.figures import figures as drawing
 from retrompi.store import open_store
 
 SIZES = (0, 1, 1024, 65536)
@@ -652,7 +657,7 @@ import sys
 from dataclasses import replace
 from retrompi import papers as validate
 from retrompi.cli.main import run
-from retrompi.papers import paper
+from retrompi.papers.statements import paper
 
 plan = paper.find_paper("baker-fox")
 many = ",".join(f"{n}B" for n in range(0, 60000, 50))  # a minute or so of work

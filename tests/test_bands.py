@@ -14,21 +14,25 @@ import pytest
 from studio_app import PATIENCE_S, UPDATE, app, client, ended, resources, words
 
 from retrompi.base.units import format_span
-from retrompi.papers import coverage, find_paper
-from retrompi.papers.exhibits import CurveFigure
-from retrompi.papers.reproduction import Reproduction
-from retrompi.papers.verdicts import Agreement, Verdict
-from retrompi.render import bands, curve_page, determined, message_page
-from retrompi.render.exhibits import with_bands
-from retrompi.render.figures import curve_figure
-from retrompi.render.paper_page import _verdict_row
-from retrompi.render.shipped import with_kept
-from retrompi.render.study_page import _incomplete
-from retrompi.render.sweep_figures import draw, plan_of
-from retrompi.studies import metrics, posteriors
-from retrompi.studies.view import SIZE, View, ViewAxis, lines
-from retrompi.studio import drawing, intervals
-from retrompi.studio.resources import Resources
+from retrompi.papers import find_paper
+from retrompi.papers.judging.verdicts import Agreement, Verdict
+from retrompi.papers.reproduce import coverage
+from retrompi.papers.reproduce.reproduction import Reproduction
+from retrompi.papers.statements.exhibits import CurveFigure
+from retrompi.render.atlas.paper_page import _verdict_row
+from retrompi.render.atlas.shipped_agreement import with_kept
+from retrompi.render.cards import determined
+from retrompi.render.figures import bands
+from retrompi.render.figures.exhibits import with_bands
+from retrompi.render.figures.figures import curve_figure
+from retrompi.render.figures.sweep_figures import draw, plan_of
+from retrompi.render.pages import curve_page, message_page
+from retrompi.render.pages.study_page import _incomplete
+from retrompi.studies.define import metrics
+from retrompi.studies.draws import posteriors
+from retrompi.studies.read.view import SIZE, View, ViewAxis, lines
+from retrompi.studio.curves import drawing, intervals
+from retrompi.studio.jobs.resources import Resources
 
 __all__ = ["app", "client", "resources"]  # fixtures
 
@@ -189,10 +193,10 @@ def test_every_card_of_a_model_shows_its_posterior(
     posterior: posteriors.PosteriorFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from retrompi.manual import models as manual
-    from retrompi.render.cards import model_card
-    from retrompi.render.dossier import model_dossier
-    from retrompi.render.paper_page import _card
-    from retrompi.studio import card_parts
+    from retrompi.render.atlas.paper_page import _card
+    from retrompi.render.cards.cards import model_card
+    from retrompi.render.cards.dossier import model_dossier
+    from retrompi.studio.cards import card_parts
 
     assert determined.section(None) == ""
     assert determined.of_folder(posterior.file.parent) == [determined.card(posterior)]

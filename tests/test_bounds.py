@@ -13,14 +13,14 @@ from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.sim.worker import ForkServer
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies.bounded import Bounded
-from retrompi.studies.case import PointJob, evaluate
-from retrompi.studies.catalogue import scenario
-from retrompi.studies.run import Here
+from retrompi.studies.define.case import PointJob, evaluate
+from retrompi.studies.define.catalogue import scenario
+from retrompi.studies.execute.bounded_executor import Bounded
+from retrompi.studies.execute.run import Here
 
 LONG = Question("wmpi", "nt-pair", pingpong([0, 1024, 65536], 100), "shared")
 ENDLESS = "0 init\n1 init\n0 send 1 0 1099511627776 6\n1 recv 0 0 1099511627776 6\n0 finalize\n1 finalize\n"

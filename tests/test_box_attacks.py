@@ -29,7 +29,7 @@ from retrompi.labs.box_calls import REFUSED, filter_program
 from retrompi.labs.box_stream import read_files
 from retrompi.measure.record import assemble, smpi
 from retrompi.measure.record.run import files_of
-from retrompi.studio import lab_programs
+from retrompi.studio.labs import lab_programs
 
 needs_box = pytest.mark.skipif(bool(sandbox.missing()), reason=f"no box here: {sandbox.missing()}")
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

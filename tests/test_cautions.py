@@ -17,10 +17,11 @@ from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
-from retrompi.studies.interval_reasons import DrawnReading, fewest, reasons, unresolved_level
-from retrompi.studies.uncertainty import Spec, ensemble
-from retrompi.studio import lab_commands, lab_page, performance
-from retrompi.studio.runs import curves
+from retrompi.studies.draws.uncertainty import Spec, ensemble
+from retrompi.studies.read.interval_reasons import DrawnReading, fewest, reasons, unresolved_level
+from retrompi.studio.anatomy import replay_job
+from retrompi.studio.curves.runs import curves
+from retrompi.studio.labs import lab_commands, lab_page
 from retrompi.traces import generate
 
 Run = Callable[..., Any]
@@ -122,7 +123,7 @@ reps = 1
 def test_the_studio_says_the_same(tmp_path: Path) -> None:
     quiet: Callable[..., None] = lambda *_: None  # noqa: E731
     asked = {"trace": "made:ring", "model": "wmpi", "platform": "nt-pair", "mode": "natural", "ranks": 4, "size": 1024, "set": ""}
-    told = performance.perform(quiet, asked, "", "")
+    told = replay_job.perform(quiet, asked, "", "")
     assert any("more ranks than processors" in line for line in told["cautions"])
     assert told["outside"] == ["4 ranks (calibrated for 2)"]
     places = (str(tmp_path / "theirs.db"), str(tmp_path / "ours.db"))

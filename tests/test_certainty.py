@@ -12,17 +12,17 @@ from cases import for_each
 from conftest import Outcome
 from refusals import agrees, refused
 
-from retrompi.spec.number import Number
+from retrompi.spec.declare.number import Number
 from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
-from retrompi.studies import metrics
-from retrompi.studies.breakeven import BreakEven, break_even
-from retrompi.studies.certainty import Ahead, ahead, distances, merge_crossings, together
-from retrompi.studies.information import FEWEST, information
-from retrompi.studies.reading import NoNumber, Reading
-from retrompi.studies.tolerance import SearchRange, Tolerance, tolerance
-from retrompi.studies.uncertainty import Spec, ensemble
-from retrompi.studies.worth import deciding, worth_lines
+from retrompi.studies.define import metrics
+from retrompi.studies.draws.uncertainty import Spec, ensemble
+from retrompi.studies.search.breakeven import BreakEven, break_even
+from retrompi.studies.search.certainty import Ahead, ahead, distances, merge_crossings, together
+from retrompi.studies.search.information import FEWEST, information
+from retrompi.studies.search.reading import NoNumber, Reading
+from retrompi.studies.search.tolerance import SearchRange, Tolerance, tolerance
+from retrompi.studies.search.worth import deciding, worth_lines
 
 Run = Callable[..., Outcome]
 AT_64K = metrics.parse("time@64KiB")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from retrompi.base import paths
-from retrompi.papers import claims
+from retrompi.papers.statements import claims
 from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.model import model_values

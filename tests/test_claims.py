@@ -15,8 +15,9 @@ from refusals import refused
 
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
-from retrompi.papers import calibrate, claims
-from retrompi.papers.claims import SizeRange, parse_size_range
+from retrompi.papers.fit import calibrate
+from retrompi.papers.statements import claims
+from retrompi.papers.statements.claims import SizeRange, parse_size_range
 
 MODELS = ("wmpi", "winmpich", "hpvm")
 HEADER = "id,system,platform,configuration,observable,value,unit,low,high,kind,paper,section,also_in,note,use\n"
@@ -147,19 +148,22 @@ def test_calibration_uses_no_other_door() -> None:
     path = Path(calibrate.__file__)
     tree = ast.parse(path.read_text(encoding="utf-8"))
     allowed = {
-        "retrompi.papers.claims": {"for_fit", "Checks", "Claim"},
-        "retrompi.papers.verdicts": {"measure", "residual", "Finding"},
-        "retrompi.papers.metrics": {"curves"},
-        "retrompi.papers.evidence": {"facts_of_curves", "own_curves", "own_for_fit"},
-        "retrompi.papers.curves": {"PaperCurve"},
+        "retrompi.papers.statements.claims": {"for_fit", "Checks", "Claim"},
+        "retrompi.papers.judging.verdicts": {"measure", "residual", "Finding"},
+        "retrompi.papers.statements.metrics": {"curves"},
+        "retrompi.papers.judging.evidence": {"facts_of_curves", "own_curves", "own_for_fit"},
+        "retrompi.papers.statements.curves": {"PaperCurve"},
         "retrompi.papers.experiments": {"Look", "look", "looks"},
-        "retrompi.papers.free_values": {"free_number", "number_text", "value_text"},
-        "retrompi.papers.optimise": {"OptimiserSettings", "identifiability", "minimise"},
+        "retrompi.papers.fit": {"curve_fits"},
+        "retrompi.papers.judging": {"curve_checks"},
+        "retrompi.papers.statements": {"curves"},
+        "retrompi.papers.fit.free_values": {"free_number", "number_text", "value_text"},
+        "retrompi.papers.fit.optimise": {"OptimiserSettings", "identifiability", "minimise"},
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             if node.module == "retrompi.papers":
-                assert {a.name for a in node.names} <= {"for_fit", "measure", "curve_checks", "curve_fits", "curves"}
+                assert {a.name for a in node.names} <= {"for_fit", "measure"}
             elif node.module.startswith("retrompi.papers."):
                 assert {a.name for a in node.names} <= allowed.get(node.module, set()), node.lineno
             elif node.module == "retrompi.base.paths":

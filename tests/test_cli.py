@@ -451,7 +451,7 @@ def test_a_scenario_runs(retrompi: Run, engine: Watched) -> None:
 def study(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Make run_papers return studies in which one held-out claim has the given verdict and no other is judged."""
     from retrompi import papers as validate
-    from retrompi.papers import claims
+    from retrompi.papers.statements import claims
 
     def judged(word: str) -> None:
         def one(paper: str) -> validate.Reproduction:
@@ -478,7 +478,7 @@ def test_validate_json_is_the_interface(retrompi: Run, study: Callable[[str], No
     assert all(list(row) == keys for row in rows)
     assert {row["verdict"] for row in rows} <= {"pass", "fail", "unjudged"}
     assert [row["id"] for row in rows if row["verdict"] != "unjudged"] == (["BF-SM-03"] if word != "unjudged" else [])
-    from retrompi.papers import claims
+    from retrompi.papers.statements import claims
 
     everything = json.loads(retrompi("validate", "--json").out)
     assert len(everything) >= len(claims.load()) > len(rows)  # excluded and context rows stay visible
@@ -511,7 +511,7 @@ def test_reproduce_prints_the_verdicts_and_the_report(
 
 
 def test_calibrate(retrompi: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from retrompi.papers import calibrate
+    from retrompi.papers.fit import calibrate
 
     asked: list[Any] = []
 
@@ -633,7 +633,7 @@ WRITTEN = {
 
 @for_each("ending", list(WRITTEN))
 def test_a_file_is_what_its_ending_says(retrompi: Run, tmp_path: Path, ending: str) -> None:
-    from retrompi.render.export import browser
+    from retrompi.render.document.export import browser
 
     if ending in ("svg", "png") and browser() is None:
         pytest.skip("no browser to draw an image")

@@ -20,9 +20,10 @@ from retrompi.measure.compare import comparison, errors, suite
 from retrompi.measure.curves import imported
 from retrompi.measure.launch import CallProfile, Execution, NativeMachine, Noise, backend_native, executions
 from retrompi.measure.launch.stats import quantile
-from retrompi.papers import reproduction
-from retrompi.papers.paper import find_paper
-from retrompi.render import compare_page, curve_page, plotted
+from retrompi.papers.reproduce import reproduction
+from retrompi.papers.statements.paper import find_paper
+from retrompi.render.document import plotted
+from retrompi.render.pages import compare_page, curve_page
 from retrompi.store import open_store
 from retrompi.store.database import Store
 

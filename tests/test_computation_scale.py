@@ -21,7 +21,8 @@ from retrompi.measure import record
 from retrompi.measure.record import rate as measuring
 from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved
-from retrompi.spec import kernels, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import kernels
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import Rate, computation, cut, merge, subset
 
@@ -136,7 +137,7 @@ def test_a_replay_says_the_scale_in_one_line(retrompi: Run, tmp_path: Path) -> N
 
 
 def test_computation_scaled_to_a_published_time_says_only_that() -> None:
-    from retrompi.spec.timed_section import Program
+    from retrompi.spec.conditions.timed_section import Program
 
     asked = Resolved.of(Question("wmpi", "nt-pair", Replay(recording(), program=Program("2-3", 4.0))))
     scale = scale_of(asked)

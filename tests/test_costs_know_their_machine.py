@@ -21,12 +21,12 @@ from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
-from retrompi.spec.fields import fields_of
+from retrompi.spec.declare.fields import fields_of
+from retrompi.spec.declare.param import COSTS
 from retrompi.spec.host import REFERENCE_CALL, REFERENCE_CLOCK
+from retrompi.spec.machine.named_host import named_host, seconds_on
 from retrompi.spec.media import MEDIA, OneSided, WaitPolicy
 from retrompi.spec.model import Param, model_values
-from retrompi.spec.named_host import named_host, seconds_on
-from retrompi.spec.param import COSTS
 from retrompi.spec.question import Question, Replay
 
 STAGES = {

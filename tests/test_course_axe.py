@@ -11,8 +11,9 @@ from axe import LOOKS, dressed, faults, watched, wide
 from browser import browser
 from test_course_browser import CourseServer
 
-from retrompi.classroom import course, marks, members
-from retrompi.classroom.shelf import DatabaseShelf
+from retrompi.classroom.course import members, settings
+from retrompi.classroom.works import marks
+from retrompi.classroom.works.shelf import DatabaseShelf
 from retrompi.labs.bench import Bench
 from retrompi.labs.grade import right_values
 from retrompi.labs.lab import lab
@@ -51,7 +52,7 @@ def _work(server: CourseServer) -> None:
     after, grading = check(work, one, bench)
     mine.keep_check(mine.ask(mine.save(after)), grading)
     marks.release(db, "1", True)
-    course.reveal(db, "1", "p-startup", True)
+    settings.reveal(db, "1", "p-startup", True)
 
 
 def paths(server: CourseServer) -> dict[str, list[str]]:

@@ -19,22 +19,22 @@ import sqlalchemy as sa
 from postgres import Server, server  # noqa: F401  (fixture)
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError
-from retrompi.classroom import course, members
-from retrompi.classroom.backup import backup, restore
-from retrompi.classroom.database import Database
-from retrompi.classroom.roll import Entry
-from retrompi.classroom.schema import Base, Usage
-from retrompi.classroom.shelf import DatabaseShelf
+from retrompi.classroom.course import members, settings
+from retrompi.classroom.course.backup import backup, restore
+from retrompi.classroom.course.class_list import Entry
+from retrompi.classroom.course.database import Database
+from retrompi.classroom.course.schema import Base, Usage
+from retrompi.classroom.works.shelf import DatabaseShelf
 from retrompi.labs.lab import lab
 from retrompi.labs.work import answer, put
-from retrompi.studio.resources import SessionMember
+from retrompi.studio.jobs.resources import SessionMember
 
 
 def made(where: str, people: int = 3) -> Database:
     """A course with works, files, a session and something used."""
     db = Database.open(where, new=True)
     entries = [Entry("lecturer", role="teacher"), *(Entry(f"s{i}", f"Stüdent {i} ☃") for i in range(people))]
-    course.new(db, "MPI", ["1", "9"], entries)
+    settings.new(db, "MPI", ["1", "9"], entries)
     one = lab("1")
     for row in members.members(db, "student"):
         shelf = DatabaseShelf(db, SessionMember(row["id"], row["name"], row["student"], "student"))

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from browser import WAIT_MS, Server, browser, until
 
-from retrompi.classroom import course, members, records
-from retrompi.classroom.database import Database
-from retrompi.classroom.roll import Entry
-from retrompi.classroom.shelf import DatabaseShelf
+from retrompi.classroom.course import members, settings
+from retrompi.classroom.course.class_list import Entry
+from retrompi.classroom.course.database import Database
+from retrompi.classroom.grades import records
+from retrompi.classroom.works.shelf import DatabaseShelf
 from retrompi.labs.lab import lab
 from retrompi.labs.work import answer, change, seal
 
@@ -26,7 +27,7 @@ class CourseServer(Server):
 
     def __init__(self, folder: Path, *more: Entry) -> None:
         self.db = Database.open(folder / "course.db", new=True)
-        course.new(self.db, "MPI", ["1"], [Entry("lecturer", "Lea Lecturer", "teacher"), Entry("ann", "Ann Bee"), *more])
+        settings.new(self.db, "MPI", ["1"], [Entry("lecturer", "Lea Lecturer", "teacher"), Entry("ann", "Ann Bee"), *more])
         super().__init__(folder)
 
 

@@ -17,18 +17,21 @@ from postgres import database_place, server  # noqa: F401  (fixtures)
 from studio_app import UPDATE, soon
 
 from retrompi.base.errors import StoreError, UsageError
-from retrompi.classroom import asked, course, lti_scores, marks, members, records
-from retrompi.classroom.backup import backup, restore
-from retrompi.classroom.database import Database
-from retrompi.classroom.lti_schema import LtiLink, LtiPlatform, LtiSeat
-from retrompi.classroom.roll import Entry
-from retrompi.classroom.schema import AskedCheck, Base, Check
+from retrompi.classroom.course import members, settings
+from retrompi.classroom.course.backup import backup, restore
+from retrompi.classroom.course.class_list import Entry
+from retrompi.classroom.course.database import Database
+from retrompi.classroom.course.schema import AskedCheck, Base, Check
+from retrompi.classroom.grades import records
+from retrompi.classroom.lti import lti_scores
+from retrompi.classroom.lti.lti_schema import LtiLink, LtiPlatform, LtiSeat
 from retrompi.classroom.serve import ClassServer
-from retrompi.classroom.shelf import DatabaseShelf
+from retrompi.classroom.works import asked_checks, marks
+from retrompi.classroom.works.shelf import DatabaseShelf
 from retrompi.labs.grade import Grading, TaskResult
 from retrompi.labs.lab import lab
 from retrompi.labs.work import CheckRequest, answer, change, put, seal
-from retrompi.studio import lab_jobs, lab_page
+from retrompi.studio.labs import lab_jobs, lab_page
 
 ONE = lab("1")
 
@@ -37,7 +40,7 @@ ONE = lab("1")
 def db(database_place: str) -> Iterator[Database]:  # noqa: F811
     """A course with a teacher and two students."""
     made = Database.open(database_place, new=True)
-    course.new(made, "MPI", ["1", "9"], [Entry("lecturer", role="teacher"), Entry("ann"), Entry("bo")])
+    settings.new(made, "MPI", ["1", "9"], [Entry("lecturer", role="teacher"), Entry("ann"), Entry("bo")])
     yield made
     made.close()
 
@@ -75,7 +78,7 @@ def notes(db: Database) -> list[Any]:
 def test_a_check_is_recorded_once_however_many_tell_of_it(db: Database) -> None:
     one = ask(db)
     with ThreadPoolExecutor(6) as pool:
-        told = list(pool.map(lambda _: asked.record(db, one, said(1)), range(6)))
+        told = list(pool.map(lambda _: asked_checks.record(db, one, said(1)), range(6)))
     assert sorted(told) == [False] * 5 + [True]
     (row,) = checks(db)
     assert (row.points, row.of, row.number, row.at) == (4.0, 7.0, 1, one.at)
@@ -86,9 +89,9 @@ def test_a_check_is_recorded_once_however_many_tell_of_it(db: Database) -> None:
 
 def test_the_record_is_of_the_time_of_asking(db: Database) -> None:
     before, ann = ask(db), members.find(db, "ann")["id"]
-    course.dates(db, "1", closes=datetime.now(UTC) - timedelta(hours=1))
+    settings.dates(db, "1", closes=datetime.now(UTC) - timedelta(hours=1))
     after = ask(db, advice="another")
-    course.dates(db, "1", closes=None)
+    settings.dates(db, "1", closes=None)
     shelf(db).keep_check(before, said(before.number, 2.0))
     shelf(db).keep_check(after, said(after.number, 4.0))
     assert [(c.number, c.late, c.at) for c in checks(db)] == [(before.number, False, before.at), (after.number, True, after.at)]
@@ -112,12 +115,12 @@ def test_who_is_removed_while_a_check_is_graded_is_gone_for_good(db: Database) -
         ann = members.add(db, "removed.student")
         some = [ask(db, "removed.student", advice=f"{i}") for i in range(3)]
         with ThreadPoolExecutor(4) as pool:
-            told = [pool.submit(asked.record, db, one, said(one.number, student="removed.student")) for one in some]
+            told = [pool.submit(asked_checks.record, db, one, said(one.number, student="removed.student")) for one in some]
             gone = pool.submit(members.remove, db, ann)
             [t.result() for t in told]
             gone.result()
-        assert not asked.record(db, some[0], said(1))
-        asked.fail(db, some[0], "too late")
+        assert not asked_checks.record(db, some[0], said(1))
+        asked_checks.fail(db, some[0], "too late")
         with db.reading() as connection:
             for name, table in Base.metadata.tables.items():
                 if "member_id" in table.c:
@@ -153,7 +156,7 @@ def test_a_waiting_check_keeps_the_work_as_it_was(db: Database, tmp_path: Path) 
     again = Database.open(tmp_path / "again.db")
     assert counts["asked_checks"] == 1
     for place in (db, again):
-        (one,) = asked.waiting(place)
+        (one,) = asked_checks.waiting(place)
         assert (one.asked, one.member, one.language) == (waits, mine.member, "en")
         assert (one.work.state, dict(one.work.answers), dict(one.work.files)) == (work.state, dict(work.answers), dict(work.files))
     again.close()
@@ -161,12 +164,12 @@ def test_a_waiting_check_keeps_the_work_as_it_was(db: Database, tmp_path: Path) 
 
 def test_a_course_without_the_table_gets_it(tmp_path: Path) -> None:
     made = Database.open(tmp_path / "c.db", new=True)
-    course.new(made, "MPI", ["1"], [Entry("ann")])
+    settings.new(made, "MPI", ["1"], [Entry("ann")])
     with made.transaction() as connection:
         AskedCheck.__table__.drop(connection)
     made.close()
     made = Database.open(tmp_path / "c.db")
-    assert asked.record(made, ask(made), said(1))
+    assert asked_checks.record(made, ask(made), said(1))
     made.close()
 
 
@@ -183,7 +186,7 @@ def test_a_score_goes_to_the_platform_with_the_record(db: Database) -> None:
     one, two = ask(db), ask(db)
     assert lti_scores.outbox(db.engine) == []
     with ThreadPoolExecutor(2) as pool:  # the newer one's score is the one that is sent, whichever is recorded first
-        list(pool.map(lambda c: asked.record(db, c, said(c.number, 1.0 * c.number)), (two, one)))
+        list(pool.map(lambda c: asked_checks.record(db, c, said(c.number, 1.0 * c.number)), (two, one)))
     (score,) = lti_scores.outbox(db.engine)
     assert (score["points"], score["of"], bool(score["pending"])) == (1.0 + two.number, 7.0, True)
 
@@ -236,8 +239,8 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         row = said(one.number, student=work.state.student).row()
         return title, studio_work.wait_for, (str(gate), {"grading": row, "known": {"expected": {}, "mistakes": {}}}), then
 
-    monkeypatch.setattr("retrompi.studio.lab_jobs.check", check)
-    monkeypatch.setattr("retrompi.classroom.owed.check", check)
+    monkeypatch.setattr("retrompi.studio.labs.lab_jobs.check", check)
+    monkeypatch.setattr("retrompi.classroom.works.owed_checks.check", check)
     return gate.touch
 
 
@@ -295,7 +298,7 @@ def test_a_job_that_fails_says_so_on_the_page_that_comes_back(class_: Class, db:
         title, _function, _args, then = true(*given)
         return title, studio_work.abort, (), then
 
-    monkeypatch.setattr("retrompi.studio.lab_jobs.check", broken)
+    monkeypatch.setattr("retrompi.studio.labs.lab_jobs.check", broken)
     class_.press(class_.browser())
     assert soon(lambda: [n.status for n in notes(db)] == ["failed"])
     assert "died (signal 6)" in shelf(db).last(ONE.name).error
@@ -313,7 +316,7 @@ def test_a_server_that_was_stopped_grades_what_was_asked_for_and_again_only_once
     try:
         for one in some:
             one.server.owed.find()
-        course.dates(db, "1", closes=datetime.now(UTC) - timedelta(hours=1))
+        settings.dates(db, "1", closes=datetime.now(UTC) - timedelta(hours=1))
         for one in some:
             one.server.owed.pay()
         ann = some[0].browser()
@@ -326,7 +329,7 @@ def test_a_server_that_was_stopped_grades_what_was_asked_for_and_again_only_once
             one.server.close()
     (row,) = checks(db)
     assert (row.at, row.late) == (note.at, False)
-    assert asked.waiting(db) == []
+    assert asked_checks.waiting(db) == []
 
 
 def test_more_than_the_studio_takes_at_once_waits_and_another_version_is_told(class_: Class, db: Database, held: Any) -> None:
@@ -340,7 +343,7 @@ def test_more_than_the_studio_takes_at_once_waits_and_another_version_is_told(cl
         connection.execute(sa.update(AskedCheck).where(AskedCheck.id == old.id).values(work=work))
     class_.server.owed.find()
     class_.server.owed.pay()
-    assert len(asked.waiting(db)) == many + 1
+    assert len(asked_checks.waiting(db)) == many + 1
     held()
     assert soon(lambda: len(checks(db)) == many - 2)
     class_.server.owed.pay()
@@ -357,8 +360,8 @@ def test_a_result_that_the_database_does_not_take_is_recorded_later(
         raise StoreError("the course is locked by another process")
 
     with monkeypatch.context() as m:
-        m.setattr(asked, "record", locked)
-        m.setattr("retrompi.classroom.owed.record", locked)
+        m.setattr(asked_checks, "record", locked)
+        m.setattr("retrompi.classroom.works.owed_checks.record", locked)
         job = class_.press(ann)
         held()
         assert soon(lambda: "labs-job-line" in (told := class_.post(ann, "labs-tick.n_intervals", **{"labs-job.data": job}))
@@ -374,11 +377,11 @@ def test_a_result_that_the_database_does_not_take_is_recorded_later(
 def test_files_that_a_run_makes_are_kept_though_its_page_is_closed(class_: Class, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     from flask import g
 
-    from retrompi.studio.lab_session import Desk
+    from retrompi.studio.labs.lab_session import Desk
 
     nine, mine = lab("9"), shelf(db)
     change(mine, nine, lambda w: seal(answer(w, nine, {t.id: t.choices[0] if t.choices else "3" for t in nine.predictions}), nine))
-    monkeypatch.setattr("retrompi.studio.lab_commands.run", studio_work.made)
+    monkeypatch.setattr("retrompi.studio.labs.lab_commands.run", studio_work.made)
     session = members.enter(db, mine.member.id, "test")
     with class_.server.app.server.test_request_context("/labs"):
         g.session = session

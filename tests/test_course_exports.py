@@ -13,8 +13,8 @@ import pytest
 from cases import for_each
 
 from retrompi.base.errors import InputError
-from retrompi.classroom import canvas, exports, moodle
-from retrompi.classroom.exports import Grade, Person
+from retrompi.classroom.grades import canvas, exports, moodle
+from retrompi.classroom.grades.exports import Grade, Person
 
 Run = Callable[..., Any]
 ONE, TWO = "01-latency-bandwidth", "02-eager-rendezvous"

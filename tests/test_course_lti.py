@@ -21,9 +21,10 @@ pytest.importorskip("lti1p3platform", reason="the reference platform is not inst
 from lti_platform import CLIENT, DEPLOYMENT, TEACHER, Browser, Platform, keys, query  # noqa: E402
 
 from retrompi.base.errors import UsageError  # noqa: E402
-from retrompi.classroom import course, lti_launch, lti_platforms, lti_scores, lti_tokens, members  # noqa: E402
-from retrompi.classroom.database import Database  # noqa: E402
-from retrompi.classroom.roll import Entry  # noqa: E402
+from retrompi.classroom.course import members, settings  # noqa: E402
+from retrompi.classroom.course.class_list import Entry  # noqa: E402
+from retrompi.classroom.course.database import Database  # noqa: E402
+from retrompi.classroom.lti import lti_launch, lti_platforms, lti_scores, lti_tokens  # noqa: E402
 from retrompi.classroom.serve import ClassServer  # noqa: E402
 
 LAB = "01-latency-bandwidth"
@@ -35,7 +36,7 @@ class Tool:
 
     def __init__(self, folder: Path) -> None:
         self.db = Database.open(folder / "course.db", new=True)
-        course.new(self.db, "MPI", ["1", "2"], [Entry("teacher", role="teacher")])
+        settings.new(self.db, "MPI", ["1", "2"], [Entry("teacher", role="teacher")])
         self.server = ClassServer(self.db, host="127.0.0.1", port=0, store=str(folder / "runs.db"))
         self.url = self.server.links.rstrip("/")
         self._thread = threading.Thread(target=self.server.run, daemon=True)

@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from postgres import database_place, server  # noqa: F401  (fixtures)
 
 from retrompi.base.errors import StoreError, UsageError
-from retrompi.classroom import members
-from retrompi.classroom.database import Database
-from retrompi.classroom.schema import VERSION_TABLE, Course, Device, EntryLink
+from retrompi.classroom.course import members
+from retrompi.classroom.course.database import Database
+from retrompi.classroom.course.schema import VERSION_TABLE, Course, Device, EntryLink
 
 
 @pytest.fixture

@@ -18,12 +18,14 @@ from conftest import Outcome
 from flask.testing import FlaskClient
 
 from retrompi.base.errors import InputError, UsageError
-from retrompi.classroom import course, marks, members, predictions, records
-from retrompi.classroom.database import Database
-from retrompi.classroom.quota import usage_of
-from retrompi.classroom.roll import Entry, read
+from retrompi.classroom.course import members, settings
+from retrompi.classroom.course.class_list import Entry, read
+from retrompi.classroom.course.database import Database
+from retrompi.classroom.course.quota import usage_of
+from retrompi.classroom.grades import records
 from retrompi.classroom.serve import ClassServer, checked_address
-from retrompi.classroom.shelf import DatabaseShelf, bring
+from retrompi.classroom.works import marks, predictions
+from retrompi.classroom.works.shelf import DatabaseShelf, bring
 from retrompi.labs import work as _work
 from retrompi.labs.bench import Bench
 from retrompi.labs.grade import right_values
@@ -48,7 +50,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClassServer]:
         Entry("bo"),
         Entry("cy"),
     ]
-    course.new(db, "MPI & more", ["1", "2"], people, code="falcon-7")
+    settings.new(db, "MPI & more", ["1", "2"], people, code="falcon-7")
     made = ClassServer(db, host="127.0.0.1", port=0, store=None)
     yield made
     made.close()
@@ -103,13 +105,13 @@ def test_a_student_reaches_no_teachers_page_and_no_change(served: ClassServer, b
         found = ann.get(path.format(id=bo["id"]))
         assert found.status_code == 403, path
         assert "bo" not in re.findall(r"\w+", re.sub(r"<[^>]+>", " ", found.text)), path
-    before = (course.labs(served.db), members.members(served.db), course.about(served.db))
+    before = (settings.labs(served.db), members.members(served.db), settings.about(served.db))
     tag = "0" * 16
     for path in (*CHANGES, f"/course/teacher/marks/1/explain/{tag}"):
         assert ann.post(path.format(id=bo["id"]), data={"yes": "1", "task": "p-half", "sure": "bo", "student": "x"}).status_code == 403, (
             path
         )
-    after = (course.labs(served.db), members.members(served.db), course.about(served.db))
+    after = (settings.labs(served.db), members.members(served.db), settings.about(served.db))
     assert [r["lab"] for r in before[0]] == [r["lab"] for r in after[0]]
     assert before[0] == after[0]
     assert before[2] == after[2]
@@ -347,23 +349,23 @@ def test_a_class_is_seen_marked_and_graded(served: ClassServer, browser: Callabl
 
 def test_before_a_lab_opens_nobody_begins_and_after_it_closes_checks_are_late(served: ClassServer) -> None:
     db, two, now = served.db, lab("2"), datetime.now(UTC)
-    course.dates(db, "2", opens=now + timedelta(hours=1))
+    settings.dates(db, "2", opens=now + timedelta(hours=1))
     with pytest.raises(UsageError, match="opens at"):
         shelf(served, "ann").open(two)
     assert shelf(served, "lecturer").open(two)
     with pytest.raises(UsageError, match="close before"):
-        course.dates(db, "2", closes=now)
-    course.dates(db, "2", opens=None, closes=None)
+        settings.dates(db, "2", closes=now)
+    settings.dates(db, "2", opens=None, closes=None)
     one, dee = lab("1"), members.add(db, "dee")
     solve(served, "dee", startup="1 s")
     before = records.standings(db)[dee, one.name]
-    course.dates(db, "1", closes=now - timedelta(hours=1))
+    settings.dates(db, "1", closes=now - timedelta(hours=1))
     solve(served, "dee")
     after = records.standings(db)[dee, one.name]
     assert after.points == before.points
     assert after.late_points is not None
     assert after.late_points > before.points
-    course.dates(db, "1", closes=None)
+    settings.dates(db, "1", closes=None)
     members.remove(db, dee)
 
 
@@ -409,7 +411,7 @@ def test_own_data_is_complete_and_deletion_leaves_nothing(served: ClassServer, b
     assert "Not deleted" in teacher.post(f"/course/teacher/student/{gone}/remove", data={"sure": "no"}).text
     assert teacher.post(f"/course/teacher/student/{gone}/remove", data={"sure": "deleted.student"}).status_code == 303
     assert mine.get("/course/me").status_code == 302
-    from retrompi.classroom.schema import Base
+    from retrompi.classroom.course.schema import Base
 
     with db.reading() as connection:
         for name, table in Base.metadata.tables.items():

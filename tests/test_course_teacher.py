@@ -20,17 +20,19 @@ from refusals import refused
 from test_course_server import browser, served, shelf, solve  # noqa: F401
 
 from retrompi.base.errors import UsageError
-from retrompi.classroom import answers, course, marks, members, records, similar
-from retrompi.classroom.database import Database
-from retrompi.classroom.roll import Entry
+from retrompi.classroom.course import members, settings
+from retrompi.classroom.course.class_list import Entry
+from retrompi.classroom.course.database import Database
+from retrompi.classroom.grades import records
+from retrompi.classroom.pages.start_page import StartPage
 from retrompi.classroom.serve import ClassServer
-from retrompi.classroom.start import StartPage
+from retrompi.classroom.works import answers, marks, similar
 from retrompi.labs.bench import Bench
 from retrompi.labs.grade import right_values, usual
 from retrompi.labs.lab import lab
 from retrompi.labs.student import draw
 from retrompi.store import open_store
-from retrompi.studio.lab_jobs import key_of
+from retrompi.studio.labs.lab_jobs import key_of
 
 Browser = Callable[[str], FlaskClient]
 COPIED = ("The card waits until the kernel has copied every frame, and the second rank polls its buffer meanwhile although nothing came; "
@@ -129,7 +131,7 @@ def test_dates_are_in_the_zone_of_the_course(served: ClassServer, browser: Brows
     teacher.post("/course/teacher/settings", data={"zone": "Europe/Berlin", "code": "falcon-7"})
     given = {"opens": "2026-06-01T08:00", "closes": "2026-12-01T18:00"}
     teacher.post("/course/teacher/lab/2/dates", data=given)
-    row = course.plan(served.db, "2")
+    row = settings.plan(served.db, "2")
     assert (row["opens"], row["closes"]) == (datetime(2026, 6, 1, 6, tzinfo=UTC), datetime(2026, 12, 1, 17, tzinfo=UTC))
     page = teacher.get("/course/teacher").text
     assert all(f'value="{text}"' in page for text in given.values())
@@ -138,8 +140,8 @@ def test_dates_are_in_the_zone_of_the_course(served: ClassServer, browser: Brows
     assert "no time zone" in teacher.post("/course/teacher/settings", data={"zone": "Europe/Berlim"}).text
     for wrong in ("../../etc/passwd", "Europe", "/etc/localtime", "x" * 60):
         with refused(UsageError, "unknown-name"):
-            course.change(served.db, zone=wrong)
-    assert course.about(served.db).settings.zone == "Europe/Berlin"
+            settings.change(served.db, zone=wrong)
+    assert settings.about(served.db).settings.zone == "Europe/Berlin"
     served.settings(zone="")
     teacher.post("/course/teacher/lab/2/dates", data={"opens": "", "closes": ""})
 
@@ -189,8 +191,8 @@ def test_a_class_is_started_without_a_shell(start: StartPage) -> None:
     assert start.db is not None
     rows = {m["student"]: m["role"] for m in members.members(start.db)}
     assert rows == {"teacher": "teacher", "ann.bee": "student", "bo.cole": "student"}
-    assert course.plan(start.db, "1")["opens"] == datetime(2026, 10, 1, 6, tzinfo=UTC)
-    assert course.lab_names(start.db) == [name, lab("11").name]
+    assert settings.plan(start.db, "1")["opens"] == datetime(2026, 10, 1, 6, tzinfo=UTC)
+    assert settings.lab_names(start.db) == [name, lab("11").name]
     links = re.findall(r"http://lab\.example\.org/join/([\w-]+)", ask(start, "/links.csv").text)
     assert len(links) == 3
     for link in links:
@@ -209,7 +211,7 @@ def test_the_start_page_is_for_this_machines_browsers(start: StartPage) -> None:
 def test_no_class_is_started_over_another(retrompi: Callable[..., Outcome], tmp_path: Path) -> None:
     file = tmp_path / "course.db"
     db = Database.open(file, new=True)
-    course.new(db, "one", ["1"], [Entry("t", role="teacher")])
+    settings.new(db, "one", ["1"], [Entry("t", role="teacher")])
     db.close()
     out = retrompi("course", "start", "--as-root", "--database", str(file))
     assert out.code == 2

@@ -27,13 +27,14 @@ from retrompi.crate import container, derive, record
 from retrompi.crate.container import MANIFEST, METADATA
 from retrompi.crate.verify import Rebuild, digest_of, verify
 from retrompi.papers import run_papers
-from retrompi.papers.agreement import with_agreement
-from retrompi.papers.paper import working_with
-from retrompi.papers.scaffold import create
+from retrompi.papers.reproduce.agreement import with_agreement
+from retrompi.papers.statements.paper import working_with
+from retrompi.papers.statements.scaffold import create
 from retrompi.store import open_store
-from retrompi.studies import design, stored_study
-from retrompi.studies.run import run_study
-from retrompi.studies.uncertainty import Spec
+from retrompi.studies.draws.uncertainty import Spec
+from retrompi.studies.execute import design
+from retrompi.studies.execute.run import run_study
+from retrompi.studies.read import stored_study
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ABOUT = record.Circumstances("A. Tester", "https://spdx.org/licenses/LGPL-2.1-or-later", "https://orcid.org/0000-0002-1825-0097",

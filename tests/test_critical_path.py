@@ -27,7 +27,7 @@ from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import Result
 from retrompi.spec import registry
 from retrompi.spec.question import Beside, Question, Replay
-from retrompi.studies.declared_numbers import _RATES, Place, _leaves, _number
+from retrompi.studies.define.declared_numbers import _RATES, Place, _leaves, _number
 from retrompi.traces import Trace, generate
 
 ON = Observe(critical_path=True)
@@ -273,7 +273,7 @@ def test_a_delay_that_states_its_numbers_is_as_long_as_they_say() -> None:
 
 
 def _numbers_to_change(run: DrawnRun, path: CriticalPath) -> Iterator[tuple[Number, list[tuple[Place, float]]]]:
-    """A few of the numbers of its delays, drawn by its seed; none that is not all itemised, as studies/sensitivity.py says."""
+    """A few of the numbers of its delays, drawn by its seed; none that is not all itemised, as studies/search/sensitivity.py says."""
     places = run.places()
     written_by_another = any(field == "copy_line" for _, _, field, _ in path.numbers)
     one_of_several = len(set(run.kinds)) > 1 and path.ties > 0

@@ -10,11 +10,11 @@ from cases import for_each
 from refusals import refused
 
 from retrompi.base.errors import InputError
-from retrompi.papers import curve_checks
-from retrompi.papers.claims import Claim
-from retrompi.papers.curves import GRID
-from retrompi.papers.evaluators import evaluate
-from retrompi.papers.findings import Data, Finding
+from retrompi.papers.judging import curve_checks
+from retrompi.papers.judging.evaluators import evaluate
+from retrompi.papers.judging.findings import Data, Finding
+from retrompi.papers.statements.claims import Claim
+from retrompi.papers.statements.curves import GRID
 
 SWITCH = 128000
 

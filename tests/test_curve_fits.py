@@ -19,11 +19,15 @@ from refusals import agrees, refused
 from retrompi.base import toml as toml_text
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
-from retrompi.papers import curve_fits, curve_verdicts, curves, free_values, markdown
-from retrompi.papers.curves import FitPlan
-from retrompi.papers.optimise import OptimiserSettings
-from retrompi.papers.paper import find_paper, working_with
-from retrompi.spec import machines, registry
+from retrompi.papers import markdown
+from retrompi.papers.fit import curve_fits, free_values
+from retrompi.papers.fit.optimise import OptimiserSettings
+from retrompi.papers.judging import curve_verdicts
+from retrompi.papers.statements import curves
+from retrompi.papers.statements.curves import FitPlan
+from retrompi.papers.statements.paper import find_paper, working_with
+from retrompi.spec import registry
+from retrompi.spec.machine import machines
 from retrompi.store import open_store
 
 ROOT = Path(__file__).resolve().parents[1]

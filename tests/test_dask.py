@@ -23,12 +23,12 @@ from study_runs import POINTS, Sweep, check_store, children, descendants, done, 
 
 from retrompi.base.errors import UsageError
 from retrompi.store import open_store
-from retrompi.studies import dask_executor
-from retrompi.studies.case import PointJob, PointResult
-from retrompi.studies.dask_executor import DaskExecutor
-from retrompi.studies.design import points
-from retrompi.studies.run import run_study
-from retrompi.studies.worker_pool import WorkerPool
+from retrompi.studies.define.case import PointJob, PointResult
+from retrompi.studies.execute import dask_executor
+from retrompi.studies.execute.dask_executor import DaskExecutor
+from retrompi.studies.execute.design import points
+from retrompi.studies.execute.run import run_study
+from retrompi.studies.execute.worker_pool import WorkerPool
 
 distributed = pytest.importorskip("distributed", reason="distributed not installed")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -299,7 +299,7 @@ class _Entered:
 
 def test_a_study_that_is_given_up_leaves_no_simulation() -> None:
     """Ctrl-C does not wait for a long simulation, nor does it go on where nobody waits for it."""
-    from retrompi.studies.case import apply
+    from retrompi.studies.define.case import apply
 
     long = apply(points(small())[0].scenario, {"trace.reps": "50000"})
     with pytest.raises(KeyboardInterrupt), DaskExecutor(workers=1) as executor:  # noqa: PT012

@@ -13,12 +13,13 @@ from refusals import refused
 
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
-from retrompi.spec import cpp, registry
-from retrompi.spec.fields import Use, fields_of, quantities, used_by
+from retrompi.spec import registry
+from retrompi.spec.compiled import cpp
+from retrompi.spec.declare.fields import Use, fields_of, quantities, used_by
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
+from retrompi.spec.machine.link import Link
+from retrompi.spec.machine.platform_file import load
 from retrompi.spec.media import MEDIA, Broadcast, Medium, OneSided, Ring, Stream, WaitPolicy
-from retrompi.spec.platform_file import load
 
 DECLARATIONS = (Host, Link, WaitPolicy, OneSided, Broadcast, *MEDIA.values())
 FIELDS = [(cls, f) for cls in DECLARATIONS for f in fields_of(cls).values()]

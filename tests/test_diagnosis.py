@@ -18,7 +18,7 @@ from retrompi.sim.diagnosis import lines
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import catalogue
+from retrompi.studies.define import catalogue
 from retrompi.traces import generate
 
 everywhere = for_each("model, mode", PATHS)

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from retrompi.papers import all_papers
-from retrompi.papers.claims import by_paper
-from retrompi.papers.digest import LINES, WIDTH, digest
-from retrompi.papers.paper import find_paper
-from retrompi.papers.reproduction import Reproduction
-from retrompi.papers.verdicts import judge
+from retrompi.papers.judging.verdicts import judge
+from retrompi.papers.reproduce.digest import LINES, WIDTH, digest
+from retrompi.papers.reproduce.reproduction import Reproduction
+from retrompi.papers.statements.claims import by_paper
+from retrompi.papers.statements.paper import find_paper
 
 
 def study(key: str, seed: int, share_failed: float) -> Reproduction:

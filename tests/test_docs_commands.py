@@ -44,7 +44,8 @@ def _base(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
 
 def read_toml(text: str, folder: Path) -> None:
     """Load a TOML block by the reader that it is for, which its keys tell; raises what that reader raises."""
-    from retrompi.studies import design, scenario
+    from retrompi.studies.define import scenario
+    from retrompi.studies.execute import design
 
     data = tomllib.loads(text)
     if "vary" in data or "zip" in data:
@@ -54,21 +55,21 @@ def read_toml(text: str, folder: Path) -> None:
             )
         )
     elif "claim" in data:
-        from retrompi.papers.evidence import KEYS
+        from retrompi.papers.judging.evidence import KEYS
 
         assert all(set(c) <= set(KEYS) for c in data["claim"])
     elif {"authors", "experiments"} & set(data):  # 'retrompi paper check' reads it as the file that it is
         assert {"title", "models", "platforms"} <= set(data)
     elif all(isinstance(v, list) and all(isinstance(c, dict) and "kind" in c for c in v) for v in data.values()):
-        from retrompi.papers.evaluators import EVALUATORS
+        from retrompi.papers.judging.evaluators import EVALUATORS
 
         assert {c["kind"] for v in data.values() for c in v} <= set(EVALUATORS)
     elif {"hosts", "like"} & set(data):  # tests/test_add_a_platform.py reads them as the files that they are
         assert set(data) & {"title", "name"}
     elif {"host", "link"} & set(data):
-        from retrompi.spec.fields import fields_of
+        from retrompi.spec.declare.fields import fields_of
         from retrompi.spec.host import Host
-        from retrompi.spec.link import Link
+        from retrompi.spec.machine.link import Link
 
         assert set(data.get("link", {})) <= {*fields_of(Link), "sites"}
         for host in data.get("host", []):

@@ -27,8 +27,10 @@ from retrompi.cli import main as command_line
 from retrompi.labs.lab import lab_names
 from retrompi.manual.commands import commands
 from retrompi.manual.markdown import escape, slug, table
-from retrompi.spec import machines, registry
-from retrompi.studies import catalogue, design
+from retrompi.spec import registry
+from retrompi.spec.machine import machines
+from retrompi.studies.define import catalogue
+from retrompi.studies.execute import design
 
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r'<a\b[^>]*?\bhref="([^"]*)"')

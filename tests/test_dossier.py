@@ -8,8 +8,8 @@ import pytest
 from cases import for_each
 from conftest import cited_ids, reference_ids
 
-from retrompi.papers import claims, sources
-from retrompi.render import dossier
+from retrompi.papers.statements import claims, sources
+from retrompi.render.cards import dossier
 from retrompi.spec import registry
 
 MODELS = sorted(registry.models())

@@ -12,8 +12,8 @@ from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.sim.result import Result
 from retrompi.spec import registry
+from retrompi.spec.conditions.timed_section import Program
 from retrompi.spec.question import Question, Replay
-from retrompi.spec.timed_section import Program
 
 FLOPS = registry.platform("nt-pair").host("server").flops
 TWO = ("platform.host.cores=2",)

@@ -22,33 +22,26 @@ from retrompi.labs.bench import Bench
 from retrompi.labs.student import draw
 from retrompi.measure import compare
 from retrompi.measure.compare import suite
-from retrompi.papers import claims, predictions, scores
-from retrompi.papers.exhibits import FactFigure, MeasuredFigure, ScatterFigure
-from retrompi.render import (
-    blind_page,
-    compare_page,
-    exhibits,
-    figures,
-    front,
-    glance,
-    measured_figures,
-    numbers,
-    path_page,
-    predicted,
-    runtimes_page,
-    suite_page,
-    sweep_figures,
-    timeline_page,
-)
+from retrompi.papers.predict import predictions, scores
+from retrompi.papers.statements import claims
+from retrompi.papers.statements.exhibits import FactFigure, MeasuredFigure, ScatterFigure
+from retrompi.render.atlas import blind_page, front, glance, predicted
+from retrompi.render.figures import exhibits, figures, measured_figures, numbers, sweep_figures
+from retrompi.render.pages import compare_page, path_page, runtimes_page, suite_page
+from retrompi.render.timeline import timeline_page
 from retrompi.sim import simulate, stages
 from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import TimelineRequest
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
-from retrompi.studies.compare_runtimes import RuntimeRow
-from retrompi.studio import drawing, early, lab_commands, memory_levels, message, scene
+from retrompi.studies.compare.compare_runtimes import RuntimeRow
+from retrompi.studio.anatomy import anatomy_job, scene
+from retrompi.studio.cards import memory_levels
+from retrompi.studio.curves import drawing
+from retrompi.studio.labs import lab_commands
 from retrompi.studio.pages import anatomy, start
+from retrompi.studio.requests import shipped_figures
 from retrompi.traces import generate
 
 ROOT = Path(retrompi.__file__).parent
@@ -168,16 +161,16 @@ def of_programs(folder: Path) -> None:
 def of_the_studio(folder: Path) -> None:
     memory_levels.figure(registry.platform("nt-pair"))
     memory_levels.figure(registry.platform("cray-t3e"))
-    story = early.answer("/")
+    story = shipped_figures.answer("/")
     assert story is not None
     start._partial_figure(story)  # its axes; the page draws it
     for page in ("/curves", "/whatif"):
-        told = early.answer(page)
+        told = shipped_figures.answer(page)
         for series in ("time", "bandwidth"):
             for y in ("log", "linear"):
                 (drawing.curves_figure if page == "/curves" else drawing.what_if_figure)(told, series, y)
     messages = [{"model": model, "platform": "nt-pair", "mode": "distributed", "size": "1KiB", "set": ""} for model in ("wmpi", "winmpich")]
-    anatomy.figure(message.travel(lambda *_: None, messages, "there"))
+    anatomy.figure(anatomy_job.travel(lambda *_: None, messages, "there"))
 
 
 def of_labs(folder: Path) -> None:
@@ -223,7 +216,7 @@ def faults(figure: go.Figure) -> list[str]:
 
 
 def test_every_function_that_makes_a_figure_is_here(gallery: Gallery) -> None:
-    again = {"retrompi.studio.lab_page.form_result"}  # what a job has made
+    again = {"retrompi.studio.labs.lab_page.form_result"}  # what a job has made
     assert made_in_source() - again - set(gallery.of) == set()
 
 
@@ -246,19 +239,19 @@ def untold(figure: go.Figure) -> list[str]:
 
 def test_what_a_line_or_a_mark_means_is_in_the_legend(gallery: Gallery) -> None:
     assert {name: told for name, all_ in gallery.of.items() if (told := [u for figure in all_ for u in untold(figure)])} == {}
-    knees = [f for f in gallery.of["retrompi.render.figures.curve_figure"] if any(s.line.dash == "dash" for s in f.layout.shapes)]
+    knees = [f for f in gallery.of["retrompi.render.figures.figures.curve_figure"] if any(s.line.dash == "dash" for s in f.layout.shapes)]
     assert knees
     assert all("published: here the curve changes" in {t.name for t in f.data} for f in knees)
 
 
 def test_stages_stand_in_the_order_of_the_path(gallery: Gallery) -> None:
     assert [s for s in stages.ORDER if s in scene.STAGES] == list(scene.STAGES)
-    for name in ("retrompi.render.figures.anatomy_figure", "retrompi.studio.pages.anatomy.figure"):
+    for name in ("retrompi.render.figures.figures.anatomy_figure", "retrompi.studio.pages.anatomy.figure"):
         for figure in gallery.of[name]:
             told = [t.name for t in figure.data if t.name in stages.ORDER]
             assert len(told) > 3
             assert told == sorted(told, key=stages.place_of), name
-    (sums,) = gallery.of["retrompi.render.path_page._sums"]
+    (sums,) = gallery.of["retrompi.render.pages.path_page._sums"]
     told = list(sums.data[0].y)
     assert told == sorted(told, key=stages.place_of)
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from cases import for_each
 
-from retrompi.papers import claims, metrics, verdicts
-from retrompi.papers.claims import Claim
 from retrompi.papers.experiments import merge
-from retrompi.papers.findings import to_unit, unit_of
+from retrompi.papers.judging import verdicts
+from retrompi.papers.judging.findings import to_unit, unit_of
+from retrompi.papers.statements import claims, metrics
+from retrompi.papers.statements.claims import Claim
 
 MADE_UP = ("near", "digits", "extremes", "compare", "faster")
 MINE = [

@@ -22,12 +22,12 @@ from retrompi.sim.sampling import SamplePoint
 from retrompi.spec import registry
 from retrompi.spec.calibrated_range import Range
 from retrompi.spec.media import NO_LIMIT
-from retrompi.spec.outside_range import outside
 from retrompi.spec.question import Message, Question, pingpong
+from retrompi.spec.runtime.outside_range import outside
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
 from retrompi.store.rungs import spread
-from retrompi.studies import catalogue
+from retrompi.studies.define import catalogue
 
 MODELS = {name: cls for name, cls in registry.models().items() if cls.calibrated is not None}
 BASES = [name for name, cls in MODELS.items() if cls.variant_of is None]

@@ -8,7 +8,7 @@ from typing import Any
 
 from cases import for_each
 
-from retrompi.render.figures import decades, looks, value_axis
+from retrompi.render.figures.figures import decades, looks, value_axis
 from retrompi.spec import registry
 from retrompi.store import open_store
 
@@ -31,8 +31,8 @@ def test_no_two_lines_of_a_figure_look_alike(models: tuple[str, ...], modes: int
 
 
 def test_models_are_compared_in_one_figure_however_many(retrompi: Callable[..., Any], tmp_path: Path) -> None:
-    from retrompi.render.sweep_figures import choose
-    from retrompi.studies import stored_study
+    from retrompi.render.figures.sweep_figures import choose
+    from retrompi.studies.read import stored_study
 
     names = [name for name in registry.models() if name.partition(":")[0] in ("wmpi", "winmpich", "hpvm")] + ["sockets"]
     assert len(names) > 9

@@ -38,13 +38,13 @@ from retrompi.measure.fit.segments import SegmentFit
 from retrompi.sim import simulate
 from retrompi.sim.sampling import Sample, SamplePoint
 from retrompi.spec import registry
-from retrompi.spec.compile import compile_runtime
+from retrompi.spec.compiled.compile import compile_runtime
+from retrompi.spec.declare.sources import SOURCE_KINDS
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import fit_tables
 from retrompi.spec.platform import Placement
 from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.spec.registry import resolve
-from retrompi.spec.sources import SOURCE_KINDS
 
 # -- models -----------------------------------------------------------------------------------------------------------------
 

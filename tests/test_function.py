@@ -16,15 +16,16 @@ from retrompi import traces
 from retrompi.base.errors import EngineError, InputError, UsageError
 from retrompi.base.paths import reference_dir
 from retrompi.cli.main import run as cli
-from retrompi.papers import claims, verdicts
 from retrompi.papers.experiments import jobs, merge, suite
-from retrompi.papers.paper import find_paper
+from retrompi.papers.judging import verdicts
+from retrompi.papers.statements import claims
+from retrompi.papers.statements.paper import find_paper
 from retrompi.sim import simulate
 from retrompi.spec.question import Question, Starts, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import catalogue
-from retrompi.studies.scenario import load
+from retrompi.studies.define import catalogue
+from retrompi.studies.define.scenario import load
 from retrompi.traces import generate
 
 ARCHIVE = "ibm-suite.tar.zst"

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from retrompi.base.errors import InputError, UsageError
 from retrompi.cli.main import cli
 from retrompi.manual.experiments import scenario_pages
-from retrompi.studies import catalogue, compare_runtimes
+from retrompi.studies.compare import compare_runtimes
+from retrompi.studies.define import catalogue
 from retrompi.traces import generate
 
 

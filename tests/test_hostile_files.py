@@ -24,7 +24,8 @@ from retrompi.base.unpack import Budget, Damaged, pieces, whole
 from retrompi.measure import curves
 from retrompi.measure.this_machine import recording
 from retrompi.spec import registry
-from retrompi.studies import catalogue, design
+from retrompi.studies.define import catalogue
+from retrompi.studies.execute import design
 from retrompi.traces import files
 
 Run = Callable[..., Outcome]

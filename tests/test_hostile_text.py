@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 from retrompi.base import csv_safe
 from retrompi.cli import terminal
 from retrompi.store import open_store
-from retrompi.studies import export, stored_study
+from retrompi.studies.archive import export
+from retrompi.studies.read import stored_study
 
 ROOT = Path(__file__).parents[1]
 OBEYED = [

@@ -31,11 +31,11 @@ def test_what_is_simulated_with_is_in_it_and_what_only_shows_is_not() -> None:
     found = set(closure.modules(ROOT))
     parts = {name.split(".")[1] for name in found if "." in name}
     assert parts == {"base", "spec", "traces", "sim"}
-    assert {"retrompi.sim.worker", "retrompi.spec.compile", "retrompi.spec.collectives", "retrompi.traces.generate"} <= found
+    assert {"retrompi.sim.worker", "retrompi.spec.compiled.compile", "retrompi.spec.collectives", "retrompi.traces.generate"} <= found
     assert not found & {"retrompi.base.csv_safe", "retrompi.spec.calibrated_range", "retrompi.sim.diagnosis", "retrompi.sim.preflight"}
 
 
-@for_each("name", ["base/csv_safe.py", "studio/page.py", "sim/diagnosis.py", "studies/scenario.py", "store/lookup.py"])
+@for_each("name", ["base/csv_safe.py", "studio/requests/page.py", "sim/diagnosis.py", "studies/define/scenario.py", "store/lookup.py"])
 def test_an_edit_of_what_cannot_change_a_result_makes_no_run_stale(copy: Path, name: str) -> None:
     before = code(copy)
     with (copy / name).open("a") as file:
@@ -43,7 +43,7 @@ def test_an_edit_of_what_cannot_change_a_result_makes_no_run_stale(copy: Path, n
     assert code(copy) == before
 
 
-@for_each("name", ["base/units.py", "spec/topology.py", "traces/generate.py", "sim/sampling.py", "sim/worker.py"])
+@for_each("name", ["base/units.py", "spec/machine/topology.py", "traces/generate.py", "sim/sampling.py", "sim/worker.py"])
 def test_an_edit_of_what_a_run_imports_makes_runs_stale(copy: Path, name: str) -> None:
     before = code(copy)
     with (copy / name).open("a") as file:

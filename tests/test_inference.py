@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 from retrompi.base.errors import UsageError
 from retrompi.inference import emulator, likelihood, ranks, sampling
 from retrompi.inference.likelihood import Array, CurveData, Likelihood, Observations, StatedInterval
-from retrompi.studies import uncertainty
+from retrompi.studies.draws import uncertainty
 
 pytest.importorskip("emcee")
 pytest.importorskip("sklearn")

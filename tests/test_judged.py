@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from retrompi.papers import judged, markdown, run_paper
-from retrompi.papers.claims import checks, load
+from retrompi.papers import markdown, run_paper
+from retrompi.papers.reproduce import judged
+from retrompi.papers.statements.claims import checks, load
 from retrompi.spec import registry
 from retrompi.store import open_store
 
@@ -95,8 +96,8 @@ class TestFirstFigures:
     @pytest.fixture
     def resources(self, tmp_path: Path) -> Any:
         pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
-        from retrompi.studio.jobs import Jobs
-        from retrompi.studio.resources import Resources
+        from retrompi.studio.jobs.queue import Jobs
+        from retrompi.studio.jobs.resources import Resources
 
         made = Resources(Jobs(), str(tmp_path / "store.db"))
         yield made
@@ -104,18 +105,19 @@ class TestFirstFigures:
 
     def test_are_those_of_a_job_now(self, resources: Any) -> None:
         from retrompi.base import translate
-        from retrompi.studio import early, first
-        from retrompi.studio.page import modules
-        from retrompi.studio.state import Query
+        from retrompi.studio.requests import first_answer, shipped_figures
+        from retrompi.studio.requests.page import modules
+        from retrompi.studio.requests.state import Query
 
-        now = dict(early.simulate_answers(resources))
-        assert set(now) == {"/", "/curves", "/whatif", "/anatomy", "/anatomy?view=two"} == set(early._read()), AGAIN
+        now = dict(shipped_figures.simulate_answers(resources))
+        assert set(now) == {"/", "/curves", "/whatif", "/anatomy", "/anatomy?view=two"} == set(shipped_figures._read()), AGAIN
         for address, answers in now.items():
             path, _, search = address.partition("?")
             _job, show, _shared = modules()[path].first(Query(search), resources)
             for language, answer in answers.items():
                 with translate.speaking(language):
-                    shipped, fresh = first._figure_json(show(early.answer(address))), first._figure_json(show(answer))
+                    shipped = first_answer._figure_json(show(shipped_figures.answer(address)))
+                    fresh = first_answer._figure_json(show(answer))
                     assert shipped == fresh, f"{address} {language}: {AGAIN}"
 
     @pytest.fixture
@@ -150,16 +152,16 @@ class TestFirstFigures:
         assert fresh.get("/anatomy?size=1KiB").status_code == 500, "it wants a job"
 
     def test_are_not_shown_when_what_they_rest_on_has_changed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from retrompi.studio import early
+        from retrompi.studio.requests import shipped_figures
 
-        assert early.answer("/curves") is not None
-        assert early.answer("/nowhere") is None
+        assert shipped_figures.answer("/curves") is not None
+        assert shipped_figures.answer("/nowhere") is None
         monkeypatch.setattr(registry.model("hpvm"), "hash", classmethod(lambda cls: "0" * 64))
-        assert early.answer("/curves") is None
-        assert early.answer("/whatif") is not None
-        assert early.answer("/anatomy") is not None
+        assert shipped_figures.answer("/curves") is None
+        assert shipped_figures.answer("/whatif") is not None
+        assert shipped_figures.answer("/anatomy") is not None
         monkeypatch.setattr(registry.model("wmpi"), "hash", classmethod(lambda cls: "0" * 64))
-        assert early.answer("/anatomy") is None
+        assert shipped_figures.answer("/anatomy") is None
 
 
 class TestScorecard:
@@ -170,7 +172,7 @@ class TestScorecard:
         return open_store(tmp_path / "fresh.db")
 
     def test_is_judged_before_anybody_judges(self, fresh: Any) -> None:
-        from retrompi.studio.statements import counts, read
+        from retrompi.studio.cards.statements import counts, read
 
         for found in (read(fresh), read()):
             by = {s.claim.id: s for s in found}
@@ -183,7 +185,7 @@ class TestScorecard:
             assert told["validate"] > 150
 
     def test_a_verdict_of_ones_own_comes_first(self, fresh: Any) -> None:
-        from retrompi.studio.statements import read
+        from retrompi.studio.cards.statements import read
 
         mine = dict(judged.shipped_verdicts().verdicts["BF-SM-01"])
         mine |= {"verdict": "fail", "observed": 999.0, "system": "WMPI", "use": "calibrate"}
@@ -196,10 +198,10 @@ class TestScorecard:
         pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
         from studio_app import words
 
-        from retrompi.studio.jobs import Jobs
+        from retrompi.studio.jobs.queue import Jobs
+        from retrompi.studio.jobs.resources import Resources
         from retrompi.studio.pages import scorecard
-        from retrompi.studio.resources import Resources
-        from retrompi.studio.state import Query
+        from retrompi.studio.requests.state import Query
 
         resources = Resources(Jobs(), str(tmp_path / "store.db"))
         try:

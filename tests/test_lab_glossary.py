@@ -11,8 +11,8 @@ from retrompi.labs import glossary, work
 from retrompi.labs import lab as _lab
 from retrompi.labs import text as _text
 from retrompi.labs.student import draw
-from retrompi.studio.lab_page import Mine, step_view
-from retrompi.studio.lab_text import steps
+from retrompi.studio.labs.lab_page import Mine, step_view
+from retrompi.studio.labs.lab_text import steps
 
 TRANSLATED = ("01", "02", "03")
 

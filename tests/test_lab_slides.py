@@ -15,7 +15,7 @@ from cases import for_each
 
 from retrompi.base.errors import InputError, UsageError
 from retrompi.labs import lab as _lab
-from retrompi.studio import slides
+from retrompi.studio.labs import slides
 
 __all__ = ["browser"]
 

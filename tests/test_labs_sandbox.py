@@ -12,7 +12,7 @@ from retrompi.labs import lab as _lab
 from retrompi.labs import sandbox, student, work
 from retrompi.labs.bench import Bench
 from retrompi.store import open_store
-from retrompi.studio import lab_programs
+from retrompi.studio.labs import lab_programs
 
 needs_box = pytest.mark.skipif(bool(sandbox.missing()), reason=f"no box here: {sandbox.missing()}")
 needs_smpi = pytest.mark.skipif(shutil.which("smpicc") is None, reason="smpicc is not installed: apt-get install libsimgrid-dev")

@@ -19,10 +19,11 @@ from retrompi.base import translate
 from retrompi.base.errors import InputError, UsageError
 from retrompi.labs import answers, lab, translated
 from retrompi.spec import registry
-from retrompi.spec.fields import fields_of
-from retrompi.studies import catalogue, design
+from retrompi.spec.declare.fields import fields_of
+from retrompi.studies.define import catalogue
+from retrompi.studies.execute import design
 from retrompi.studio.app import page_content
-from retrompi.studio.page import pages
+from retrompi.studio.requests.page import pages
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "packaging"))
 import messages
@@ -84,9 +85,9 @@ def test_address_cookie_and_browser_choose_the_language(
 STUDIO = Path(studio.__file__).parent
 UNTRANSLATED = {
     "guard.py": "refusals of requests, which are no pages",
-    "stops.py": "refusals of what no page posts",
-    "charts.py": "a frame's policy, and a refusal",
-    "jobs.py": "why a job ended: error lines",
+    "slider_stops.py": "refusals of what no page posts",
+    "timeline_frames.py": "a frame's policy, and a refusal",
+    "queue.py": "why a job ended: error lines",
     "inputs.py": "errors about requests that no page of ours makes",
     "uploads.py": "errors about files",
     "slides.py": "slides are in English, and say so in their lang attribute",

@@ -27,7 +27,7 @@ from retrompi._engine import Trace
 from retrompi.base import paths
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
-from retrompi.spec import roofline
+from retrompi.spec.machine import roofline
 from retrompi.spec.question import Question, Replay
 from retrompi.traces.lap2d import first_row, lacking, lap2d
 

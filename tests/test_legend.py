@@ -11,9 +11,9 @@ from refusals import refused
 
 from retrompi.base import paths
 from retrompi.base.errors import InputError
-from retrompi.render.figures import PALETTE, name_of, style
+from retrompi.render.figures.figures import PALETTE, name_of, style
 from retrompi.spec import registry
-from retrompi.spec.legend import COLOURS, Legend, legend
+from retrompi.spec.runtime.legend import COLOURS, Legend, legend
 
 
 @pytest.fixture

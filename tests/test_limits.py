@@ -11,7 +11,7 @@ from refusals import refused
 
 from retrompi import traces
 from retrompi.base.errors import InputError, RetrompiError
-from retrompi.papers.claims import Claim, by_paper
+from retrompi.papers.statements.claims import Claim, by_paper
 from retrompi.sim import simulate
 from retrompi.spec.question import Beside, Question, Replay
 

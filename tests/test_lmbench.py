@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from refusals import agrees
 
-from retrompi.papers import lmbench
+from retrompi.papers.fit import lmbench
 
 PREDICTED = {
     "latency_pipe_roundtrip": (5, 8),

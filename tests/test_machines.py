@@ -14,16 +14,18 @@ from refusals import refused
 
 from retrompi.base import paths
 from retrompi.base.errors import InputError, RetrompiError, UsageError
-from retrompi.papers.sources import rows
+from retrompi.papers.statements.sources import rows
 from retrompi.sim import simulate
-from retrompi.spec import composition, machines, origin, platform_file, registry
-from retrompi.spec.fields import quantities
+from retrompi.spec import registry
+from retrompi.spec.declare.fields import quantities
+from retrompi.spec.declare.sources import SOURCE_KINDS
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
+from retrompi.spec.machine import composition, machines, platform_file
+from retrompi.spec.machine.link import Link
 from retrompi.spec.question import Message, Question, pingpong
-from retrompi.spec.sources import SOURCE_KINDS
-from retrompi.studies.case import apply
-from retrompi.studies.scenario import Scenario
+from retrompi.spec.runtime import origin
+from retrompi.studies.define.case import apply
+from retrompi.studies.define.scenario import Scenario
 
 HOSTS, NETWORKS = machines.host_names(), machines.network_names()
 
@@ -296,7 +298,7 @@ def test_a_card_quotes_its_sources(name: str, retrompi: Callable[..., Any]) -> N
 
 
 def test_what_was_never_fitted_there_names_the_table_of_transfer() -> None:
-    from retrompi.spec.outside_range import outside
+    from retrompi.spec.runtime.outside_range import outside
 
     (line,) = outside("wmpi", "nt4-p6-200*2@hub-10")
     assert "docs/transfer.md" in line

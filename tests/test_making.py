@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 from retrompi.spec.question import Benchmark, Question
 from retrompi.traces import generate
 from retrompi.traces.making import MakingStopped, within_bounds

@@ -10,13 +10,14 @@ import pytest
 from refusals import refused
 
 from retrompi.base.errors import InputError
-from retrompi.papers import curves, interventions, matrix, predictions, transfer
-from retrompi.papers.curve_verdicts import curve_id
-from retrompi.papers.matrix import MatrixCell, Tally
-from retrompi.papers.paper import all_papers
-from retrompi.papers.verdicts import Verdict
-from retrompi.render.matrix import matrix_html
-from retrompi.render.predicted import blind_figures, blind_html, blind_rows
+from retrompi.papers.judging.curve_verdicts import curve_id
+from retrompi.papers.judging.verdicts import Verdict
+from retrompi.papers.predict import interventions, matrix, predictions, transfer
+from retrompi.papers.predict.matrix import MatrixCell, Tally
+from retrompi.papers.statements import curves
+from retrompi.papers.statements.paper import all_papers
+from retrompi.render.atlas.matrix import matrix_html
+from retrompi.render.atlas.predicted import blind_figures, blind_html, blind_rows
 
 ROWS = transfer.shipped_rows()
 CURVES = [(p, c) for p in all_papers().values() for c in curves.of(p)]

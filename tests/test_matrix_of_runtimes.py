@@ -12,16 +12,16 @@ from conftest import STRICT, Outcome
 from refusals import refused
 
 from retrompi.base.errors import UsageError
-from retrompi.render import runtimes_page
+from retrompi.render.pages import runtimes_page
 from retrompi.sim.cautions import Caution
 from retrompi.spec import registry
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 from retrompi.store import open_store
-from retrompi.studies.bounded import Bounded
-from retrompi.studies.case import PointJob
-from retrompi.studies.compare_runtimes import EVENTS, Candidates, RuntimeRow, platforms_of, program, rows, runtimes
-from retrompi.studies.matrix_summary import caution_lines, count_outcomes, sides, without_time
-from retrompi.studies.run import Here
+from retrompi.studies.compare.compare_runtimes import EVENTS, Candidates, RuntimeRow, platforms_of, program, rows, runtimes
+from retrompi.studies.compare.matrix_summary import caution_lines, count_outcomes, sides, without_time
+from retrompi.studies.define.case import PointJob
+from retrompi.studies.execute.bounded_executor import Bounded
+from retrompi.studies.execute.run import Here
 
 PROGRAM = ("compare", "ring", "-n", "2", "size=1KiB", "reps=2")
 THREE = ("--models", "wmpi,pvm,craympt", "--platforms", "nt-pair,linux-p6-200,cray-t3e", "--networks", "switch-100,switch-10")

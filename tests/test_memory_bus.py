@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from retrompi import _engine
 from retrompi.sim import simulate
 from retrompi.sim.result import Result
-from retrompi.spec import machines, registry
+from retrompi.spec import registry
 from retrompi.spec.host import Host
+from retrompi.spec.machine import machines
 from retrompi.spec.question import Question, Replay
 
 ROOMS = [name for name in registry.platform_names() if registry.platform(name).hosts[0].cores > 1]

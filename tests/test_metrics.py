@@ -14,13 +14,17 @@ from refusals import agrees, refused
 
 from retrompi.base.errors import UsageError
 from retrompi.sim.result import COLUMNS, Result
-from retrompi.spec import result
-from retrompi.spec.result import Totals, outputs
+from retrompi.spec.declare import result
+from retrompi.spec.declare.result import Totals, outputs
 from retrompi.store import open_store, schema
 from retrompi.store.lookup import answer
-from retrompi.studies import case, catalogue, design, export, interval_reasons, metrics, run_differences, stored_study
-from retrompi.studies.run import run_study
-from retrompi.studies.scenario import Scenario, load
+from retrompi.studies.archive import export
+from retrompi.studies.compare import run_differences
+from retrompi.studies.define import case, catalogue, metrics
+from retrompi.studies.define.scenario import Scenario, load
+from retrompi.studies.execute import design
+from retrompi.studies.execute.run import run_study
+from retrompi.studies.read import interval_reasons, stored_study
 
 POINTS = [
     {"size_B": 0, "time_us": 10.0, "bandwidth_MBps": 0.0, "repetitions": 1},

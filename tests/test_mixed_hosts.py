@@ -10,9 +10,9 @@ from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Starts
 from retrompi.store import open_store
-from retrompi.studies import design
-from retrompi.studies.results import rows
-from retrompi.studies.run import run_study
+from retrompi.studies.execute import design
+from retrompi.studies.execute.run import run_study
+from retrompi.studies.read.results import rows
 
 QUICK = {"trace.sizes": "0,1KiB,20KiB", "trace.reps": "3"}
 MODELS = [m for m in registry.model_names() if ":" not in m]

@@ -21,12 +21,12 @@ from refusals import agrees, refused
 from retrompi import traces
 from retrompi.base import paths
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.papers import claims
+from retrompi.papers.statements import claims
 from retrompi.sim import simulate
 from retrompi.spec import registry
+from retrompi.spec.conditions.timed_section import Program
 from retrompi.spec.question import Question, Replay
-from retrompi.spec.timed_section import Program
-from retrompi.studies import catalogue
+from retrompi.studies.define import catalogue
 from retrompi.traces import TraceError, timed_section
 
 nas = experiment("lefevre-westrelin", "_nas")

@@ -13,12 +13,15 @@ from refusals import refused
 
 from retrompi.base.errors import InputError, UsageError
 from retrompi.sim.resolved import Resolved
-from retrompi.spec import machines, needs, possible, registry
+from retrompi.spec import needs, registry
+from retrompi.spec.machine import machines
 from retrompi.spec.needs import Needs, lacks
 from retrompi.spec.question import Question, pingpong
+from retrompi.spec.runtime import possible
 from retrompi.spec.technology import TECHNOLOGIES
-from retrompi.studies import case, catalogue, design
-from retrompi.studies.design import each
+from retrompi.studies.define import case, catalogue
+from retrompi.studies.execute import design
+from retrompi.studies.execute.design import each
 
 pytestmark = pytest.mark.usefixtures("here")
 Run = Callable[..., Outcome]

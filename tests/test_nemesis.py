@@ -17,9 +17,11 @@ from test_engine_properties import facts, matched
 
 from retrompi import traces
 from retrompi.base.errors import InputError, UsageError
-from retrompi.papers import claims, verdicts
+from retrompi.papers.judging import verdicts
+from retrompi.papers.statements import claims
 from retrompi.sim import simulate
-from retrompi.spec import platform_file, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import platform_file
 from retrompi.spec.question import Message, Question, Replay, Starts
 from retrompi.traces import generate, osu
 
@@ -343,7 +345,7 @@ def test_who_waits_for_whom_is_told(model: str, room: str, mode: str, sets: tupl
 
 
 def test_a_fit_sees_one_latency_and_meets_it() -> None:
-    from retrompi.papers import calibrate
+    from retrompi.papers.fit import calibrate
 
     for who, claim_id in ((UNIX, "KB-01"), (WINDOWS, "KB-02")):
         found = calibrate.fit(*who, evaluations=20)

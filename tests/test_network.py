@@ -17,12 +17,14 @@ from retrompi import _engine
 from retrompi.base.errors import InputError, UsageError
 from retrompi.cli.main import run as cli
 from retrompi.sim import simulate
-from retrompi.spec import cross_traffic, registry, topology
-from retrompi.spec.platform_file import load
+from retrompi.spec import registry
+from retrompi.spec.conditions import cross_traffic
+from retrompi.spec.machine import topology
+from retrompi.spec.machine.platform_file import load
 from retrompi.spec.question import Beside, Question, Replay, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import scenario
+from retrompi.studies.define import scenario
 from retrompi.traces import generate
 
 MB, US, MS, S = 1e6, 10**6, 10**9, 10**12  # bytes; picoseconds

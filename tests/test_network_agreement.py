@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from conftest import Outcome
 
-from retrompi.papers.network_agreement import network_agreement
-from retrompi.papers.verdicts import Verdict
+from retrompi.papers.judging.verdicts import Verdict
+from retrompi.papers.reproduce.network_agreement import network_agreement
 
 
 @dataclass

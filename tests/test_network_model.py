@@ -14,7 +14,7 @@ from retrompi import _engine
 from retrompi.base.errors import InputError, UsageError
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
-from retrompi.spec import network_model
+from retrompi.spec.conditions import network_model
 from retrompi.spec.question import Message, Question, Replay, Starts, pingpong
 from retrompi.store import open_store, specification
 from retrompi.store.lookup import answer

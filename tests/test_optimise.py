@@ -16,10 +16,10 @@ import retrompi
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.cli.main import run as cli
-from retrompi.studies import catalogue
-from retrompi.studies.axes import Axis
-from retrompi.studies.optimise import optimise, proposed_text, read_axis
-from retrompi.studies.reading import Reading
+from retrompi.studies.define import catalogue
+from retrompi.studies.define.axes import Axis
+from retrompi.studies.search.optimise import optimise, proposed_text, read_axis
+from retrompi.studies.search.reading import Reading
 
 SCENARIO = catalogue.scenario("bf-wmpi-shared")
 SHORT = {"trace.sizes": "4KiB", "trace.reps": 2}

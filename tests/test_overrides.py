@@ -14,15 +14,15 @@ from retrompi.base.units import parse_factor, scale_text
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
-from retrompi.spec.fields import ITSELF, quantities, quantity, stating_what_follows
+from retrompi.spec.declare.fields import ITSELF, quantities, quantity, stating_what_follows
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
-from retrompi.spec.machines import SERVICES
-from retrompi.spec.overrides import merge, parse_sets, telling
+from retrompi.spec.machine.link import Link
+from retrompi.spec.machine.machines import SERVICES
 from retrompi.spec.question import Question, Replay, pingpong
+from retrompi.spec.runtime.overrides import merge, parse_sets, telling
 from retrompi.store.identity import specification
-from retrompi.studies import case
-from retrompi.studies.catalogue import scenario
+from retrompi.studies.define import case
+from retrompi.studies.define.catalogue import scenario
 from retrompi.traces import generate
 
 

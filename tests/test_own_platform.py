@@ -54,7 +54,8 @@ def test_python_takes_the_model_s_own_platform() -> None:
 
 
 def test_the_studio_takes_the_model_s_own_platform() -> None:
-    from retrompi.studio import lab_commands, menus
+    from retrompi.studio.components import menus
+    from retrompi.studio.labs import lab_commands
     from retrompi.studio.pages import curves
 
     for model, own in OWN.items():
@@ -66,7 +67,7 @@ def test_the_studio_takes_the_model_s_own_platform() -> None:
 
 def test_a_form_of_a_lab_takes_what_a_run_may_be_given() -> None:
     """By the question's declaration; where a page of the studio cannot show the same, no link claims it."""
-    from retrompi.studio import lab_commands
+    from retrompi.studio.labs import lab_commands
 
     line = "retrompi pingpong -m wmpi --mode distributed --sizes 1KiB --fidelity curve --seed 7"
     form = lab_commands.form_of(f"{line} --traffic 'any 2Mbps 1500B' --traffic 'any 1Mbps 64B'")

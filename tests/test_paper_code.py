@@ -13,16 +13,19 @@ from refusals import agrees, refused
 
 from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, UsageError
-from retrompi.papers import calibrate, coverage, experiments, inspection, kernel_rates, own_code, scaffold
-from retrompi.papers.agreement import _kinds
-from retrompi.papers.claims import papers
-from retrompi.papers.paper import find_paper, kinds_of_experiment, working_with
+from retrompi.papers import experiments
+from retrompi.papers.fit import calibrate, kernel_rates
+from retrompi.papers.reproduce import coverage, inspection
+from retrompi.papers.reproduce.agreement import _kinds
+from retrompi.papers.statements import own_code, scaffold
+from retrompi.papers.statements.claims import papers
+from retrompi.papers.statements.paper import find_paper, kinds_of_experiment, working_with
 from retrompi.spec import registry
 
 TRIPS = '''"""How often a message goes and comes back in a second."""
 
 from retrompi.papers.experiments import Done, Job, Look
-from retrompi.papers.kernel_rates import KernelComparison
+from retrompi.papers.fit.kernel_rates import KernelComparison
 from retrompi.spec.question import Question, pingpong
 from retrompi.store.lookup import answer
 
@@ -59,7 +62,7 @@ import click
 
 from retrompi.cli.bundle import options
 from retrompi.cli.output import Column, Output
-from retrompi.papers import own_code
+from retrompi.papers.statements import own_code
 
 from ..experiments import _rate
 

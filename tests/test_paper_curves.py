@@ -11,8 +11,9 @@ from cases import for_each
 from refusals import refused
 
 from retrompi.base.errors import InputError
-from retrompi.papers import curves, inspection, scaffold
-from retrompi.papers.curves import PaperCurve
+from retrompi.papers.reproduce import inspection
+from retrompi.papers.statements import curves, scaffold
+from retrompi.papers.statements.curves import PaperCurve
 
 HEAD = 'name = "one"\ntitle = "One"\nmodel = "sockets"\nplatform = "p4-1800*2@ge-ga620"\n'
 TABLE = "card,bytes,time_us,plus_minus\na,0,100,5\na,1024,150,15\na,65536,1500,15\nb,8,90,1\n"

@@ -17,10 +17,12 @@ from refusals import refused
 
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
-from retrompi.papers import claims, inspection, scaffold
-from retrompi.papers.paper import all_papers, find_paper, working_with
-from retrompi.spec import machines, registry
-from retrompi.studies import catalogue
+from retrompi.papers.reproduce import inspection
+from retrompi.papers.statements import claims, scaffold
+from retrompi.papers.statements.paper import all_papers, find_paper, working_with
+from retrompi.spec import registry
+from retrompi.spec.machine import machines
+from retrompi.studies.define import catalogue
 
 
 @pytest.fixture

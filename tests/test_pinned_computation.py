@@ -13,9 +13,9 @@ from retrompi.base.errors import UsageError
 from retrompi.sim import cautions, simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
-from retrompi.spec.timed_section import Program
-from retrompi.studies import case, catalogue
-from retrompi.studies.scenario import Scenario
+from retrompi.spec.conditions.timed_section import Program
+from retrompi.studies.define import case, catalogue
+from retrompi.studies.define.scenario import Scenario
 
 Run = Callable[..., Outcome]
 OWN, SLOW, FAST = "myrinet-piii", "linux-p54-150*8@myrinet-lanai9", "p4-1800*8@myrinet-lanai9"

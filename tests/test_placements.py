@@ -20,9 +20,10 @@ from refusals import agrees, refused
 from retrompi import traces
 from retrompi.base.errors import InputError, UsageError
 from retrompi.sim.resolved import Resolved, place
-from retrompi.spec import placements, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import placements
 from retrompi.spec.question import Benchmark, Message, Question, Replay
-from retrompi.studies import case, catalogue
+from retrompi.studies.define import case, catalogue
 from retrompi.traces import generate
 
 pytestmark = pytest.mark.usefixtures("here")

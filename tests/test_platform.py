@@ -11,11 +11,12 @@ from conftest import cited_ids, reference_ids
 from refusals import agrees, refused
 
 from retrompi.base.errors import InputError, UsageError
-from retrompi.spec import platform, platform_file, registry
-from retrompi.spec.fields import quantities
+from retrompi.spec import platform, registry
+from retrompi.spec.declare.fields import quantities
+from retrompi.spec.declare.sources import SOURCE_KINDS
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
-from retrompi.spec.sources import SOURCE_KINDS
+from retrompi.spec.machine import platform_file
+from retrompi.spec.machine.link import Link
 
 NAMES = registry.platform_names()
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from retrompi.papers import predictions
+from retrompi.papers.predict import predictions
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
-from retrompi.studies import posteriors
-from retrompi.studies.population import Population, measured_moments, population
-from retrompi.studies.uncertainty import Spec, drawn_of
+from retrompi.studies.draws import posteriors
+from retrompi.studies.draws.population import Population, measured_moments, population
+from retrompi.studies.draws.uncertainty import Spec, drawn_of
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

@@ -20,8 +20,8 @@ from retrompi.base.errors import InputError
 from retrompi.inference import design, posterior, problem
 from retrompi.inference.design import Training, sobol
 from retrompi.inference.problem import Problem, ProblemPart, StatedNumber
-from retrompi.papers import claims, curves
-from retrompi.papers.paper import find_paper
+from retrompi.papers.statements import claims, curves
+from retrompi.papers.statements.paper import find_paper
 from retrompi.spec import registry
 
 pytest.importorskip("emcee")

@@ -17,10 +17,10 @@ from refusals import agrees, refused
 
 from retrompi.base import toml
 from retrompi.base.errors import UsageError
-from retrompi.papers import predictions
+from retrompi.papers.predict import predictions
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
-from retrompi.studies.uncertainty import Spec, drawn_of
+from retrompi.studies.draws.uncertainty import Spec, drawn_of
 
 NAMES = [name for name, p in predictions.plans().items() if not p.paper]
 CURVES = [name for name, p in predictions.plans().items() if p.paper]

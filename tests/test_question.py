@@ -13,10 +13,10 @@ import pytest
 from retrompi.base.errors import UsageError
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
-from retrompi.spec.cojobs import JobSpec
+from retrompi.spec.conditions.cojobs import JobSpec
+from retrompi.spec.conditions.timed_section import Program
 from retrompi.spec.platform import Placement
 from retrompi.spec.question import Benchmark, Beside, Message, Question, Replay, Starts, pingpong
-from retrompi.spec.timed_section import Program
 from retrompi.store.identity import specification
 from retrompi.traces import generate
 

@@ -19,10 +19,11 @@ from store_of_before import SQL, questions
 
 from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
-from retrompi.spec import network_model
-from retrompi.spec.bounds import Bounds
-from retrompi.spec.cojobs import JobSpec
-from retrompi.spec.network_model import NAMES
+from retrompi.spec.conditions import network_model
+from retrompi.spec.conditions.bounds import Bounds
+from retrompi.spec.conditions.cojobs import JobSpec
+from retrompi.spec.conditions.network_model import NAMES
+from retrompi.spec.conditions.timed_section import Program
 from retrompi.spec.question import (
     FIDELITIES,
     FIELDS,
@@ -36,13 +37,12 @@ from retrompi.spec.question import (
     ScenarioRef,
     Starts,
 )
-from retrompi.spec.timed_section import Program
 from retrompi.store import Store, open_store
 from retrompi.store.identity import specification
 from retrompi.store.lookup import answer
 from retrompi.store.migrate import config
 from retrompi.store.questions import question_of
-from retrompi.studies import case, catalogue
+from retrompi.studies.define import case, catalogue
 from retrompi.traces import generate
 from retrompi.traces.source import Source, read_again
 

@@ -34,8 +34,8 @@ from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.timeline import TimelineRequest
 from retrompi.spec import registry
-from retrompi.spec.bounds import Bounds
-from retrompi.spec.cojobs import JobSpec
+from retrompi.spec.conditions.bounds import Bounds
+from retrompi.spec.conditions.cojobs import JobSpec
 from retrompi.spec.question import Question, Replay
 
 GOLDEN = Path(__file__).parent / "data" / "records.json"

@@ -249,7 +249,7 @@ def test_a_member_that_is_not_put_does_not_compile(header: str, struct: str, tmp
     engine = Path(__file__).parents[1] / "src" / "retrompi" / "engine"
     copy = tmp_path / "engine"
     shutil.copytree(engine, copy)
-    subprocess.run([sys.executable, "-m", "retrompi.spec.cpp", copy / "generated" / "specs.hpp"], check=True)
+    subprocess.run([sys.executable, "-m", "retrompi.spec.compiled.cpp", copy / "generated" / "specs.hpp"], check=True)
     file = copy / header
     text = file.read_text(encoding="utf-8")
     assert text.count(struct) == 1

@@ -21,7 +21,7 @@ from retrompi.reference.compare import compare_question
 from retrompi.reference.network import Wire
 from retrompi.reference.programs import DrawnProgram, compare_programs, draw_program, shrink
 from retrompi.spec import registry
-from retrompi.spec.cojobs import JobSpec
+from retrompi.spec.conditions.cojobs import JobSpec
 from retrompi.spec.question import Beside, Question, Replay, pingpong
 from retrompi.traces import generate
 

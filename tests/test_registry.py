@@ -15,11 +15,11 @@ from refusals import agrees, refused
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.spec import registry
-from retrompi.spec.compile import compile_runtime
+from retrompi.spec.compiled.compile import compile_runtime
+from retrompi.spec.declare.sources import SOURCE_KINDS
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.registry import resolve
-from retrompi.spec.sources import SOURCE_KINDS
 
 MODELS = registry.models()
 PLACEMENTS = ([0, 0], [0, 1], [1, 1])

@@ -14,7 +14,7 @@ from paper_code import experiment
 from refusals import refused
 
 from retrompi.base.errors import UsageError
-from retrompi.papers import claims
+from retrompi.papers.statements import claims
 
 replication_task, disk_replication = (experiment("lefevre-westrelin", name) for name in ("_replication_task", "_disk_replication"))
 Copy, closed_form, levels = disk_replication.Copy, disk_replication.closed_form, disk_replication.levels

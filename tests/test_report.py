@@ -20,14 +20,20 @@ from retrompi import render
 from retrompi.base import units
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.inference import evidence
-from retrompi.papers import claims, draw, markdown, paper, reproduction, verdicts
-from retrompi.papers.exhibits import CurveFigure
+from retrompi.papers import markdown
 from retrompi.papers.experiments import anatomy, startup
-from retrompi.papers.paper import find_paper
-from retrompi.papers.reproduction import Reproduction
-from retrompi.render import cards, exhibits, export, figures, overlay, paper_page
+from retrompi.papers.judging import verdicts
+from retrompi.papers.reproduce import reproduction
+from retrompi.papers.reproduce.reproduction import Reproduction
+from retrompi.papers.statements import claims, draw, paper
+from retrompi.papers.statements.exhibits import CurveFigure
+from retrompi.papers.statements.paper import find_paper
+from retrompi.render.atlas import paper_page
+from retrompi.render.cards import cards
+from retrompi.render.document import export
+from retrompi.render.figures import exhibits, figures, overlay
 from retrompi.spec import registry
-from retrompi.spec.compile import compile_runtime
+from retrompi.spec.compiled.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.question import Question
 from retrompi.spec.registry import resolve

@@ -23,8 +23,8 @@ from study_runs import POINTS, Sweep, check_store, children, descendants, done, 
 
 from retrompi.base.errors import StoreError
 from retrompi.store import open_store
-from retrompi.studies.run import run_study
-from retrompi.studies.worker_pool import WorkerPool
+from retrompi.studies.execute.run import run_study
+from retrompi.studies.execute.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 STORES = ["sqlite", "postgresql"]
@@ -227,7 +227,7 @@ def test_the_lock_is_held_once(location: str) -> None:
 
 def test_rows_tell_of_runs(undisturbed: list[dict[str, Any]], tmp_path: Path) -> None:
     """What the comparisons above rest on: another study's rows are others."""
-    from retrompi.studies.design import from_command
+    from retrompi.studies.execute.design import from_command
 
     store = open_store(tmp_path / "runs.db")
     other = from_command("bf-wmpi-distributed", ["wmpi.header=24B"], [], ["trace.sizes=1KiB", "trace.reps=20"])

@@ -19,9 +19,10 @@ from refusals import agrees, refused
 
 from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
-from retrompi.papers import claims
+from retrompi.papers.statements import claims
 from retrompi.sim import loop_rates, simulate
-from retrompi.spec import kernels, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import kernels
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
 

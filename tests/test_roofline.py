@@ -18,14 +18,15 @@ from refusals import refused
 from retrompi import traces
 from retrompi.base.errors import UsageError
 from retrompi.base.paths import reference_dir
-from retrompi.papers import kernel_rates
+from retrompi.papers.fit import kernel_rates
 from retrompi.sim import simulate
 from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved
-from retrompi.spec import kernels, registry, roofline
+from retrompi.spec import registry
 from retrompi.spec.host import Host
+from retrompi.spec.machine import kernels, roofline
 from retrompi.spec.question import Question, Replay
-from retrompi.studies.uncertainty import COMPUTATION_SCALE
+from retrompi.studies.draws.uncertainty import COMPUTATION_SCALE
 
 PARAMETERS = {"mdot": "vectors=3", "maxpy": "vectors=9", "spmv": "nz=7", "sptrsv": "nz=7,block=2", "gemm": "n=8,k=60", "gemv": "n=60",
               "ger": "n=4", "trsm": "order=32", "work": "operations=3,read=8,written=4"}  # fmt: skip

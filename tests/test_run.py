@@ -44,7 +44,7 @@ from retrompi.measure.launch import (
 from retrompi.measure.record.run import Launcher
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
-from retrompi.spec.calls import function_of
+from retrompi.spec.declare.calls import function_of
 from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.store import Store, open_store
 from retrompi.store.lookup import answer

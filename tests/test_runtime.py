@@ -14,7 +14,7 @@ from refusals import agrees, refused
 
 from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import registry
-from retrompi.spec.compile import compile_runtime, refuse, unused_overrides
+from retrompi.spec.compiled.compile import compile_runtime, refuse, unused_overrides
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, model_values, parse_sets
 from retrompi.spec.registry import resolve

@@ -12,7 +12,7 @@ from refusals import agrees, refused
 from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
-from retrompi.studies import catalogue, scenario
+from retrompi.studies.define import catalogue, scenario
 from retrompi.traces import generate
 
 NAMES = catalogue.scenario_names()

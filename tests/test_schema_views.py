@@ -20,8 +20,8 @@ from retrompi.store.lookup import answer
 from retrompi.store.migrate import config
 from retrompi.store.schema import VERSION_TABLE
 from retrompi.store.views import EXAMPLES, VIEWS
-from retrompi.studies import design
-from retrompi.studies.run import run_study
+from retrompi.studies.execute import design
+from retrompi.studies.execute.run import run_study
 
 EXPECTED = {view.name: list(view.columns) for view in VIEWS}
 

@@ -11,8 +11,8 @@ from statistics import median
 
 import pytest
 
-from retrompi.papers import predictions, scores
-from retrompi.papers.curve_points import CurvePoint
+from retrompi.papers.predict import predictions, scores
+from retrompi.papers.statements.curve_points import CurvePoint
 
 
 def _kept(name: str) -> list[dict[str, str]]:

@@ -63,7 +63,8 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_nothing_else(own_
 
 
 def test_a_studio_that_was_killed_leaves_nothing_for_ever(own_tmp: Path) -> None:
-    code = ("import time; from retrompi.studio.jobs import Jobs; from retrompi.studio.resources import Resources; r = Resources(Jobs())\n"
+    code = ("import time; from retrompi.studio.jobs.queue import Jobs; from retrompi.studio.jobs.resources import Resources\n"
+            "r = Resources(Jobs())\n"
             "print(r.folder, flush=True); time.sleep(60)")  # fmt: skip
     env = {**os.environ, "TMPDIR": str(own_tmp)}
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env, process_group=0) as process:

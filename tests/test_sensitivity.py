@@ -14,8 +14,10 @@ from retrompi.sim import simulate
 from retrompi.sim.critical_path import CriticalPath
 from retrompi.sim.observe import Observe
 from retrompi.spec import registry
-from retrompi.studies import case, compare_runtimes, sensitivity
-from retrompi.studies.scenario import Scenario
+from retrompi.studies.compare import compare_runtimes
+from retrompi.studies.define import case
+from retrompi.studies.define.scenario import Scenario
+from retrompi.studies.search import sensitivity
 
 ON = Observe(critical_path=True)
 LATENCY, BANDWIDTH = "platform.link.latency", "platform.link.bandwidth"

@@ -21,9 +21,9 @@ from retrompi.base.errors import StoreError
 from retrompi.cli.main import run as cli
 from retrompi.store import open_store
 from retrompi.store.schema import RUN
-from retrompi.studies import design
-from retrompi.studies.merge import command_of, merge
-from retrompi.studies.run import run_study
+from retrompi.studies.archive.merge import command_of, merge
+from retrompi.studies.execute import design
+from retrompi.studies.execute.run import run_study
 
 FIXED = {"sizes": "0,1KiB", "reps": "2"}
 

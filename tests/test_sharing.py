@@ -17,10 +17,11 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.cli.main import run as cli
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.cojobs import JobSpec
+from retrompi.spec.conditions.cojobs import JobSpec
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import catalogue, sharing
+from retrompi.studies.compare import sharing
+from retrompi.studies.define import catalogue
 from retrompi.traces import generate
 
 SWITCH = {"platform.link.kind": "switch"}

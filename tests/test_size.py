@@ -19,12 +19,13 @@ from retrompi.store import Store, open_store
 from retrompi.store.identity import RunSpec, specification
 from retrompi.store.kept import PART_OF
 from retrompi.store.lookup import answer
-from retrompi.studies import case, catalogue, design, worker_pool
-from retrompi.studies.alike import Alike
-from retrompi.studies.case import PointJob
-from retrompi.studies.pool_worker import Forking
-from retrompi.studies.run import run_study
-from retrompi.studies.worker_pool import WorkerPool
+from retrompi.studies.define import case, catalogue
+from retrompi.studies.define.case import PointJob
+from retrompi.studies.define.same_but_seed import Alike
+from retrompi.studies.execute import design, worker_pool
+from retrompi.studies.execute.pool_worker import Forking
+from retrompi.studies.execute.run import run_study
+from retrompi.studies.execute.worker_pool import WorkerPool
 
 TINY = {"trace.sizes": "1B", "trace.reps": "1"}
 
@@ -104,7 +105,7 @@ def test_hashes_of_parts_are_hashes_of_the_whole() -> None:
 
 def test_a_seeded_question_shares_what_its_first_has_found(inside: None) -> None:
     from retrompi.sim import simulate
-    from retrompi.spec.bounds import Bounds
+    from retrompi.spec.conditions.bounds import Bounds
 
     scenario = case.apply(catalogue.scenario("bf-wmpi-distributed"), {**TINY, "seed": "1"})
     first = Resolved.of(scenario.question())
@@ -123,7 +124,7 @@ def test_a_crash_within_a_batch_takes_only_its_own_run(monkeypatch: pytest.Monke
     """The engine aborts the process at seed 57: it is repeated alone, dies again, and is a row with the reason; the others are stored."""
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
-        "if 'retrompi.studies.pool_worker' in sys.orig_argv:\n"
+        "if 'retrompi.studies.execute.pool_worker' in sys.orig_argv:\n"
         "    from retrompi import _engine\n"
         "    real = _engine.simulate\n"
         "    def simulate(config, *traces):\n"
@@ -171,7 +172,7 @@ def test_a_large_study_is_read_as_a_small_one_is(
     """What is left out when many runs are read shows in no export and no table."""
     from retrompi.cli import study_show
     from retrompi.cli.main import run as cli
-    from retrompi.studies import stored_study
+    from retrompi.studies.read import stored_study
 
     store = open_store(tmp_path / "runs.db")
     run_study(store, study("seed=1..3", "mode=shared,distributed").with_name("few"))

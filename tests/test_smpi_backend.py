@@ -31,7 +31,7 @@ from retrompi.measure.smpi.export import SETTINGS, Export, export
 from retrompi.measure.smpi.plain import plain
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 from retrompi.spec.question import Question, Replay, Starts
 from retrompi.store import open_store
 

@@ -312,7 +312,7 @@ def test_duplicates_of_an_older_store_are_merged_with_nothing_lost(location: str
 
 @for_each("name", ["x" * 81, "a\0b", "a\x1b[31mb", "a\nb", "a\u202eb", " ", ""])
 def test_a_name_that_the_schema_does_not_hold_is_refused_before_on_both_databases(store: Store, name: str) -> None:
-    from retrompi.studies.design import check_name
+    from retrompi.studies.execute.design import check_name
 
     with refused(UsageError, "bad-name"):
         check_name(name)

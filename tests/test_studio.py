@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from studio_app import app, draw, every, resources, words
 
-from retrompi.studio import state
 from retrompi.studio.app import page_content
-from retrompi.studio.page import Page, modules, pages
-from retrompi.studio.resources import Resources
-from retrompi.studio.state import Control, Query
+from retrompi.studio.jobs.resources import Resources
+from retrompi.studio.requests import state
+from retrompi.studio.requests.page import Page, modules, pages
+from retrompi.studio.requests.state import Control, Query
 
 __all__ = ["app", "draw", "resources"]  # fixtures
 

@@ -20,9 +20,10 @@ from retrompi.sim import simulate
 from retrompi.sim.message_path import MessagePath
 from retrompi.sim.timeline import TimelineRequest
 from retrompi.spec import registry
-from retrompi.studio import diagram, message, scene, words
+from retrompi.studio.anatomy import anatomy_job as message
+from retrompi.studio.anatomy import path_diagram, path_words, scene
 from retrompi.studio.pages import anatomy
-from retrompi.studio.state import Query
+from retrompi.studio.requests.state import Query
 
 KIB = 1024
 SIZES = (0, 1000, 129 * KIB, 1024 * KIB)
@@ -74,7 +75,7 @@ def test_the_chain_has_no_gap_and_sums_exactly_to_the_engines_total(model: str, 
         assert all(a.end == b.begin for a, b in pairwise(direction.chain))
         assert all(k.took > 0 and k.stage in scene.STAGES and k.stage != "wait" for k in direction.chain)
         assert sum(ps for _, ps in scene.bars(direction.chain)) == direction.took
-        rows = words.hops(told, i)
+        rows = path_words.hops(told, i)
         assert sum(r.took for r in rows) == direction.took
         assert all(r.what and r.where for r in rows)
 
@@ -129,8 +130,8 @@ def test_whatever_moves_is_on_the_diagram_and_time_never_runs_back(model: str, m
     result = travelled(model, mode, size)
     told: MessagePath = result.message_path
     for i, direction in enumerate(told.directions):
-        picture = diagram.diagram(told, told.of(i))
-        assert not diagram.crossings(picture)
+        picture = path_diagram.diagram(told, told.of(i))
+        assert not path_diagram.crossings(picture)
         for line in picture.lines.values():
             assert line.a in picture.boxes
             assert line.b in picture.boxes
@@ -147,7 +148,7 @@ def test_whatever_moves_is_on_the_diagram_and_time_never_runs_back(model: str, m
                     assert step.at in picture.boxes
             for a, b in pairwise(token.steps):
                 # A crossing that takes no time at all is no step.
-                assert diagram.neighbours(picture, [ends_of(a)[1], ends_of(b)[0]]), f"{token.label} jumps from {a} to {b}"
+                assert path_diagram.neighbours(picture, [ends_of(a)[1], ends_of(b)[0]]), f"{token.label} jumps from {a} to {b}"
 
 
 @everywhere
@@ -208,12 +209,12 @@ def test_a_rendezvous_asks_first() -> None:
 def test_a_proxys_message_passes_two_proxies_and_a_daemons_two_daemons() -> None:
     for model, name in (("winmpich", "proxy"), ("wmpi", "daemon")):
         told = travelled(model, "distributed", 1000).message_path
-        labels = [b.label for b in diagram.diagram(told, told.of(0)).boxes.values() if b.kind == "process"]
+        labels = [b.label for b in path_diagram.diagram(told, told.of(0)).boxes.values() if b.kind == "process"]
         assert sorted(labels) == sorted(["rank 0", name, name, "rank 1"])
 
 
 def test_a_burnt_quantum_is_seen_where_it_is_burnt() -> None:
-    rows = words.hops(travelled("wmpi", "shared", 1024 * KIB).message_path)
+    rows = path_words.hops(travelled("wmpi", "shared", 1024 * KIB).message_path)
     longest = max(rows, key=lambda r: r.took)
     assert longest.stage == "quantum"
     assert longest.where == "rank 1"
@@ -223,12 +224,12 @@ def test_a_burnt_quantum_is_seen_where_it_is_burnt() -> None:
 def test_a_direct_copy_needs_no_channel() -> None:
     told = travelled("nemesis:windows", "shared", 1024 * KIB).message_path
     assert [p.channel for p in told.of(0) if p.kind == "data"] == [-1]
-    assert [line.kind for line in diagram.diagram(told, told.of(0)).lines.values()].count("direct") == 1
+    assert [line.kind for line in path_diagram.diagram(told, told.of(0)).lines.values()].count("direct") == 1
 
 
 def test_acknowledgements_go_against_the_message() -> None:
     told = travelled("wmpi", "distributed", 1000).message_path
-    back = [t for t in scene.tokens(told, 0, diagram.diagram(told, told.of(0))) if t.kind == "datagram ack"]
+    back = [t for t in scene.tokens(told, 0, path_diagram.diagram(told, told.of(0))) if t.kind == "datagram ack"]
     assert back
     assert all(t.back for t in back)
     wires = [s for t in back for s in t.steps if s.start.startswith("card") and s.stop.startswith("card")]

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 from browser import SIZES, WAIT_MS, Seen, Server, browser, session, settled, studio, until, walk
 
-from retrompi.studio.page import pages
-from retrompi.studio.parameters import slots
+from retrompi.studio.components.parameters import slots
+from retrompi.studio.requests.page import pages
 
 __all__ = ["browser", "studio"]  # fixtures
 

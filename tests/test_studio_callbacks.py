@@ -14,10 +14,10 @@ from studio_app import app, draw, every, resources
 
 from retrompi.labs import lab as _lab
 from retrompi.labs import work
-from retrompi.studio import lab_page, lab_text
 from retrompi.studio.app import page_content
-from retrompi.studio.lab_session import Desk
-from retrompi.studio.page import pages
+from retrompi.studio.labs import lab_page, lab_text
+from retrompi.studio.labs.lab_session import Desk
+from retrompi.studio.requests.page import pages
 
 __all__ = ["app", "draw", "resources"]  # fixtures
 

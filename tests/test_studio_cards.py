@@ -11,19 +11,19 @@ from cases import for_each
 from refusals import refused
 from studio_app import app, draw, resources, words
 
-from retrompi.studies import design
+from retrompi.studies.execute import design
 
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
 from retrompi.base.errors import UsageError
 from retrompi.papers import run_paper
-from retrompi.papers.claims import load
-from retrompi.render.dossier import model_dossier, platform_dossier
+from retrompi.papers.statements.claims import load
+from retrompi.render.cards.dossier import model_dossier, platform_dossier
 from retrompi.spec import registry
-from retrompi.spec.sources import SOURCE_KINDS
+from retrompi.spec.declare.sources import SOURCE_KINDS
 from retrompi.store import open_store
-from retrompi.studio import memory_levels, numbers, studying
-from retrompi.studio.statements import StatementFilter, counts, matrix, read, select_statements, statements
+from retrompi.studio.cards import card_numbers, memory_levels, study_jobs
+from retrompi.studio.cards.statements import StatementFilter, counts, matrix, read, select_statements, statements
 
 __all__ = ["app", "draw", "resources"]  # fixtures
 
@@ -119,9 +119,9 @@ class TestNumbers:
     @for_each("model", registry.model_names())
     def test_every_parameter_has_a_kind_of_source(self, model: str) -> None:
         card = model_dossier(model)
-        found = numbers.model_numbers(card)
+        found = card_numbers.model_numbers(card)
         assert len(found) == len(card["parameters"])
-        assert sum(numbers.by_kind(found).values()) == len(found)
+        assert sum(card_numbers.by_kind(found).values()) == len(found)
         for n, row in zip(found, card["parameters"], strict=True):
             assert f"{n.kind}:" in SOURCE_KINDS
             assert row["source"].startswith(n.kind)
@@ -131,10 +131,11 @@ class TestNumbers:
     def test_every_number_of_a_platform_is_in_a_table(self, platform: str) -> None:
         loaded = registry.platform(platform)
         card = platform_dossier(loaded)
-        found = numbers.platform_numbers(card)
-        groups = numbers.groups(loaded, found)
+        found = card_numbers.platform_numbers(card)
+        groups = card_numbers.groups(loaded, found)
         assert sum(len(g.names) for g in groups) == len(loaded.hosts)
-        shown = {c.name for s in numbers.sides(loaded, found) for c in s.stated} | {n.name for n in found if n.area in ("wire", "loops")}
+        shown = {c.name for s in card_numbers.sides(loaded, found) for c in s.stated}
+        shown |= {n.name for n in found if n.area in ("wire", "loops")}
         firsts = {g.names[0] for g in groups}
         assert {n.name for n in found if n.name.partition(".")[0] in firsts and n.area != "loops"} <= shown
         for g in groups:  # those that are said to be alike are
@@ -143,14 +144,14 @@ class TestNumbers:
                 assert [(a.value, a.source) for a in found if a.name.startswith(f"{name}.") and a.area != "loops"] == same
 
     def test_filters_of_numbers(self) -> None:
-        every = numbers.model_numbers(model_dossier("wmpi"))
-        assert {n.kind for n in numbers.fitting(every, "code")} == {"code"}
-        assert [n.name for n in numbers.fitting(every, "", "udp window")] == ["udp_window"]
+        every = card_numbers.model_numbers(model_dossier("wmpi"))
+        assert {n.kind for n in card_numbers.fitting(every, "code")} == {"code"}
+        assert [n.name for n in card_numbers.fitting(every, "", "udp window")] == ["udp_window"]
         with refused(UsageError, "unknown-name"):
-            numbers.fitting(every, "papre")
+            card_numbers.fitting(every, "papre")
 
     def test_a_variant_is_told_by_what_differs(self) -> None:
-        found = {d.name: d for d in numbers.differences(registry.model("wmpi"))}
+        found = {d.name: d for d in card_numbers.differences(registry.model("wmpi"))}
         assert "wmpi:absorbed" in found
         changed = {name: (there, here) for name, there, here, _ in found["wmpi:absorbed"].changed}
         assert changed["receive_wait"] == ("block", "spin_yield")
@@ -159,8 +160,8 @@ class TestNumbers:
         assert "the path of a message" in found["wmpi:additive-stall"].code
 
     def test_a_start_that_cannot_be_says_why(self) -> None:
-        assert numbers.starts("winmpich", "nt-pair")["failures"] > 0
-        assert numbers.starts("winmpich", "nt-unix")["refused"]
+        assert card_numbers.starts("winmpich", "nt-pair")["failures"] > 0
+        assert card_numbers.starts("winmpich", "nt-unix")["refused"]
 
     def test_the_levels_are_where_the_caches_are(self) -> None:
         host = registry.platform("nt-pair").hosts[0]
@@ -186,27 +187,27 @@ class TestStudies:
     )
     def test_a_form_opens_no_file_and_is_refused_in_a_line(self, scenario: str, vary: list[tuple[str, str]], told: str) -> None:
         with refused(UsageError, told) as error:
-            studying.study_of_form(scenario, vary)
+            study_jobs.study_of_form(scenario, vary)
         assert "\n" not in str(error.value)
 
     def test_a_study_is_run_and_shown_as_the_command_line_does(self, tmp_path: Path) -> None:
         store = tmp_path / "runs.db"
         said: list[tuple[int, int, str]] = []
-        study = studying.study_of_form("bf-wmpi-shared", [("wmpi.packet", "64KiB,128KiB")])
-        assert {s.name for s in studying.list_studies(None)} == set(design.study_names())
-        told = studying.run(lambda *a: said.append(a), str(store), study.definition())
+        study = study_jobs.study_of_form("bf-wmpi-shared", [("wmpi.packet", "64KiB,128KiB")])
+        assert {s.name for s in study_jobs.list_studies(None)} == set(design.study_names())
+        told = study_jobs.run(lambda *a: said.append(a), str(store), study.definition())
         assert (told["points"], told["simulated"]) == (2, 2)
         assert said[-1][:2] == (2, 2)
-        found = studying.show_study(open_store(store), str(told["study"]))
+        found = study_jobs.show_study(open_store(store), str(told["study"]))
         assert (found.points, found.completed) == (2, 1)
         assert [f.outcome for f in found.failures] == ["aborted"]
         assert found.figures
-        assert any(s.id == told["study"] for s in studying.list_studies(open_store(store)))
+        assert any(s.id == told["study"] for s in study_jobs.list_studies(open_store(store)))
 
 
 class TestLabs:
     def test_commands_of_a_text_are_views_of_the_studio(self) -> None:
-        from retrompi.studio.lab_commands import form_of, view_of
+        from retrompi.studio.labs.lab_commands import form_of, view_of
 
         lines = (
             "retrompi pingpong --model wmpi --mode shared --set wmpi.packet=64KiB --sizes 0,1KiB",

@@ -9,9 +9,9 @@ import pytest
 from browser import Server, browser, session, settled, studio, until
 
 from retrompi.spec import registry
-from retrompi.studio import menus
-from retrompi.studio.page import modules
-from retrompi.studio.state import Query, encode, read
+from retrompi.studio.components import menus
+from retrompi.studio.requests.page import modules
+from retrompi.studio.requests.state import Query, encode, read
 
 __all__ = ["browser", "studio"]  # fixtures
 

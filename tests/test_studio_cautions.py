@@ -10,12 +10,14 @@ from cases import for_each
 from studio_app import words
 
 from retrompi.store import open_store
-from retrompi.studies import design
-from retrompi.studies.run import run_study
-from retrompi.studio import parts, performance, study_parts, studying
-from retrompi.studio.message import travel
+from retrompi.studies.execute import design
+from retrompi.studies.execute.run import run_study
+from retrompi.studio.anatomy import replay_job
+from retrompi.studio.anatomy.anatomy_job import travel
+from retrompi.studio.cards import study_jobs, study_parts
+from retrompi.studio.components import parts
+from retrompi.studio.curves.runs import curves, what_if
 from retrompi.studio.pages import anatomy, replay, whatif
-from retrompi.studio.runs import curves, what_if
 
 CAUTION = "no rate is published, so none is simulated"
 WHERE = ("craympt", "cray-j90", "shared")
@@ -32,7 +34,7 @@ def _quiet(*_: Any) -> None:
 
 def test_a_replays_cautions(places: tuple[str, str]) -> None:
     asked = {"trace": "made:ring", "model": WHERE[0], "platform": WHERE[1], "mode": WHERE[2], "ranks": 2, "size": 1024, "set": ""}
-    assert CAUTION in words(replay._facts(performance.perform(_quiet, asked, "", "")))
+    assert CAUTION in words(replay._facts(replay_job.perform(_quiet, asked, "", "")))
 
 
 def test_a_what_ifs_cautions(places: tuple[str, str]) -> None:
@@ -58,7 +60,7 @@ def test_a_studys_cautions(tmp_path: Path) -> None:
     store = open_store(tmp_path / "store.db")
     study = design.from_command("bf-wmpi-shared", {"platform": "cray-j90"}, set_={"model": "craympt"})
     run_study(store, study)
-    found = studying.show_study(store, str(store.studies()[0]["id"]))
+    found = study_jobs.show_study(store, str(store.studies()[0]["id"]))
     assert CAUTION in words(study_parts.result_parts(found))
 
 
@@ -79,4 +81,4 @@ def test_the_words_of_an_outcome(outcome: str) -> None:
 @for_each("mode", list(replay._MODES))
 def test_every_placement_of_the_menu_is_replayed(mode: str) -> None:
     asked = {"trace": "made:ring", "model": "wmpi", "platform": "nt-cluster", "mode": mode, "ranks": 4, "size": 1024, "set": ""}
-    assert performance.perform(_quiet, asked, "", "")["outcome"] == "completed"
+    assert replay_job.perform(_quiet, asked, "", "")["outcome"] == "completed"

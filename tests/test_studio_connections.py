@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 import pytest
 from studio_app import soon
 
-from retrompi.studio import connections
+from retrompi.studio.requests import connections
 from retrompi.studio.serve import Studio
 
 PART = b"POST /_dash-update-component HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n"

@@ -14,9 +14,11 @@ from retrompi.labs.shelf import FolderShelf
 from retrompi.labs.work import answer as answered
 from retrompi.labs.work import change, seal
 from retrompi.spec import registry
-from retrompi.studio import entries, lab_text, menus
+from retrompi.studio.components import menus
+from retrompi.studio.labs import lab_text
 from retrompi.studio.pages import anatomy, replay
-from retrompi.studio.state import Query
+from retrompi.studio.requests import wrong_entries
+from retrompi.studio.requests.state import Query
 
 __all__ = ["browser", "studio"]  # fixtures
 
@@ -86,19 +88,19 @@ def test_a_link_s_wrong_key_is_told_at_the_form_of_a_study(browser: Any, studio:
 
 
 def test_a_field_s_line_is_short_and_names_the_nearest() -> None:
-    with refused(entries.WrongEntries, "bad-value | did you mean 'wmpi.packet'?") as caught, entries.beside_control("set"):
+    with refused(wrong_entries.WrongEntries, "bad-value | did you mean 'wmpi.packet'?") as caught, wrong_entries.beside_control("set"):
         registry.resolve("wmpi", "nt-pair", ["wmpi.pakcet=1KiB"])
     assert len(str(caught.value)) < 100
-    with refused(entries.WrongEntries, "bad-value | wmpi.zzzzzzzzz") as caught, entries.beside_control("set"):
+    with refused(wrong_entries.WrongEntries, "bad-value | wmpi.zzzzzzzzz") as caught, wrong_entries.beside_control("set"):
         registry.resolve("wmpi", "nt-pair", ["wmpi.zzzzzzzzz=1KiB"])
     assert len(str(caught.value)) <= 280
 
 
 def test_what_a_run_finds_wrong_is_told_where_it_stands() -> None:
     fields = {"size": "1 KiB", "set": "wmpi.udp_timeout=1s, packet=2", "share": "half"}
-    assert set(entries.blame_values("wmpi.udp_timeout belongs to the path between machines", fields)) == {"set"}
-    assert set(entries.blame_values("'half' is no share, as 0.3 or 30 %", fields)) == {"share"}
-    assert entries.blame_values("the store is locked", fields) == {}
+    assert set(wrong_entries.blame_values("wmpi.udp_timeout belongs to the path between machines", fields)) == {"set"}
+    assert set(wrong_entries.blame_values("'half' is no share, as 0.3 or 30 %", fields)) == {"share"}
+    assert wrong_entries.blame_values("the store is locked", fields) == {}
 
 
 def test_a_what_if_s_wrong_value_is_told_at_its_slider(browser: Any, studio: Server) -> None:
@@ -119,7 +121,7 @@ def test_a_what_if_s_wrong_value_is_told_at_its_slider(browser: Any, studio: Ser
 
 
 def answer(task: str) -> str:
-    return entries.element({"type": "labs-answer", "task": task})
+    return wrong_entries.element({"type": "labs-answer", "task": task})
 
 
 def test_a_lab_s_wrong_answer_is_told_at_its_field(browser: Any, studio: Server) -> None:
@@ -161,7 +163,7 @@ def test_a_lab_s_order_is_told_at_the_place_that_is_missing(browser: Any, studio
         place = page.locator(f"#labs-task-{order.id} .lab-order button, #labs-task-{order.id} .lab-order [role=combobox]").first
         place.click()
         page.get_by_role("option").first.click()
-        assert f"1 of {len(order.choices)}" in told(page, entries.element({"type": "labs-place", "task": order.id, "place": "01"}))
+        assert f"1 of {len(order.choices)}" in told(page, wrong_entries.element({"type": "labs-place", "task": order.id, "place": "01"}))
         assert seen.errors == []
 
 
@@ -193,11 +195,11 @@ def test_a_platform_stays_while_the_runtime_s_machines_are_the_same() -> None:
 
 def test_all_that_is_wrong_is_told_together() -> None:
     given = {c.id: c.default for c in replay.PAGE.controls} | {"replay-size": "twelve", "replay-ranks": 1000}
-    with refused(entries.WrongEntries, "bad-value | twelve | 1000") as caught:
-        entries.check_controls(replay.PAGE.controls, given)
-    assert isinstance(caught.value, entries.WrongEntries)
+    with refused(wrong_entries.WrongEntries, "bad-value | twelve | 1000") as caught:
+        wrong_entries.check_controls(replay.PAGE.controls, given)
+    assert isinstance(caught.value, wrong_entries.WrongEntries)
     assert set(caught.value.lines) == {"replay-size", "replay-ranks"}
 
 
 def test_a_component_s_element_is_named_as_dash_names_it() -> None:
-    assert entries.element({"type": "whatif-text", "name": "wmpi.packet"}) == '{"name":"wmpi.packet","type":"whatif-text"}'
+    assert wrong_entries.element({"type": "whatif-text", "name": "wmpi.packet"}) == '{"name":"wmpi.packet","type":"whatif-text"}'

@@ -24,7 +24,7 @@ from browser import Server, browser, session, settled, until
 
 import retrompi
 from retrompi.base import paths
-from retrompi.studio.page import Page, pages
+from retrompi.studio.requests.page import Page, pages
 
 __all__ = ["browser"]  # a fixture
 
@@ -537,7 +537,7 @@ class TestInTheBrowser:
     def test_a_stored_name_is_a_text(self, browser: Any, server: Attacked) -> None:
         """What others have stored is shown to all: a study with a script for a name."""
         from retrompi.store import open_store
-        from retrompi.studies.design import from_command
+        from retrompi.studies.execute.design import from_command
 
         study = from_command("bf-wmpi-shared", ["seed=1,2"]).with_name("plain")
         definition = {**study.definition(), "name": SCRIPT, "title": SCRIPT, "question": SCRIPT}

@@ -19,7 +19,7 @@ from refusals import refused
 from studio_app import JSON, UPDATE, app, client, resources
 
 from retrompi.base.errors import UsageError
-from retrompi.studio import inputs
+from retrompi.studio.requests import inputs
 
 __all__ = ["app", "client", "resources"]  # fixtures
 

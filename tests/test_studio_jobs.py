@@ -17,11 +17,11 @@ from refusals import refused
 from studio_app import PATIENCE_S, UPDATE, app, client, ended, resources, soon
 
 from retrompi.base.errors import UsageError
-from retrompi.studio import parts
-from retrompi.studio.job import JobState
-from retrompi.studio.jobs import Jobs
-from retrompi.studio.limits import Limits
-from retrompi.studio.resources import Resources
+from retrompi.studio.components import parts
+from retrompi.studio.jobs.job import JobState
+from retrompi.studio.jobs.limits import Limits
+from retrompi.studio.jobs.queue import Jobs
+from retrompi.studio.jobs.resources import Resources
 
 __all__ = ["app", "client", "resources"]  # fixtures
 

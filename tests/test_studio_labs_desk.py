@@ -15,10 +15,10 @@ from retrompi.base.errors import RetrompiError
 from retrompi.labs import lab as _lab
 from retrompi.labs import work
 from retrompi.labs.shelf import FolderShelf
-from retrompi.studio import lab_commands, lab_text
-from retrompi.studio.lab_page import Saved
-from retrompi.studio.lab_session import Desk
-from retrompi.studio.resources import SessionMember
+from retrompi.studio.jobs.resources import SessionMember
+from retrompi.studio.labs import lab_commands, lab_text
+from retrompi.studio.labs.lab_page import Saved
+from retrompi.studio.labs.lab_session import Desk
 
 __all__ = ["app", "draw", "resources"]  # fixtures
 

@@ -13,12 +13,12 @@ pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 from retrompi.labs import text
 from retrompi.labs.lab import lab, lab_names
 from retrompi.labs.student import draw
-from retrompi.studio.jobs import Jobs
-from retrompi.studio.lab_commands import form_of, view_of
+from retrompi.studio.components.parameters import slots_for
+from retrompi.studio.jobs.queue import Jobs
+from retrompi.studio.jobs.resources import Resources
+from retrompi.studio.labs.lab_commands import form_of, view_of
 from retrompi.studio.pages import whatif
-from retrompi.studio.parameters import slots_for
-from retrompi.studio.resources import Resources
-from retrompi.studio.state import Query, read
+from retrompi.studio.requests.state import Query, read
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from typing import Any
 from cases import for_each
 from studio_app import app, draw, every, resources, words
 
-from retrompi.spec import machines
-from retrompi.studio import menus
+from retrompi.spec.machine import machines
+from retrompi.studio.components import menus
 
 __all__ = ["app", "draw", "resources"]
 

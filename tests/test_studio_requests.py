@@ -27,9 +27,9 @@ from studio_app import JSON, UPDATE, app, client, ended, resources, soon
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studio.app import create_app
-from retrompi.studio.guard import Guard
-from retrompi.studio.page import pages
-from retrompi.studio.resources import Resources
+from retrompi.studio.jobs.resources import Resources
+from retrompi.studio.requests.guard import Guard
+from retrompi.studio.requests.page import pages
 from retrompi.studio.serve import Studio
 
 __all__ = ["app", "client", "resources"]  # fixtures

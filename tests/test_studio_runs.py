@@ -17,8 +17,9 @@ from studio_app import PATIENCE_S, UPDATE, app, client, draw, every, resources, 
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.spec import registry
-from retrompi.studio import parameters, parts, runs
-from retrompi.studio.resources import Resources
+from retrompi.studio.components import parameters, parts
+from retrompi.studio.curves import runs
+from retrompi.studio.jobs.resources import Resources
 
 __all__ = ["app", "client", "draw", "resources"]  # fixtures
 
@@ -130,7 +131,7 @@ def test_stored_runs_and_measured_curves_lie_over_the_others(places: runs.Places
     from retrompi.measure.curves.imported import save
     from retrompi.measure.curves.series import Measured, Point, Provenance
     from retrompi.store import open_store
-    from retrompi.studio import drawing
+    from retrompi.studio.curves import drawing
 
     runs.keep(quiet, places, "wmpi", "nt-pair", "shared", ["wmpi.pool=16MiB"], SIZES)
     name = "<img src=x onerror=alert(1)>"
@@ -262,7 +263,7 @@ def test_a_file_of_many_curves_fills_a_figure_and_no_more(places: runs.Places) -
 def test_a_strangers_name_is_text_to_the_figures(name: str) -> None:
     from html import unescape
 
-    from retrompi.studio import drawing
+    from retrompi.studio.curves import drawing
 
     shown = drawing.plain(name, 40)
     assert len(shown) <= 40
@@ -274,7 +275,7 @@ def test_a_strangers_name_is_text_to_the_figures(name: str) -> None:
 
 
 def test_figures_show_what_was_answered(places: runs.Places) -> None:
-    from retrompi.studio import drawing
+    from retrompi.studio.curves import drawing
 
     answer = runs.curves(quiet, places, [("wmpi", "nt-pair", "shared"), ("winmpich", "nt-pair", "shared")], SIZES, [])
     for series in ("time", "bandwidth"):
@@ -290,7 +291,7 @@ def test_figures_show_what_was_answered(places: runs.Places) -> None:
 
 
 def test_what_is_published_of_a_runtime_stands_on_its_what_if_as_on_its_curve(places: runs.Places) -> None:
-    from retrompi.studio.drawing import curves_figure, what_if_figure
+    from retrompi.studio.curves.drawing import curves_figure, what_if_figure
 
     for sets in ([], ["wmpi.packet=32KiB"]):
         answer = runs.what_if(quiet, places, "wmpi", "nt-pair", "shared", sets)

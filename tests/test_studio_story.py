@@ -6,13 +6,14 @@ from typing import Any
 
 from browser import Server, browser, session, settled, studio, until
 
-from retrompi.studio import early, story
+from retrompi.studio.curves import story
+from retrompi.studio.requests import shipped_figures
 
 __all__ = ["browser", "studio"]  # fixtures
 
 
 def test_the_table_has_every_stop_of_the_sliders() -> None:
-    told = early.answer("/")
+    told = shipped_figures.answer("/")
     assert told is not None, "what it rests on has changed: packaging/judged.py figures"
     assert (told["packets"], told["quanta"], told["sizes"]) == (list(story.PACKETS), list(story.QUANTA), list(story.SIZES))
     assert [len(row) for row in told["rates"]] == [len(story.QUANTA)] * len(story.PACKETS)

@@ -12,7 +12,8 @@ from browser import Server, browser, session, settled, studio, until
 
 from retrompi.base.translate import speaking
 from retrompi.spec import registry
-from retrompi.studio import runs, titles
+from retrompi.studio.components import titles
+from retrompi.studio.curves import runs
 
 __all__ = ["browser", "studio"]  # fixtures
 
@@ -72,7 +73,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_curves_have_titles_in_the_legend_and_names_under_the_pointer(answer: dict[str, Any]) -> None:
-    from retrompi.studio.drawing import curves_figure
+    from retrompi.studio.curves.drawing import curves_figure
 
     drawn = {str(t.name).replace("<br>", " "): t for t in curves_figure(answer, "time", published=False).data if t.name}
     assert list(drawn) == [

@@ -13,11 +13,11 @@ import studio_work
 from cases import for_each
 from studio_app import ended, soon
 
-from retrompi.spec.bounds import Bounds
-from retrompi.studio.jobs import Jobs
-from retrompi.studio.limits import Limits
-from retrompi.studio.runs import what_if
-from retrompi.studio.turns import FIRST_S, JobShare, Turns
+from retrompi.spec.conditions.bounds import Bounds
+from retrompi.studio.curves.runs import what_if
+from retrompi.studio.jobs.fair_turns import FIRST_S, JobShare, Turns
+from retrompi.studio.jobs.limits import Limits
+from retrompi.studio.jobs.queue import Jobs
 
 STEP_S = 0.05
 

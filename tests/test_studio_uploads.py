@@ -24,10 +24,12 @@ from refusals import refused
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.studio import laid, performance, uploads
-from retrompi.studio.jobs import Jobs
-from retrompi.studio.limits import Limits
-from retrompi.studio.uploads import Uploads, label_of
+from retrompi.studio.anatomy import replay_job
+from retrompi.studio.curves import uploaded_curves
+from retrompi.studio.jobs.limits import Limits
+from retrompi.studio.jobs.queue import Jobs
+from retrompi.studio.requests import uploads
+from retrompi.studio.requests.uploads import Uploads, label_of
 
 MIB = 1 << 20
 GOOD = b"0 init\n1 init\n0 send 1 0 100 6\n1 recv 0 0 100 6\n0 finalize\n1 finalize\n"
@@ -215,7 +217,7 @@ READ: dict[str, bytes] = {
 
 def done(jobs: Jobs, path: Path, label: str) -> tuple[str, Any]:
     """(status, outcome or error) of a replay of an uploaded file in a job of its own."""
-    job = jobs.submit("s", "replay", performance.perform, ASKED, str(path), label)
+    job = jobs.submit("s", "replay", replay_job.perform, ASKED, str(path), label)
     state = jobs.wait(job, "s", 60)
     return state.status, state.result if state.status == "done" else state.error
 
@@ -432,14 +434,14 @@ def test_what_a_table_does_not_say_it_can_say_itself(text: str, line: int, way_o
     "file", ["netpipe37.txt", "netpipe5-np.out", "osu74-latency.txt", "imb2021.txt", "mpptest.txt", "mpi4py-pingpong.txt"]
 )
 def test_what_benchmarks_print_is_laid_over_a_figure(file: str) -> None:
-    over, read, wrong = laid.read_overlays(str(MEASURED / file), file, laid.MOST_CURVES)
+    over, read, wrong = uploaded_curves.read_overlays(str(MEASURED / file), file, uploaded_curves.MOST_CURVES)
     every = [tuple((p.size_B, p.time_us) for p in m.points if p.time_us > 0) for m in uploads.curves(str(MEASURED / file), file)]
     points = [one for one in every if one]
-    assert len(over) == len(read) == min(len(points), laid.MOST_CURVES)
+    assert len(over) == len(read) == min(len(points), uploaded_curves.MOST_CURVES)
     assert {tuple((r["size_B"], r["time_us"]) for r in o["rows"]) for o in over} <= set(points)
     assert len({o["name"] for o in over}) == len(over)
     assert all(len(o["name"]) <= 40 and o["run"] == 0 for o in over)
-    assert len(wrong) == (len(points) < len(every)) + (len(points) > laid.MOST_CURVES)
+    assert len(wrong) == (len(points) < len(every)) + (len(points) > uploaded_curves.MOST_CURVES)
     for line in read:
         one_line(line)
 
@@ -448,7 +450,7 @@ def test_of_many_curves_the_pingpong_is_drawn_first_and_the_rest_told() -> None:
     source = str(MEASURED / "imb2021.txt")
     every = [m for m in uploads.curves(source, "imb.txt") if any(p.time_us > 0 for p in m.points)]
     assert len(every) > 2
-    over, read, wrong = laid.read_overlays(source, "imb.txt", 2)
+    over, read, wrong = uploaded_curves.read_overlays(source, "imb.txt", 2)
     assert len(over) == 2
     assert over[0]["name"].startswith("pingpong")
     assert "not of a PingPong" in read[1]
@@ -460,7 +462,7 @@ def test_names_differ_whatever_files_are_called(tmp_path: Path) -> None:
     file.write_text("# way: one way\nsize_B,time_us\n1,10\n")
     names: list[str] = []
     for label in ("a.csv", "a.csv", "a.csv", "long" * 14 + "1.csv", "long" * 14 + "2.csv", "long" * 14 + "2.csv"):
-        over, _, _ = laid.read_overlays(str(file), label, 1, names)
+        over, _, _ = uploaded_curves.read_overlays(str(file), label, 1, names)
         names.append(over[0]["name"])
     assert names[:3] == ["a.csv", "a.csv (2)", "a.csv (3)"]
     assert len(set(names)) == 6
@@ -472,7 +474,7 @@ def test_names_differ_whatever_files_are_called(tmp_path: Path) -> None:
     [
         ("1,1e-320\n", "beyond any number"),
         ("1e300,1\n", "sizes up to"),
-        ("".join(f"{i},1\n" for i in range(1, laid.MOST_POINTS + 2)), "501 sizes"),
+        ("".join(f"{i},1\n" for i in range(1, uploaded_curves.MOST_POINTS + 2)), "501 sizes"),
         ("0,0\n", "a message takes more than nothing"),
     ],
 )
@@ -480,7 +482,7 @@ def test_what_no_figure_can_show_is_a_line(rows: str, word: str, tmp_path: Path)
     file = tmp_path / "id"
     file.write_text("# way: one way\nsize_B,time_us\n" + rows)
     with pytest.raises(RetrompiError) as error:
-        laid.read_overlays(str(file), "mine.csv", 12)
+        uploaded_curves.read_overlays(str(file), "mine.csv", 12)
     assert word in one_line(error.value)
     assert str(error.value).startswith("mine.csv:")
 

@@ -14,10 +14,11 @@ from cases import for_each
 
 from retrompi.base.translate import PSEUDO
 from retrompi.papers import all_papers
-from retrompi.render.figures import name_of
+from retrompi.render.figures.figures import name_of
 from retrompi.spec import registry
-from retrompi.studies import catalogue, design
-from retrompi.studio.page import pages
+from retrompi.studies.define import catalogue
+from retrompi.studies.execute import design
+from retrompi.studio.requests.page import pages
 
 __all__ = ["browser"]  # a fixture
 

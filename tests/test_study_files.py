@@ -23,11 +23,13 @@ from retrompi.base import untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.store import open_store
 from retrompi.store.database import Store
-from retrompi.studies import design, export, stored_study, unpack
-from retrompi.studies.pack import MANIFEST, ROWS, pack, reference_rows
-from retrompi.studies.run import run_study
-from retrompi.studies.stored_study import StoredStudy
-from retrompi.studies.unpack import compare, default_folder
+from retrompi.studies.archive import export, unpack
+from retrompi.studies.archive.pack import MANIFEST, ROWS, pack, reference_rows
+from retrompi.studies.archive.unpack import compare, default_folder
+from retrompi.studies.execute import design
+from retrompi.studies.execute.run import run_study
+from retrompi.studies.read import stored_study
+from retrompi.studies.read.stored_study import StoredStudy
 from retrompi.traces import generate
 
 MODEL = """

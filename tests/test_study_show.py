@@ -16,13 +16,14 @@ from pages import Page
 from refusals import refused
 
 from retrompi.base.errors import UsageError
-from retrompi.render import export, study_page
-from retrompi.render.sweep_figures import KINDS, choose, draw, label_of, plan_of
-from retrompi.studies import metrics
-from retrompi.studies.about import about, sources
-from retrompi.studies.axes import ABSENT
-from retrompi.studies.table import WIDTH, tables
-from retrompi.studies.view import SeriesLine, View, axis_of, failures, grid, lines, speedups, view, without_effect
+from retrompi.render.document import export
+from retrompi.render.figures.sweep_figures import KINDS, choose, draw, label_of, plan_of
+from retrompi.render.pages import study_page
+from retrompi.studies.archive.provenance import about, sources
+from retrompi.studies.define import metrics
+from retrompi.studies.define.axes import ABSENT
+from retrompi.studies.read.table import WIDTH, tables
+from retrompi.studies.read.view import SeriesLine, View, axis_of, failures, grid, lines, speedups, view, without_effect
 
 RUN = {
     "platform": "nt-pair", "overrides": {}, "model_hash": "a" * 64, "platform_hash": "b" * 64, "code_version": "0.1+1",

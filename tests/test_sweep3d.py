@@ -24,7 +24,7 @@ from retrompi._engine import Trace
 from retrompi.base import paths
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
-from retrompi.spec import roofline
+from retrompi.spec.machine import roofline
 from retrompi.spec.question import Question, Replay
 from retrompi.traces.sweep3d import share, sweep3d
 

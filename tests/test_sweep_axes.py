@@ -14,8 +14,9 @@ from refusals import refused
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError
-from retrompi.studies import case, design
-from retrompi.studies.axes import ABSENT, Axis, parse, split
+from retrompi.studies.define import case
+from retrompi.studies.define.axes import ABSENT, Axis, parse, split
+from retrompi.studies.execute import design
 
 
 @for_each(

@@ -11,8 +11,9 @@ from cases import for_each
 from refusals import agrees, refused
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError
-from retrompi.studies import case, catalogue, design
-from retrompi.studies.scenario import Scenario, load
+from retrompi.studies.define import case, catalogue
+from retrompi.studies.define.scenario import Scenario, load
+from retrompi.studies.execute import design
 
 EXAMPLE = Path(__file__).parent / "data" / "study-example.toml"
 HALO = """

@@ -20,12 +20,13 @@ from retrompi.store import Store, lookup, open_store
 from retrompi.store.kept import Kept, Outbox
 from retrompi.store.migrate import config
 from retrompi.store.schema import REVISION, VERSION_TABLE
-from retrompi.studies import case, catalogue, design, pool_worker, worker_pool
-from retrompi.studies.case import PointJob, PointResult
-from retrompi.studies.plan import plan
-from retrompi.studies.results import rows
-from retrompi.studies.run import Here, run_study, runs_of
-from retrompi.studies.worker_pool import WorkerPool
+from retrompi.studies.define import case, catalogue
+from retrompi.studies.define.case import PointJob, PointResult
+from retrompi.studies.execute import design, pool_worker, worker_pool
+from retrompi.studies.execute.plan import plan
+from retrompi.studies.execute.run import Here, run_study, runs_of
+from retrompi.studies.execute.worker_pool import WorkerPool
+from retrompi.studies.read.results import rows
 
 EXAMPLE = Path(__file__).parent / "data" / "study-example.toml"
 QUICK = {"trace.sizes": "0,1KiB", "trace.reps": "3"}
@@ -243,7 +244,7 @@ def test_the_dry_run_counts_and_estimates(store: Store) -> None:
 
 
 def test_a_dry_run_waits_for_no_endless_point_and_names_those_that_are_no_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrompi.studies.plan.LONGEST_S", 0.3)
+    monkeypatch.setattr("retrompi.studies.execute.plan.LONGEST_S", 0.3)
     endless = design.from_command("bf-wmpi-shared", {"trace.reps": "1000000000000"}, set_={"trace.sizes": "1B"})
     p = plan(store, endless, jobs=1)
     assert p.at_least
@@ -358,8 +359,8 @@ def test_a_job_that_kills_its_workers_is_a_row(monkeypatch: pytest.MonkeyPatch, 
     # The seed 2 ends whichever process works at it; the next ones must not suffer.
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
-        "if 'retrompi.studies.pool_worker' in sys.orig_argv:\n"
-        "    from retrompi.studies import case\n"
+        "if 'retrompi.studies.execute.pool_worker' in sys.orig_argv:\n"
+        "    from retrompi.studies.define import case\n"
         "    real = case.evaluate\n"
         "    def evaluate(job, *more):\n"
         "        if job.scenario.setting('seed') == 2:\n"

@@ -20,7 +20,8 @@ from retrompi.measure.launch import BackendError
 from retrompi.measure.this_machine import core_distance, estimate, fit_recording, internode, mpich4, plan, recording, switches
 from retrompi.measure.this_machine.bench import BenchRow, PairBench, parse, two_ranks, version
 from retrompi.sim import simulate
-from retrompi.spec import platform_file, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import platform_file
 from retrompi.spec.question import Question, pingpong
 
 RECORDED = Path(__file__).parent / "data" / "machine" / "epyc-mpich.json.zst"

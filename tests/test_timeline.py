@@ -27,14 +27,14 @@ from retrompi.convert import flat, paje
 from retrompi.convert.timelines import FORMATS, check, write
 from retrompi.reference.collectives import is_collective
 from retrompi.reference.programs import MOST, DrawnProgram, draw_program
-from retrompi.render import timeline_page
-from retrompi.render.tiles import GAP, MERGED
-from retrompi.render.timeline_view import span_of, tracks_of
+from retrompi.render.timeline import timeline_page
+from retrompi.render.timeline.tiles import GAP, MERGED
+from retrompi.render.timeline.timeline_view import span_of, tracks_of
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import PS, STORED, Process, Timeline, TimelineRequest, _coarser
 from retrompi.sim.timeline.kinds import KINDS
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer

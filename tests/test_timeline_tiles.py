@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrompi.cli.main import run as cli
-from retrompi.render import tiles, timeline_page
-from retrompi.render.tiles import BINS, FAN, GAP, MERGED, Blocks, Lane, depths, grow, varints
-from retrompi.render.timeline_view import tracks_of
+from retrompi.render.timeline import tiles, timeline_page
+from retrompi.render.timeline.tiles import BINS, FAN, GAP, MERGED, Blocks, Lane, depths, grow, varints
+from retrompi.render.timeline.timeline_view import tracks_of
 from retrompi.sim.timeline import PS, Timeline, TimelineRequest
 from retrompi.sim.timeline.versus import points, sections
 from retrompi.traces import generate

@@ -17,10 +17,11 @@ from refusals import agrees, refused
 from retrompi.base import paths
 from retrompi.base.errors import InputError
 from retrompi.cli.transfer import USES, by_model
-from retrompi.papers import claims, transfer
-from retrompi.papers.sources import rows as reference
-from retrompi.render.dossier import model_dossier
-from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows, transfer_html
+from retrompi.papers.predict import transfer
+from retrompi.papers.statements import claims
+from retrompi.papers.statements.sources import rows as reference
+from retrompi.render.atlas.transfer_table import HELD, NUMBERS, numbers, statement_rows, transfer_html
+from retrompi.render.cards.dossier import model_dossier
 from retrompi.spec import registry
 from retrompi.store import open_store
 

@@ -7,9 +7,9 @@ import csv
 from cases import for_each
 
 from retrompi.base import paths
-from retrompi.papers import claims, curves
 from retrompi.papers.experiments import suite
-from retrompi.papers.paper import find_paper
+from retrompi.papers.statements import claims, curves
+from retrompi.papers.statements.paper import find_paper
 
 KEY = "turner-chen-2002"
 

@@ -16,15 +16,18 @@ from retrompi import traces
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.number import Number
+from retrompi.spec.declare.number import Number
 from retrompi.spec.question import Message, Question, Replay, Starts, pingpong
 from retrompi.store import Store, open_store
-from retrompi.studies import design, metrics, posteriors, stored_study, uncertainty
-from retrompi.studies.plan import plan
-from retrompi.studies.posteriors import DISCREPANCY, posteriors_for
-from retrompi.studies.priors import priors_of, sets_at
-from retrompi.studies.run import run_study
-from retrompi.studies.uncertainty import Spec, drawn_of, ensemble, interval, log_discrepancy, question_of, sets_of
+from retrompi.studies.define import metrics
+from retrompi.studies.draws import posteriors, uncertainty
+from retrompi.studies.draws.posteriors import DISCREPANCY, posteriors_for
+from retrompi.studies.draws.priors import priors_of, sets_at
+from retrompi.studies.draws.uncertainty import Spec, drawn_of, ensemble, interval, log_discrepancy, question_of, sets_of
+from retrompi.studies.execute import design
+from retrompi.studies.execute.plan import plan
+from retrompi.studies.execute.run import run_study
+from retrompi.studies.read import stored_study
 
 FEW = Spec(draws=12)
 SIZE = 1024

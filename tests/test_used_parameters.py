@@ -17,12 +17,12 @@ from retrompi import traces
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.calls import Calls
-from retrompi.spec.compile import PARTS, Compiled, compile_runtime, refuse, unused_overrides
-from retrompi.spec.fields import Field, Use, fields_of, quantities
+from retrompi.spec.compiled.compile import PARTS, Compiled, compile_runtime, refuse, unused_overrides
+from retrompi.spec.declare.calls import Calls
+from retrompi.spec.declare.fields import Field, Use, fields_of, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.layout import Layout
-from retrompi.spec.link import Link
+from retrompi.spec.machine.link import Link
 from retrompi.spec.model import Param, RuntimeModel
 from retrompi.spec.question import Question, Replay
 from retrompi.spec.registry import resolve

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrompi.base.errors import InputError
-from retrompi.papers import claims, metrics, verdicts
-from retrompi.papers.claims import Claim, SizeRange
-from retrompi.papers.metrics import curves
-from retrompi.spec.curve import TimeCurve
+from retrompi.papers.judging import verdicts
+from retrompi.papers.statements import claims, metrics
+from retrompi.papers.statements.claims import Claim, SizeRange
+from retrompi.papers.statements.metrics import curves
+from retrompi.spec.declare.curve import TimeCurve
 
 SIZES = (0, *(1 << k for k in range(23)))
 MIB = 1 << 20

@@ -11,10 +11,10 @@ import what_ifs
 import what_ifs_draws
 from cases import for_each
 
-from retrompi.papers import claims
+from retrompi.papers.statements import claims
 from retrompi.store import open_store
-from retrompi.studies import design
-from retrompi.studies.uncertainty import Spec, ensemble
+from retrompi.studies.draws.uncertainty import Spec, ensemble
+from retrompi.studies.execute import design
 
 TEXT = Path(__file__).resolve().parents[1] / "docs" / "what-ifs.md"
 GOLDEN = what_ifs.load()

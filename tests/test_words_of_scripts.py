@@ -16,10 +16,10 @@ from studio_app import app, resources
 
 from retrompi import render, studio
 from retrompi.base import translate
-from retrompi.render import engine_words
-from retrompi.render.plotted import words_script
-from retrompi.studio.scene import STAGES
-from retrompi.studio.words import STAGE_WORDS
+from retrompi.render.document import engine_words
+from retrompi.render.document.plotted import words_script
+from retrompi.studio.anatomy.path_words import STAGE_WORDS
+from retrompi.studio.anatomy.scene import STAGES
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "packaging"))
 import messages

@@ -14,10 +14,11 @@ from typing import Any
 
 from retrompi.sim import simulate
 from retrompi.spec.question import Message, Question
-from retrompi.studies import catalogue, design, metrics
-from retrompi.studies.axes import ABSENT
-from retrompi.studies.case import PointJob, apply, evaluate
-from retrompi.studies.scenario import Scenario
+from retrompi.studies.define import catalogue, metrics
+from retrompi.studies.define.axes import ABSENT
+from retrompi.studies.define.case import PointJob, apply, evaluate
+from retrompi.studies.define.scenario import Scenario
+from retrompi.studies.execute import design
 
 GOLDEN = Path(__file__).parent / "data" / "what-ifs.json"
 METRICS = {
@@ -85,7 +86,7 @@ def pair(model: str) -> dict[str, Any]:
 
 def make(jobs: int = 2) -> Golden:
     """All of it, simulated now."""
-    from retrompi.studies.worker_pool import WorkerPool
+    from retrompi.studies.execute.worker_pool import WorkerPool
 
     out: Golden = {"made_by": "python tests/what_ifs.py", "parameters": {name: parameters(name) for name in METRICS}, "rows": {}}
     for name in METRICS:

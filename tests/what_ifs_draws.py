@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Message, Question
 from retrompi.store import open_store
-from retrompi.studies import design, metrics
-from retrompi.studies.axes import ABSENT
-from retrompi.studies.case import apply
-from retrompi.studies.scenario import Scenario
-from retrompi.studies.uncertainty import Ensemble, Spec, ensemble, interval
+from retrompi.studies.define import metrics
+from retrompi.studies.define.axes import ABSENT
+from retrompi.studies.define.case import apply
+from retrompi.studies.define.scenario import Scenario
+from retrompi.studies.draws.uncertainty import Ensemble, Spec, ensemble, interval
+from retrompi.studies.execute import design
 
 DRAWS_FILE = Path(__file__).parent / "data" / "what-ifs-draws.json"
 LEVEL, SURVIVES = 0.90, 0.95
@@ -103,7 +104,7 @@ def make(study: str, store: Any, draws: int) -> list[Saved]:
 def groups() -> dict[str, str]:
     """The joint posteriors that the models of the studies draw from: name -> when it was made."""
     from retrompi.spec import registry
-    from retrompi.studies import posteriors
+    from retrompi.studies.draws import posteriors
 
     found = [p for m in what_ifs.NAMES for p in posteriors.at_hand(registry.model(m)) if set(what_ifs.NAMES) & p.models]
     return {p.group: str(p.about.get("date", "")) for p in sorted(found, key=lambda p: p.group)}

@@ -12,7 +12,7 @@ from retrompi.base.units import format_bytes
 from retrompi.labs.bench import Bench
 from retrompi.labs.text import fill
 from retrompi.store.lookup import answer
-from retrompi.studies import scenario
+from retrompi.studies.define import scenario
 
 HERE = Path(__file__).parent
 MIB = 1 << 20

@@ -12,7 +12,7 @@ from retrompi.base.units import format_bytes, format_time
 from retrompi.labs.bench import Bench
 from retrompi.labs.text import fill
 from retrompi.store.lookup import answer
-from retrompi.studies import scenario
+from retrompi.studies.define import scenario
 
 HERE = Path(__file__).parent
 LOOKS = (1, 4, 16, 64, 256, 1024, 4096)

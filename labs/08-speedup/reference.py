@@ -10,8 +10,8 @@ from retrompi import traces
 from retrompi.base.paths import reference_dir
 from retrompi.labs.bench import Bench
 from retrompi.labs.student import Parameters
+from retrompi.spec.conditions.timed_section import Program
 from retrompi.spec.question import Question, Replay
-from retrompi.spec.timed_section import Program
 from retrompi.store.lookup import answer
 
 FILES = {1: "one.tar.zst", 4: "four.tar.zst", 8: "eight.tar.zst"}

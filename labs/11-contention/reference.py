@@ -13,7 +13,7 @@ from retrompi.labs.bench import Bench
 from retrompi.labs.student import Parameters
 from retrompi.labs.text import fill
 from retrompi.store.lookup import answer
-from retrompi.studies import scenario
+from retrompi.studies.define import scenario
 
 HERE = Path(__file__).parent
 PAYLOAD, ADDED, RATE = 1460, 78, 10e6

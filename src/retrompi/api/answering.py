@@ -13,10 +13,10 @@ from retrompi.sim.cautions import Caution
 
 if TYPE_CHECKING:
     from retrompi.store import Store
-    from retrompi.studies.metrics import Metric
-    from retrompi.studies.reading import Asker
-    from retrompi.studies.scenario import Scenario
-    from retrompi.studies.uncertainty import Spec
+    from retrompi.studies.define.metrics import Metric
+    from retrompi.studies.define.scenario import Scenario
+    from retrompi.studies.draws.uncertainty import Spec
+    from retrompi.studies.search.reading import Asker
 
 __all__ = ["Answer", "Asking", "asking_in", "cautions_of", "metric_of", "scenario_of", "spec_of"]
 
@@ -42,8 +42,8 @@ class Answer(Table):
 
 def scenario_of(name: str | Path, changes: Mapping[str, str]) -> Scenario:
     """The scenario with these overrides. Raises UsageError for an unknown name, and for an override that is wrong or without effect."""
-    from retrompi.studies import case, catalogue
-    from retrompi.studies.applies import refuse_idle
+    from retrompi.studies.define import case, catalogue
+    from retrompi.studies.define.used_overrides import refuse_idle
 
     found = case.apply(catalogue.scenario(str(name)), changes)
     case.identity(found)
@@ -53,7 +53,7 @@ def scenario_of(name: str | Path, changes: Mapping[str, str]) -> Scenario:
 
 def metric_of(name: str | None, default: str, scenario: Scenario) -> Metric:
     """The metric by name. UsageError if the scenario's runs cannot have it."""
-    from retrompi.studies import metrics
+    from retrompi.studies.define import metrics
 
     found = metrics.parse(name or default)
     found.check(scenario)
@@ -62,8 +62,8 @@ def metric_of(name: str | None, default: str, scenario: Scenario) -> Metric:
 
 def asking_in(store: Store | Path | str | None, fresh: bool, jobs: int | None, progress: Progress | None, label: str) -> Asking:
     """Runs in a store, made by ``jobs`` processes (default: one a processor)."""
-    from retrompi.studies.reading import Asker
-    from retrompi.studies.worker_pool import WorkerPool
+    from retrompi.studies.execute.worker_pool import WorkerPool
+    from retrompi.studies.search.reading import Asker
 
     @contextmanager
     def ask(scenario: Scenario, metric: Metric, expected: int) -> Iterator[Asker]:
@@ -75,7 +75,7 @@ def asking_in(store: Store | Path | str | None, fresh: bool, jobs: int | None, p
 
 def spec_of(level: float, draws: int) -> Spec | None:
     """What is asked of draws; None for no draws. UsageError for a level that is none, and for a single draw."""
-    from retrompi.studies.uncertainty import Spec
+    from retrompi.studies.draws.uncertainty import Spec
 
     if not 0 < level < 1:
         raise UsageError(f"the level is above 0 and below 1, not {level:g}; example: level=0.9", code="out-of-range")
@@ -87,7 +87,7 @@ def spec_of(level: float, draws: int) -> Spec | None:
 def cautions_of(ask: Asker, scenarios: Sequence[Scenario], spec: Spec | None = None) -> list[Caution]:
     """The cautions of a search: those of ``scenarios``, its base and its ends, by model, what its runs kept, and that the draws of ``spec``
     are too few."""
-    from retrompi.studies.cautions import of_search
-    from retrompi.studies.interval_reasons import unresolved_level
+    from retrompi.studies.read.cautions import of_search
+    from retrompi.studies.read.interval_reasons import unresolved_level
 
     return [*of_search(ask.store, scenarios, ask.run_ids), *(unresolved_level(spec) if spec is not None else [])]

@@ -13,8 +13,8 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import parse, parse_sizes
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import needs, registry
-from retrompi.spec.network_model import NATIVE
-from retrompi.spec.placements import NATURAL
+from retrompi.spec.conditions.network_model import NATIVE
+from retrompi.spec.machine.placements import NATURAL
 from retrompi.spec.question import OPTIONS, Question, Workload
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from retrompi.sim.cautions import Caution
 from retrompi.spec import needs
 
 if TYPE_CHECKING:
-    from retrompi.spec.number import Number
+    from retrompi.spec.declare.number import Number
     from retrompi.store import Store
-    from retrompi.studies.breakeven import BreakEven as Found
-    from retrompi.studies.certainty import Crossed
-    from retrompi.studies.metrics import Metric
-    from retrompi.studies.reading import Asker
-    from retrompi.studies.scenario import Scenario
-    from retrompi.studies.uncertainty import Spec
+    from retrompi.studies.define.metrics import Metric
+    from retrompi.studies.define.scenario import Scenario
+    from retrompi.studies.draws.uncertainty import Spec
+    from retrompi.studies.search.breakeven import BreakEven as Found
+    from retrompi.studies.search.certainty import Crossed
+    from retrompi.studies.search.reading import Asker
 
 __all__ = ["BreakEven", "break_even", "break_even_of"]
 
@@ -79,7 +79,7 @@ class BreakEven(Answer):
 
 def _range(key: str, low: str, high: str, shape: str, sides: Sequence[Scenario]) -> Number:
     """A key with its range, for the side to which the key applies."""
-    from retrompi.studies.keys import number, with_range
+    from retrompi.studies.define.keys import number, with_range
 
     told = []
     refused: RetrompiError | None = None
@@ -99,10 +99,10 @@ def break_even_of(
 ) -> BreakEven:  # fmt: skip
     """The search along ``key``; ``ends`` are the least and the largest value and the shape (log, linear or ""), ``changes`` those of A
     and B."""
-    from retrompi.studies import case
-    from retrompi.studies.applies import refuse_idle
-    from retrompi.studies.breakeven import Rules, break_even
-    from retrompi.studies.certainty import coarser
+    from retrompi.studies.define import case
+    from retrompi.studies.define.used_overrides import refuse_idle
+    from retrompi.studies.search.breakeven import Rules, break_even
+    from retrompi.studies.search.certainty import coarser
 
     if not any(changes):
         raise UsageError(IDENTICAL, code="conflicting-options")
@@ -147,7 +147,7 @@ def _pair_readings(
 
 def _search_draws(ask: Asker, spec: Spec, search: Callable[[Any], Found]) -> Crossed:
     """The search in each draw."""
-    from retrompi.studies.certainty import DrawnAsker, merge_crossings, together
+    from retrompi.studies.search.certainty import DrawnAsker, merge_crossings, together
 
     return merge_crossings(together([search] * spec.draws, DrawnAsker.like(ask, spec)), spec)
 

@@ -15,8 +15,8 @@ from retrompi.base.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from retrompi.api.judging import Reporting
-    from retrompi.papers.curve_fits import PaperEvidence
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.fit.curve_fits import PaperEvidence
+    from retrompi.papers.statements.paper import Paper
 
 __all__ = ["Calibration", "Fitted", "calibrate", "calibrate_model", "calibrate_paper", "fitted_to_claims", "is_paper"]
 
@@ -77,7 +77,7 @@ class Calibration(Table):
 
 def is_paper(what: str) -> bool:
     """Whether it is a paper's key or folder, not a model."""
-    from retrompi.papers.claims import papers
+    from retrompi.papers.statements.claims import papers
 
     return what in papers() or (Path(what) / "paper.toml").is_file()
 
@@ -86,7 +86,7 @@ def calibrate_model(
     model: str, platform: str | None, reporting: Reporting, *, seed: int, evaluations: int | None, write: bool
 ) -> Calibration:
     """The fit of a model's free parameters, on a platform (None: its own)."""
-    from retrompi.papers import calibrate
+    from retrompi.papers.fit import calibrate
     from retrompi.spec import registry
 
     cls, on = registry.model(model), platform or registry.own_platform(model)
@@ -101,8 +101,9 @@ def calibrate_model(
 def calibrate_paper(paper: str, reporting: Reporting, *, seed: int, only_fit: str | None, write: bool) -> Calibration:
     """The fits of a paper, one after the other: each is written, if at all, before the next begins."""
     from retrompi.base import paths
-    from retrompi.papers import curve_fits, curves
-    from retrompi.papers.paper import working_with
+    from retrompi.papers.fit import curve_fits
+    from retrompi.papers.statements import curves
+    from retrompi.papers.statements.paper import working_with
 
     with working_with(paper) as (found,):
         plans = {p.name: p for p in curves.fits_of(found)}
@@ -127,7 +128,7 @@ def calibrate_paper(paper: str, reporting: Reporting, *, seed: int, only_fit: st
 
 def fitted_to_claims(paper: Paper) -> list[str]:
     """The paper's own models that have free parameters and claims to fit them to, other than claims about curves."""
-    from retrompi.papers.claims import for_fit
+    from retrompi.papers.statements.claims import for_fit
     from retrompi.spec import registry
 
     found = []

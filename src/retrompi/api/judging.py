@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Literal
 from retrompi.api.answering import spec_of
 from retrompi.api.checking import check_arguments
 from retrompi.api.frames import Progress, Report, Row, Table, as_store, reporting
-from retrompi.papers.claims import Claim
+from retrompi.papers.statements.claims import Claim
 from retrompi.sim.cautions import Caution
-from retrompi.spec.network_model import FLUID, NATIVE, using
+from retrompi.spec.conditions.network_model import FLUID, NATIVE, using
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.papers import Reproduction, Verdict
-    from retrompi.papers.network_agreement import NetworkAgreement
+    from retrompi.papers.reproduce.network_agreement import NetworkAgreement
     from retrompi.render import Atlas, WrittenPage
     from retrompi.store import Store
-    from retrompi.studies.uncertainty import Spec
+    from retrompi.studies.draws.uncertainty import Spec
 
 __all__ = ["ALL", "Claim", "Judging", "Reproduced", "Verdicts", "claim", "claims", "reproduce", "reproduce_of", "validate_of", "verdicts"]
 
@@ -71,7 +71,7 @@ class Verdicts(Table):
     def rows(self) -> Sequence[Row]:
         """id, use, verdict, observed, low, high, unit, note and more, of every statement; with draws also agreement, share (of the draws
         that pass), observed_low, observed_high."""
-        from retrompi.papers.verdicts import NOT_DRAWN
+        from retrompi.papers.judging.verdicts import NOT_DRAWN
 
         if not self.drawn:
             return [v.row() for v in self.found]
@@ -134,7 +134,7 @@ class Judging:
     @property
     def workers(self) -> int:
         """Runs made at a time."""
-        from retrompi.papers.reproduction import WORKERS
+        from retrompi.papers.reproduce.reproduction import WORKERS
 
         return self.jobs or WORKERS
 
@@ -147,7 +147,7 @@ class Judging:
 
     def draw(self, done: Sequence[Reproduction], spec: Spec | None) -> list[Reproduction]:
         """The replayed papers, with what the draws of their parameters say; without ``spec`` as they are."""
-        from retrompi.papers.agreement import with_agreement
+        from retrompi.papers.reproduce.agreement import with_agreement
 
         if spec is None:
             return list(done)
@@ -158,7 +158,7 @@ class Judging:
 def validate_of(paper: str | None, judging: Judging, spec: Spec | None = None) -> Verdicts:
     """The verdicts on a paper (key or folder), or on all and the measured curves that no paper has."""
     from retrompi.papers import all_papers, judge_all, of_curves
-    from retrompi.papers.paper import working_with
+    from retrompi.papers.statements.paper import working_with
 
     with working_with(*(all_papers() if paper is None else [paper])) as plans:
         done = judging.draw(judging.replay([plan.key for plan in plans]), spec)
@@ -167,7 +167,7 @@ def validate_of(paper: str | None, judging: Judging, spec: Spec | None = None) -
 
 def validate_model_of(model: str, platform: str | None, store: Store, fresh: bool) -> Verdicts:
     """The verdicts on a model's own evidence, on a platform (None: its own)."""
-    from retrompi.papers.evidence import judge_model
+    from retrompi.papers.judging.evidence import judge_model
     from retrompi.spec import registry
 
     on = platform or registry.own_platform(model)
@@ -181,8 +181,8 @@ def reproduce_of(
     """The report on a paper (key or folder), or on all of the package with a front page; ``network`` is the one in use."""
     from retrompi import render
     from retrompi.papers import all_papers, judge_all
-    from retrompi.papers.paper import working_with
-    from retrompi.render.front import provenance_of
+    from retrompi.papers.statements.paper import working_with
+    from retrompi.render.atlas.front import provenance_of
 
     every = paper == ALL
     with working_with(*(all_papers() if every else [paper])) as plans:
@@ -202,7 +202,7 @@ def _beside_native(
     found: Sequence[Reproduction], keys: Sequence[str], judging: Judging, network: str, fidelity: str
 ) -> NetworkAgreement | None:
     """The verdicts under another network beside those under the engine's own; None if that is what carried the frames."""
-    from retrompi.papers.network_agreement import network_agreement
+    from retrompi.papers.reproduce.network_agreement import network_agreement
 
     if network == NATIVE:
         return None
@@ -224,7 +224,7 @@ def claim(name: str) -> Claim:
     >>> found.observable, found.unit
     ('bandwidth at 512K', 'MByte/s')
     """
-    from retrompi.papers.claims import find
+    from retrompi.papers.statements.claims import find
 
     return find(name)
 
@@ -236,7 +236,7 @@ def claims(paper: str | None = None) -> Table:
     >>> len(retrompi.claims("baker-fox")) > 50
     True
     """
-    from retrompi.papers.claims import by_paper, load
+    from retrompi.papers.statements.claims import by_paper, load
 
     return _Claims(load() if paper is None else by_paper(paper))
 

@@ -48,7 +48,7 @@ class Model(Table):
 
     def card(self) -> dict[str, Any]:
         """The card: what the model stands for, parameters with sources, collectives, fit, posterior, claims that judge it."""
-        from retrompi.render.dossier import model_dossier
+        from retrompi.render.cards.dossier import model_dossier
 
         return model_dossier(self._asked)
 
@@ -81,7 +81,7 @@ class Platform(Table):
     @property
     def rows(self) -> Sequence[Row]:
         """The numbers of hosts and links as texts, with their sources."""
-        from retrompi.render.cards import platform_rows
+        from retrompi.render.cards.cards import platform_rows
 
         return platform_rows(self._asked)
 

@@ -12,7 +12,7 @@ from retrompi.api.programs import Rows
 from retrompi.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from retrompi.papers.scores import Compared, Score
+    from retrompi.papers.predict.scores import Compared, Score
     from retrompi.store import Store
 
 __all__ = ["Predictions", "Transfer", "made_again", "predict", "transfer", "transfer_of"]
@@ -60,7 +60,7 @@ class Predictions(Table):
     def rows(self) -> Sequence[Row]:
         """prediction, model, platform, placement, what, size_B, nominal_s, low_s, median_s, high_s (5 to 95 %), parameters_low_s,
         parameters_high_s, date, commit."""
-        from retrompi.papers import predictions
+        from retrompi.papers.predict import predictions
 
         files, shared = predictions.shipped_predictions(), ("model", "platform", "placement", "date", "commit")
         told = [(name, files[name]) for name in self.names if name in files]
@@ -69,14 +69,14 @@ class Predictions(Table):
     @property
     def scored(self) -> list[Score]:
         """How the predicted curves compare with what has been published of them since."""
-        from retrompi.papers import scores
+        from retrompi.papers.predict import scores
 
         return [s for s in scores.scores() if s.prediction in self.names]
 
     @property
     def numbers(self) -> list[Compared]:
         """Single numbers that have been published since, beside the predicted ones."""
-        from retrompi.papers import scores
+        from retrompi.papers.predict import scores
 
         return [n for n in scores.numbers() if n.prediction in self.names]
 
@@ -98,8 +98,8 @@ class Predictions(Table):
 
 def made_again(names: Sequence[str], jobs: int | None, report: Report) -> Iterator[tuple[str, str]]:
     """Each prediction, simulated again, with the text of its file."""
-    from retrompi.papers import predictions
-    from retrompi.papers.reproduction import WORKERS
+    from retrompi.papers.predict import predictions
+    from retrompi.papers.reproduce.reproduction import WORKERS
 
     for i, name in enumerate(names):
 
@@ -111,7 +111,7 @@ def made_again(names: Sequence[str], jobs: int | None, report: Report) -> Iterat
 
 def differing_of(names: Sequence[str], folder: Path | None, jobs: int | None, report: Report) -> list[str]:
     """Those of the predictions that differ from their files in ``folder`` when they are simulated again."""
-    from retrompi.papers import predictions
+    from retrompi.papers.predict import predictions
 
     differ = []
     for name, text in made_again(names, jobs, report):
@@ -126,7 +126,7 @@ def differing_of(names: Sequence[str], folder: Path | None, jobs: int | None, re
 
 def transfer_of(model: str, store: Store, fresh: bool, report: Report) -> Transfer:
     """The table of transfer of a model and its variants; "": of all."""
-    from retrompi.papers import transfer
+    from retrompi.papers.predict import transfer
     from retrompi.spec import registry
 
     if model:
@@ -157,6 +157,6 @@ def predict(*names: str) -> Predictions:
     >>> found.rows[0]["low_s"] < found.rows[0]["high_s"]
     True
     """
-    from retrompi.papers import predictions
+    from retrompi.papers.predict import predictions
 
     return Predictions(predictions.select_names(names))

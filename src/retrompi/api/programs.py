@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from retrompi.measure.compare import Comparison as Compared
     from retrompi.measure.launch import Execution as Executed
     from retrompi.store import Store
-    from retrompi.studies.compare_runtimes import Candidates, DrawnComparison, RuntimeRow
-    from retrompi.studies.run import Executor
+    from retrompi.studies.compare.compare_runtimes import Candidates, DrawnComparison, RuntimeRow
+    from retrompi.studies.execute.run import Executor
 
 __all__ = ["Comparison", "Execution", "Runtimes", "compare", "compare_runtimes", "run"]
 
@@ -135,7 +135,7 @@ class Comparison(Table):
 
     def plot(self, what: Literal["curves", "distribution", "origin"] = "curves") -> go.Figure:
         """A Plotly figure: the times, the errors' distribution, or the origin of the difference. UsageError where there is none."""
-        from retrompi.render import compare_page
+        from retrompi.render.pages import compare_page
 
         found = compare_page.figures(self.found)
         if what not in found:
@@ -155,8 +155,8 @@ class Runtimes(Table):
 
     def uncertainty(self, level: float = 0.9, draws: int = 100, progress: Progress | None = None, fresh: bool = False) -> Runtimes:
         """The same comparison over ``draws`` draws of what is uncertain: rows with intervals at ``level``, and `statements`."""
-        from retrompi.studies import compare_runtimes as comparing
-        from retrompi.studies.uncertainty import Spec, ensemble
+        from retrompi.studies.compare import compare_runtimes as comparing
+        from retrompi.studies.draws.uncertainty import Spec, ensemble
 
         asked = comparing.questions_of(self.candidates, self.found)
         with reporting(progress, "draws") as report:
@@ -173,7 +173,7 @@ class Runtimes(Table):
     @property
     def warnings(self) -> tuple[Caution, ...]:
         """What one should know of the runs; ``about`` names the runtimes that it is about, unless they all are."""
-        from retrompi.studies.compare_runtimes import cautions, cautions_of_draws
+        from retrompi.studies.compare.compare_runtimes import cautions, cautions_of_draws
 
         drawn = [] if self.drawn is None else cautions_of_draws(self.candidates, self.drawn)
         return (*cautions(self.candidates, self.found), *drawn)
@@ -193,13 +193,13 @@ class Runtimes(Table):
     def causes(self) -> list[str]:
         """Why the fastest is faster than the next one, in words: the first line names the two, each further one a mechanism. Both are
         simulated once more, with their critical paths; empty with fewer than two that completed."""
-        from retrompi.studies.compare_runtimes import causes
+        from retrompi.studies.compare.compare_runtimes import causes
 
         return causes(self.candidates, self.found)
 
     def plot(self) -> go.Figure:
         """A Plotly figure: the times of all pairs as a matrix of platforms and runtimes."""
-        from retrompi.render import runtimes_page
+        from retrompi.render.pages import runtimes_page
 
         return runtimes_page.figures(self.found, self.title)["matrix"]
 
@@ -268,9 +268,9 @@ def compare_runtimes(
 
     >>> retrompi.compare_runtimes("ring", ["wmpi", "hpvm"], arguments={"size": "1KiB", "reps": 3}).frame    # time_s: s  # doctest: +SKIP
     """
-    from retrompi.studies import compare_runtimes as comparing
-    from retrompi.studies import metrics as known
-    from retrompi.studies.worker_pool import WorkerPool
+    from retrompi.studies.compare import compare_runtimes as comparing
+    from retrompi.studies.define import metrics as known
+    from retrompi.studies.execute.worker_pool import WorkerPool
 
     if platform is not None and platforms:
         platforms = tuple(dict.fromkeys((str(platform), *platforms)))
@@ -285,6 +285,6 @@ def compare_runtimes(
 
 def runtimes_of(store: Store, candidates: Candidates, executor: Executor, fresh: bool, report: Report) -> Runtimes:
     """The comparison of the candidates."""
-    from retrompi.studies.compare_runtimes import rows
+    from retrompi.studies.compare.compare_runtimes import rows
 
     return Runtimes(store, candidates, rows(store, candidates, executor=executor, fresh=fresh, report=report))

@@ -19,21 +19,21 @@ from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import SimulationEnded
 from retrompi.sim.stages import in_order
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.question import Beside, Message, Question, Replay
 from retrompi.spec.question import pingpong as pingpong_of
 from retrompi.store.lookup import Found, answer
-from retrompi.studies import metrics
+from retrompi.studies.define import metrics
 from retrompi.traces.generate import WARM_UP
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from retrompi._engine import Trace
-    from retrompi.render.curve_page import Simulated
-    from retrompi.render.message_page import Stages
-    from retrompi.studies.interval_reasons import DrawnReading
-    from retrompi.studies.uncertainty import Ensemble, Interval
+    from retrompi.render.pages.curve_page import Simulated
+    from retrompi.render.pages.message_page import Stages
+    from retrompi.studies.draws.uncertainty import Ensemble, Interval
+    from retrompi.studies.read.interval_reasons import DrawnReading
     from retrompi.traces.computation import Rate
 
 __all__ = ["Anatomy", "Curve", "Run", "anatomy_of", "curve_of", "message", "pingpong", "replay", "run_of"]
@@ -101,7 +101,7 @@ class _Answer(Table):
 
     def _readings(self, drawn: Ensemble) -> list[DrawnReading]:
         """The numbers that have intervals: of the nominal run and of each draw."""
-        from retrompi.studies.interval_reasons import DrawnReading
+        from retrompi.studies.read.interval_reasons import DrawnReading
 
         nominal = self.row["time_s"]
         return [] if nominal is None else [DrawnReading("time", float(nominal), drawn.values(metrics.parse("time")))]
@@ -110,7 +110,7 @@ class _Answer(Table):
         """What is odd about the intervals."""
         if self.drawn is None:
             return []
-        from retrompi.studies.interval_reasons import reasons
+        from retrompi.studies.read.interval_reasons import reasons
 
         return reasons(self.drawn, self._readings(self.drawn))
 
@@ -126,7 +126,7 @@ class _Answer(Table):
         return self.drawn
 
     def _draw(self, level: float, draws: int, progress: Progress | None, asked: Resolved | None = None) -> Ensemble:
-        from retrompi.studies.uncertainty import Spec, ensemble
+        from retrompi.studies.draws.uncertainty import Spec, ensemble
 
         if not 0 < level < 1:
             raise UsageError(f"a level of {level} is not above 0 and below 1; example: 0.9", code="out-of-range")
@@ -155,7 +155,7 @@ class Curve(_Answer):
         return [int(row["size_B"]) for row in self.found.rows]
 
     def _readings(self, drawn: Ensemble) -> list[DrawnReading]:
-        from retrompi.studies.interval_reasons import DrawnReading
+        from retrompi.studies.read.interval_reasons import DrawnReading
 
         columns = drawn.times(self._sizes()).T
         return [DrawnReading(f"time at {format_bytes(row['size_B'])}", row["time_us"] * 1e-6, list(map(float, column)))
@@ -189,7 +189,7 @@ class Curve(_Answer):
         the draws that completed. The draws are runs of the store: asking again finds them. ``progress`` is called with (done, all,
         outcome); True shows a bar.
         """
-        from retrompi.studies.uncertainty import brief, with_intervals
+        from retrompi.studies.draws.uncertainty import brief, with_intervals
 
         drawn = self._draw(level, draws, progress, brief(self.asked))
         return replace(self, found=replace(self.found, rows=with_intervals(self.found.rows, drawn)), drawn=drawn)
@@ -205,7 +205,7 @@ class Curve(_Answer):
     @property
     def simulated(self) -> Simulated:
         """What a page or figure of it shows."""
-        from retrompi.render.curve_page import Simulated
+        from retrompi.render.pages.curve_page import Simulated
 
         q, spec = self.question, None if self.drawn is None else self.drawn.spec
         of_draws = (0.0, 0) if spec is None else (spec.level, spec.draws)
@@ -213,7 +213,7 @@ class Curve(_Answer):
 
     def plot(self, what: Literal["time", "bandwidth"] = "bandwidth") -> go.Figure:
         """A Plotly figure of time or bandwidth against size, with published statements about the same configuration."""
-        from retrompi.render import curve_page
+        from retrompi.render.pages import curve_page
 
         found = curve_page.figures(self.simulated)
         if what not in found:
@@ -260,14 +260,14 @@ class Anatomy(_Answer):
 
     def plot(self) -> go.Figure:
         """A Plotly figure: a bar for each stage (s)."""
-        from retrompi.render import message_page
+        from retrompi.render.pages import message_page
 
         return message_page.figures(self.stages)["stages"]
 
     @property
     def stages(self) -> Stages:
         """What a page or figure of it shows."""
-        from retrompi.render import message_page
+        from retrompi.render.pages import message_page
 
         found = message_page.Stages(self.title, tuple(self.rows), self.whole, self.run_id)
         if self.drawn is None:
@@ -277,7 +277,7 @@ class Anatomy(_Answer):
     @property
     def whole(self) -> Row:
         """The total as a row: seconds, ps (None below mechanism), share; with `uncertainty` seconds_low and seconds_high (s)."""
-        from retrompi.studies.uncertainty import ends
+        from retrompi.studies.draws.uncertainty import ends
 
         ps = [row.get("ps") for row in self.found.rows]
         exact = None if None in ps else sum(p for p in ps if p is not None)
@@ -343,7 +343,7 @@ RANK_DRAWN = ("time_s", "mpi_s")
 
 def _ranks_drawn(rows: Sequence[Row], drawn: Ensemble) -> list[dict[str, Any]]:
     """The rows of the ranks with the ends of their intervals."""
-    from retrompi.studies.uncertainty import ends, interval
+    from retrompi.studies.draws.uncertainty import ends, interval
 
     by_rank = [{r["rank"]: r for r in drawn.at(i)[2]} if outcome == Outcome.COMPLETED else {} for i, outcome in enumerate(drawn.outcomes)]
     told = []
@@ -358,7 +358,7 @@ def _ranks_drawn(rows: Sequence[Row], drawn: Ensemble) -> list[dict[str, Any]]:
 
 def _stages_drawn(rows: Sequence[Row], drawn: Ensemble) -> list[dict[str, Any]]:
     """The stages with ``seconds_low`` and ``seconds_high``; stages that only draws have are added, with 0 s."""
-    from retrompi.studies.uncertainty import ends, interval
+    from retrompi.studies.draws.uncertainty import ends, interval
 
     found = drawn.stage_seconds()
     nominal = {(row["stage"], row["process"]): dict(row) for row in rows}
@@ -444,7 +444,7 @@ def replay(
     >>> retrompi.replay("examples/traces/jacobi-4.tar.zst", "wmpi", "nt-cluster").time    # s
     0.85594...
     """
-    from retrompi.spec.timed_section import Program
+    from retrompi.spec.conditions.timed_section import Program
     from retrompi.traces.source import Source
 
     program = Program(section, None if compute is None else as_seconds(compute), 0.0)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from retrompi.store import Store
-    from retrompi.studies.axes import Axis
-    from retrompi.studies.metrics import Metric
-    from retrompi.studies.optimise import Optimum
-    from retrompi.studies.scenario import Scenario
+    from retrompi.studies.define.axes import Axis
+    from retrompi.studies.define.metrics import Metric
+    from retrompi.studies.define.scenario import Scenario
+    from retrompi.studies.search.optimise import Optimum
 
 __all__ = ["Search", "optimise", "search_of"]
 
@@ -61,8 +61,8 @@ class Search(Answer):
         """The metric of every trial and the best so far, in its unit."""
         import plotly.graph_objects as go
 
-        from retrompi.render.figures import AXIS, PALETTE, layout
-        from retrompi.render.sweep_figures import metric_axis
+        from retrompi.render.figures.figures import AXIS, PALETTE, layout
+        from retrompi.render.figures.sweep_figures import metric_axis
 
         having = [r for r in self.rows if r[self.metric.name] is not None]
         values = [float(r[self.metric.name]) for r in having]
@@ -96,7 +96,7 @@ def optimise(
     >>> retrompi.optimise("bf-wmpi-shared", keys, metric="time@4KiB", trials=4, set=short).best["outcome"]    # its "time@4KiB" is in s
     'completed'
     """
-    from retrompi.studies import optimise as searching
+    from retrompi.studies.search import optimise as searching
 
     with needs.asking(what_if_hardware or needs.allows_fiction()):
         base = scenario_of(scenario, texts(set or {}))
@@ -107,8 +107,8 @@ def optimise(
 
 def search_of(base: Scenario, metric: Metric, overs: Sequence[Axis], asking: Asking, *, trials: int, seed: int) -> Search:
     """The search over the keys ``overs``."""
-    from retrompi.studies import case
-    from retrompi.studies.optimise import optimise
+    from retrompi.studies.define import case
+    from retrompi.studies.search.optimise import optimise
 
     with asking(base, metric, trials + 1) as ask:
         found = optimise(ask, overs, trials=trials, seed=seed, more_is_better=metric.more_is_better)

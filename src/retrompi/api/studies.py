@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from retrompi.store import Store
-    from retrompi.studies.design import Study
-    from retrompi.studies.run import StudyRun
-    from retrompi.studies.stored_study import StoredStudy
-    from retrompi.studies.view import View
+    from retrompi.studies.execute.design import Study
+    from retrompi.studies.execute.run import StudyRun
+    from retrompi.studies.read.stored_study import StoredStudy
+    from retrompi.studies.read.view import View
 
 __all__ = ["StudyResult", "study", "sweep"]
 
@@ -41,7 +41,7 @@ class StudyResult(Table):
     @cached_property
     def stored(self) -> StoredStudy:
         """The study with its points and runs."""
-        from retrompi.studies import stored_study
+        from retrompi.studies.read import stored_study
 
         return stored_study.read(self.store, str(self.told.study_id))
 
@@ -53,8 +53,8 @@ class StudyResult(Table):
     @property
     def warnings(self) -> tuple[Caution, ...]:
         """What one should know of the points; ``about`` says how many of them it is about, unless they all are."""
-        from retrompi.studies.cautions import of_study
-        from retrompi.studies.interval_reasons import of_view
+        from retrompi.studies.read.cautions import of_study
+        from retrompi.studies.read.interval_reasons import of_view
 
         return (*of_study(self.store, self.told), *(of_view(self.view()) if self.told.draws else ()))
 
@@ -65,8 +65,8 @@ class StudyResult(Table):
         With draws those of the nominal values, with time_s_low and time_s_high (s), the interval at ``level``, and completed, the share
         of the draws that completed.
         """
-        from retrompi.studies import results
-        from retrompi.studies.design import DRAW
+        from retrompi.studies.execute.design import DRAW
+        from retrompi.studies.read import results
 
         if not self.told.draws:
             return results.rows(self.store, self.told.study_id)
@@ -88,8 +88,8 @@ class StudyResult(Table):
 
     def plot(self, metric: str | None = None) -> go.Figure:
         """The study's first figure: curves over its longest axis, or a heat map of two."""
-        from retrompi.render import study_page
-        from retrompi.render.sweep_figures import choose
+        from retrompi.render.figures.sweep_figures import choose
+        from retrompi.render.pages import study_page
 
         drawn = study_page.figures(view := self.view(metric), choose(view)[:1])
         return next(figure for named in drawn.values() for figure in named.values())
@@ -100,8 +100,8 @@ def _texts(axes: Mapping[str, Values]) -> dict[str, str | list[str]]:
 
 
 def _run(study: Study, store: Store | Path | str | None, fresh: bool, jobs: int | None, progress: Progress | None) -> StudyResult:
-    from retrompi.studies.run import run_study
-    from retrompi.studies.worker_pool import WorkerPool
+    from retrompi.studies.execute.run import run_study
+    from retrompi.studies.execute.worker_pool import WorkerPool
 
     at = as_store(store)
     with reporting(progress, study.name) as report:
@@ -125,7 +125,7 @@ def sweep(
     >>> retrompi.sweep("bf-wmpi-shared", axes, set={"trace.sizes": "512KiB", "trace.reps": 5}).values("time@512KiB")    # s
     [..., ...]
     """
-    from retrompi.studies import design
+    from retrompi.studies.execute import design
 
     with needs.asking(what_if_hardware or needs.allows_fiction()):
         made = design.from_command(str(scenario), _texts(vary), (), texts(set or {}), sample=sample)
@@ -142,7 +142,7 @@ def study(
 
     >>> retrompi.study("proxy-cost").frame    # time_s: s  # doctest: +SKIP
     """
-    from retrompi.studies import design
+    from retrompi.studies.execute import design
 
     with needs.asking(what_if_hardware or needs.allows_fiction()):
         made = design.study(str(name))

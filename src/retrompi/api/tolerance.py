@@ -18,15 +18,15 @@ from retrompi.spec import needs
 
 if TYPE_CHECKING:
     from retrompi.store import Store
-    from retrompi.studies.certainty import Distance
-    from retrompi.studies.metrics import Metric
-    from retrompi.studies.reading import Asker
-    from retrompi.studies.scenario import Scenario
-    from retrompi.studies.sensitivity import Tolerated
-    from retrompi.studies.tolerance import SearchRange
-    from retrompi.studies.tolerance import Tolerance as Found
-    from retrompi.studies.tolerance import ToleranceAnswer as One
-    from retrompi.studies.uncertainty import Spec
+    from retrompi.studies.define.metrics import Metric
+    from retrompi.studies.define.scenario import Scenario
+    from retrompi.studies.draws.uncertainty import Spec
+    from retrompi.studies.search.certainty import Distance
+    from retrompi.studies.search.reading import Asker
+    from retrompi.studies.search.sensitivity import Tolerated
+    from retrompi.studies.search.tolerance import SearchRange
+    from retrompi.studies.search.tolerance import Tolerance as Found
+    from retrompi.studies.search.tolerance import ToleranceAnswer as One
 
 __all__ = ["Tolerance", "tolerance", "tolerance_of"]
 
@@ -100,8 +100,8 @@ class Tolerance(Answer):
 
 def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None, down_to: str | None) -> SearchRange:
     """The range to search; UsageError in one line if what is given is inconsistent."""
-    from retrompi.studies.keys import number, with_range
-    from retrompi.studies.tolerance import SearchRange
+    from retrompi.studies.define.keys import number, with_range
+    from retrompi.studies.search.tolerance import SearchRange
 
     if (add is None) == (change is None):
         raise UsageError(
@@ -139,9 +139,9 @@ def tolerance_of(
     shares: Sequence[float], width: float, one_run: bool, spec: Spec | None,
 ) -> Tolerance:  # fmt: skip
     """The search; ``moves`` are the key to add to, the key to multiply, the largest and the least value."""
-    from retrompi.studies import case
-    from retrompi.studies.applies import refuse_idle
-    from retrompi.studies.tolerance import tolerance as search
+    from retrompi.studies.define import case
+    from retrompi.studies.define.used_overrides import refuse_idle
+    from retrompi.studies.search.tolerance import tolerance as search
 
     way = _way(base, *moves)
     if one_run and metric.name != "time":
@@ -165,7 +165,7 @@ def _alone(base: Scenario, way: SearchRange, shares: Sequence[float]) -> dict[fl
     """What the record of the base run says, by share."""
     from retrompi.sim import simulate
     from retrompi.sim.observe import Observe
-    from retrompi.studies.sensitivity import tolerances
+    from retrompi.studies.search.sensitivity import tolerances
 
     result = simulate.run(base.question(), Observe(critical_path=True))
     simulate.require_completed(result, base.name)
@@ -174,8 +174,8 @@ def _alone(base: Scenario, way: SearchRange, shares: Sequence[float]) -> dict[fl
 
 def _search_draws(ask: Asker, spec: Spec, way: SearchRange, shares: Sequence[float], width: float) -> list[Distance]:
     """The search in each draw; the key's own value is the given one in all of them."""
-    from retrompi.studies.certainty import WIDTH, DrawnAsker, distances, together
-    from retrompi.studies.tolerance import tolerance as search
+    from retrompi.studies.search.certainty import WIDTH, DrawnAsker, distances, together
+    from retrompi.studies.search.tolerance import tolerance as search
 
     asker = DrawnAsker.like(ask, spec)
 

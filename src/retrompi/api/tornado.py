@@ -17,12 +17,12 @@ from retrompi.spec import needs
 if TYPE_CHECKING:
     from retrompi.sim.resolved import Resolved
     from retrompi.store import Store
-    from retrompi.studies.axes import Axis
-    from retrompi.studies.metrics import Metric
-    from retrompi.studies.scenario import Scenario
-    from retrompi.studies.tornado import OneAtATime, Sobol
-    from retrompi.studies.uncertainty import Ensemble
-    from retrompi.studies.worth import Worth
+    from retrompi.studies.define.axes import Axis
+    from retrompi.studies.define.metrics import Metric
+    from retrompi.studies.define.scenario import Scenario
+    from retrompi.studies.draws.uncertainty import Ensemble
+    from retrompi.studies.search.tornado import OneAtATime, Sobol
+    from retrompi.studies.search.worth import Worth
 
 __all__ = ["Tornado", "change_of", "factors_of", "information_of", "one_at_a_time_of", "range_of", "sobol_of", "tornado"]
 
@@ -48,7 +48,7 @@ class Tornado(Answer):
     @property
     def method(self) -> Method:
         """``oat`` (one key at a time), ``sobol`` or ``information``."""
-        from retrompi.studies.tornado import OneAtATime, Sobol
+        from retrompi.studies.search.tornado import OneAtATime, Sobol
 
         return "oat" if isinstance(self.found, OneAtATime) else "sobol" if isinstance(self.found, Sobol) else "information"
 
@@ -60,7 +60,7 @@ class Tornado(Answer):
     @property
     def base(self) -> float | None:
         """The metric of the scenario as it is, in its unit; None with ``sobol`` and ``information``."""
-        from retrompi.studies.tornado import OneAtATime
+        from retrompi.studies.search.tornado import OneAtATime
 
         return self.found.base.value if isinstance(self.found, OneAtATime) else None
 
@@ -75,7 +75,7 @@ class Tornado(Answer):
         ``sobol``: key, with, index (first, total, second), value, conf (share of the variance), range, source. ``information``: kind,
         name, share (by how much the variance would fall, if known), error, resolved, rank_low, rank_high, with_those_before, left,
         measurement, measurement_share."""
-        from retrompi.studies.tornado import OneAtATime, Sobol
+        from retrompi.studies.search.tornado import OneAtATime, Sobol
 
         if isinstance(self.found, OneAtATime):
             return _oat_rows(self.found, self.metric)
@@ -120,7 +120,7 @@ def _sobol_rows(found: Sobol) -> list[dict[str, Any]]:
 def factors_of(base: Scenario, vary: Mapping[str, str]) -> list[Axis]:
     """The varied keys with their ranges or lists of values, checked against the scenario; without any, all that have a sourced range.
     Raises UsageError for an unknown key, a wrong unit or a range that is none."""
-    from retrompi.studies import axes, case, keys
+    from retrompi.studies.define import axes, case, keys
 
     if not vary:
         found = keys.sourced_factors(base)
@@ -146,8 +146,8 @@ def factors_of(base: Scenario, vary: Mapping[str, str]) -> list[Axis]:
 
 def _check(base: Scenario, metric: Metric, factors: Sequence[Axis]) -> None:
     """Raises UsageError for a metric that an end does not have, and for a key without effect, before anything runs."""
-    from retrompi.studies import case
-    from retrompi.studies.applies import refuse_idle
+    from retrompi.studies.define import case
+    from retrompi.studies.define.used_overrides import refuse_idle
 
     for f in factors:
         for text in f.ends[:1]:
@@ -157,7 +157,7 @@ def _check(base: Scenario, metric: Metric, factors: Sequence[Axis]) -> None:
 
 def one_at_a_time_of(base: Scenario, metric: Metric, factors: Sequence[Axis], asking: Asking) -> Tornado:
     """Each key alone, at both ends of its range."""
-    from retrompi.studies.tornado import one_at_a_time
+    from retrompi.studies.search.tornado import one_at_a_time
 
     _check(base, metric, factors)
     with asking(base, metric, 1 + sum(len(f.ends) for f in factors)) as ask:
@@ -168,7 +168,7 @@ def sobol_of(
     base: Scenario, metric: Metric, factors: Sequence[Axis], asking: Asking, *, samples: int, seed: int, second: bool, incomplete: str
 ) -> Tornado:
     """Sobol indices of the keys, drawn together over their ranges."""
-    from retrompi.studies.tornado import saltelli, sobol
+    from retrompi.studies.search.tornado import saltelli, sobol
 
     _check(base, metric, factors)
     expected = len(saltelli(factors, samples, seed, second))  # rejects invalid samples before anything runs
@@ -182,8 +182,8 @@ def information_of(
 ) -> Tornado:
     """What would make the metric more certain: ``draw`` draws its own question and that of each measurement that could be made."""
     from retrompi.sim.resolved import Resolved
-    from retrompi.studies.cautions import of_scenarios
-    from retrompi.studies.worth import measurements, worth
+    from retrompi.studies.read.cautions import of_scenarios
+    from retrompi.studies.search.worth import measurements, worth
 
     asked = measurements(base, metric, measure)
     drawn = draw([Resolved.of(q) for q in (metric.shorten(base).question(), *(a.question for a in asked))])
@@ -211,7 +211,7 @@ def tornado(
     >>> found.rows[0]["swing"] > 0    # s
     True
     """
-    from retrompi.studies.uncertainty import ensemble
+    from retrompi.studies.draws.uncertainty import ensemble
 
     if method not in ("oat", "sobol", "information"):
         raise UsageError(f"no method '{method}': oat, sobol or information", code="unknown-name")

@@ -98,7 +98,7 @@ def _of_scripts(which: str, place: str) -> dict[str, str | list[str]]:
 
 
 def of_scripts(place: str) -> dict[str, str | list[str]]:
-    """The texts of the scripts in ``place``, a part of their path, for `retrompiWordsOf` (render/words.js); nothing in English.
+    """The texts of the scripts in ``place``, a part of their path, for `retrompiWordsOf` (render/document/words.js); nothing in English.
 
     By the English text, the plural forms of those that have some; "" -> the digit of the form for 0 .. 199 things: no language's rule
     looks at more than the last two digits of a number from 100 on.

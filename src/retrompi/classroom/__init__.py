@@ -1,4 +1,5 @@
 """A course: members, their works and marks in a database, and the studio served to a class.
 
-`database` opens it, `schema` has its tables, `members` who may enter, `shelf` keeps the labs' works, `serve` is the server.
+`course` has its database and who belongs to it, `grades` what was reached, `works` the labs' works, `pages` what its people see beside
+the studio, `lti` the way in from a learning platform; `serve` is the server.
 """

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from retrompi.base import translate
 from retrompi.base.translate import _, ngettext
-from retrompi.studio.resources import SessionMember
+from retrompi.studio.jobs.resources import SessionMember
 
 __all__ = ["ago", "field", "here", "message", "page", "style", "teaching", "utc", "when"]
 

@@ -16,22 +16,22 @@ from flask import Response, g
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.translate import _
-from retrompi.classroom import members
-from retrompi.classroom.course import Settings, about, change, file_of_runs
-from retrompi.classroom.database import Database
-from retrompi.classroom.doors import doors
-from retrompi.classroom.guard import WAYS, ClassGuard, came_in
-from retrompi.classroom.owed import Owed
-from retrompi.classroom.prepare import Preparer
-from retrompi.classroom.quota import Quotas
-from retrompi.classroom.roster import Roster
-from retrompi.classroom.shelf import DatabaseShelf
-from retrompi.classroom.teacher import teacher
-from retrompi.studio.guard import Guard
-from retrompi.studio.limits import Limits
-from retrompi.studio.resources import SessionMember
+from retrompi.classroom.course import members
+from retrompi.classroom.course.database import Database
+from retrompi.classroom.course.quota import Quotas
+from retrompi.classroom.course.roster import Roster
+from retrompi.classroom.course.settings import Settings, about, change, file_of_runs
+from retrompi.classroom.pages.admission import WAYS, ClassGuard, came_in
+from retrompi.classroom.pages.entrances import doors
+from retrompi.classroom.pages.teacher import teacher
+from retrompi.classroom.works.owed_checks import Owed
+from retrompi.classroom.works.prepare import Preparer
+from retrompi.classroom.works.shelf import DatabaseShelf
+from retrompi.studio.jobs.limits import Limits
+from retrompi.studio.jobs.resources import SessionMember
+from retrompi.studio.requests.guard import Guard
+from retrompi.studio.requests.uploads import uploads_of
 from retrompi.studio.serve import Studio, is_loopback, reachable
-from retrompi.studio.uploads import uploads_of
 
 __all__ = ["ClassServer", "ServedCourse", "base_of", "checked_address"]
 
@@ -131,8 +131,8 @@ class ClassServer(Studio):
         server.url_map.strict_slashes = False
         server.register_blueprint(doors(self.roster, guarded))
         server.register_blueprint(teacher(self))
-        if importlib.util.find_spec("retrompi.classroom.lti_routes") is not None:
-            lti: Any = importlib.import_module("retrompi.classroom.lti_routes")
+        if importlib.util.find_spec("retrompi.classroom.lti") is not None:
+            lti: Any = importlib.import_module("retrompi.classroom.lti.lti_routes")
             lti.install(server, ServedCourse(self))
 
     @property
@@ -150,8 +150,8 @@ class ClassServer(Studio):
         self._keeper = threading.Thread(target=self._keep, name="course", daemon=True)
         self._keeper.start()
         self.preparer.start()
-        if importlib.util.find_spec("retrompi.classroom.lti_scores") is not None:
-            scores: Any = importlib.import_module("retrompi.classroom.lti_scores")
+        if importlib.util.find_spec("retrompi.classroom.lti") is not None:
+            scores: Any = importlib.import_module("retrompi.classroom.lti.lti_scores")
             self._sender = scores.Sender(self.db.engine)
             self._sender.start()
         super().run(ready)

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from retrompi.base.errors import UsageError
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
+from retrompi.spec.machine.link import Link
 from retrompi.spec.platform import Platform
 
 __all__ = ["host_names", "xml"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from retrompi._engine import Trace
-from retrompi.spec.calls import CALLS, Family, names
+from retrompi.spec.declare.calls import CALLS, Family, names
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import COLLECTIVES, split
 from retrompi.traces.matching import MatchedJob

@@ -9,7 +9,7 @@ from retrompi.convert.formats import Format, FormatOptions
 from retrompi.convert.losses import PLACES, Losses
 from retrompi.convert.same_messages import PlacedJob, refuse_changed_messages, refuse_lost_order
 from retrompi.convert.ti import ONE_FILE
-from retrompi.spec.calls import BY_NAME, Family, is_nonblocking
+from retrompi.spec.declare.calls import BY_NAME, Family, is_nonblocking
 from retrompi.traces import files
 from retrompi.traces.errors import TraceError
 from retrompi.traces.execution import JobExecution

@@ -10,7 +10,7 @@ from pathlib import Path
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.convert import flat, paje, perfetto
 from retrompi.convert.otf2 import timeline as otf2
-from retrompi.render import timeline_page
+from retrompi.render.timeline import timeline_page
 from retrompi.sim.timeline import Timeline
 
 __all__ = ["FORMATS", "GROUP", "check", "write"]

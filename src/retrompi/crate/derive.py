@@ -13,9 +13,9 @@ from retrompi.base.csv_safe import write_rows
 from retrompi.crate import drawn, metadata, preview, prov
 from retrompi.crate.container import MANIFEST, METADATA, manifest_of
 from retrompi.crate.record import as_json
-from retrompi.papers.verdicts import NOT_DRAWN
+from retrompi.papers.judging.verdicts import NOT_DRAWN
 from retrompi.sim.result import NUMBERS
-from retrompi.spec.result import PointRow, RankRow, outputs
+from retrompi.spec.declare.result import PointRow, RankRow, outputs
 
 __all__ = ["CIRCUMSTANCES", "RECORD", "complete", "results"]
 

@@ -11,11 +11,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
-from retrompi.studies.uncertainty import Spec
+from retrompi.studies.draws.uncertainty import Spec
 
 if TYPE_CHECKING:
-    from retrompi.papers.reproduction import Reproduction
-    from retrompi.papers.verdicts import Verdict
+    from retrompi.papers.judging.verdicts import Verdict
+    from retrompi.papers.reproduce.reproduction import Reproduction
 
 __all__ = ["BAND", "MOST", "agreement", "of_study", "round_quantile", "spec_in", "technique"]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from retrompi.crate import drawn
 from retrompi.crate.container import METADATA, sha256
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 __all__ = ["USES", "graph", "unit_code"]
 

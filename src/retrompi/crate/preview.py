@@ -12,7 +12,7 @@ from retrompi.base.errors import RetrompiError
 from retrompi.crate import drawn
 from retrompi.crate.container import sha256
 from retrompi.crate.metadata import USES
-from retrompi.render import html
+from retrompi.render.document import html
 
 __all__ = ["NAME", "page"]
 

@@ -24,34 +24,36 @@ from retrompi.base.release import codemeta, version
 from retrompi.crate import drawn
 from retrompi.crate.container import sha256, wrong_name
 from retrompi.crate.drawn import round_quantile
-from retrompi.papers import curve_verdicts
-from retrompi.papers.claims import Claim
-from retrompi.papers.evaluators import EVALUATORS, evaluate
-from retrompi.papers.findings import Data, Unavailable
-from retrompi.papers.metrics import curves
+from retrompi.papers.judging import curve_verdicts
+from retrompi.papers.judging.evaluators import EVALUATORS, evaluate
+from retrompi.papers.judging.findings import Data, Unavailable
+from retrompi.papers.statements.claims import Claim
+from retrompi.papers.statements.metrics import curves
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import NUMBERS
-from retrompi.spec import composition, machines, platform_file, registry
-from retrompi.spec.curve import TimeCurve
+from retrompi.spec import registry
+from retrompi.spec.conditions.network_model import NATIVE
+from retrompi.spec.declare.curve import TimeCurve
+from retrompi.spec.machine import composition, machines, platform_file
 from retrompi.spec.model import RuntimeModel
-from retrompi.spec.network_model import NATIVE
 from retrompi.spec.question import Question, Starts
 from retrompi.store.closure import ENTRIES, modules
 from retrompi.store.identity import code_version
-from retrompi.studies import posteriors
-from retrompi.studies.pack import content, named_alike, names_in
-from retrompi.studies.priors import priors_of
-from retrompi.studies.uncertainty import LEVEL
+from retrompi.studies.archive.pack import content, named_alike, names_in
+from retrompi.studies.draws import posteriors
+from retrompi.studies.draws.priors import priors_of
+from retrompi.studies.draws.uncertainty import LEVEL
 
 if TYPE_CHECKING:
-    from retrompi.papers.reproduction import Reproduction
+    from retrompi.papers.reproduce.reproduction import Reproduction
     from retrompi.store.database import Details, Store
-    from retrompi.studies.stored_study import StoredStudy
+    from retrompi.studies.read.stored_study import StoredStudy
 
 __all__ = ["FORMAT", "Circumstances", "CrateRecord", "as_json", "circumstances", "of_paper", "of_study", "study_intervals", "writer"]
 
 FORMAT = 1
-JUDGING = ("retrompi.papers.verdicts", "retrompi.papers.curve_verdicts", "retrompi.papers.reproduction", "retrompi.crate.record")
+JUDGING = ("retrompi.papers.judging.verdicts", "retrompi.papers.judging.curve_verdicts", "retrompi.papers.reproduce.reproduction",
+           "retrompi.crate.record")  # fmt: skip
 _UNTOLD = ("timeline", "waits", "marks", "wall_s", "replay_s", "run_id", "run_ids")
 """Facts of a run that are left out: a picture made on request, wall times, ids of a store, and what repeats the points or names
 files of a machine."""
@@ -279,7 +281,7 @@ def of_study(found: StoredStudy, intervals: Sequence[Mapping[str, Any]] = ()) ->
         **_head("study", name, str(about.get("title") or name)),
         "question": str(about.get("question", "")),
         "workflow": "study/retrompi-study.json",
-        "code": _code((*ENTRIES, "retrompi.studies.run", "retrompi.crate.record")),
+        "code": _code((*ENTRIES, "retrompi.studies.execute.run", "retrompi.crate.record")),
         "models": parts.models,
         "parameters": parts.parameters,
         "runs": runs,
@@ -309,7 +311,7 @@ def _head(kind: str, name: str, title: str) -> Row:
 def writer() -> str:
     """SHA-256 over the modules that decide what the derived files of a crate look like."""
     root = Path(__file__).resolve().parents[1]
-    return sha256(b"".join(f.read_bytes() for f in [*sorted((root / "crate").glob("*.py")), root / "render" / "html.py"]))
+    return sha256(b"".join(f.read_bytes() for f in [*sorted((root / "crate").glob("*.py")), root / "render" / "document" / "html.py"]))
 
 
 def _code(entries: Iterable[str]) -> list[Row]:
@@ -515,7 +517,7 @@ def _posterior(cls: type[RuntimeModel], question: Question) -> tuple[dict[str, R
 
 def study_intervals(store: Store, study: int) -> Sequence[Mapping[str, Any]]:
     """Of a study with draws, the rows of its view, with intervals; () of any other, and where no run has the metric."""
-    from retrompi.studies import stored_study
+    from retrompi.studies.read import stored_study
 
     found = stored_study.read(store, study)
     if not found.draws:

@@ -22,17 +22,18 @@ from retrompi.base.release import version
 from retrompi.base.scratch import folder as scratch_folder
 from retrompi.crate import derive, drawn, record
 from retrompi.crate.container import MANIFEST, Contents, FileProblem, check_manifest, place, read, sha256, wrong_name
-from retrompi.papers.agreement import with_agreement
-from retrompi.papers.paper import all_papers, working_with
-from retrompi.papers.reproduction import WORKERS, run_papers
+from retrompi.papers.reproduce.agreement import with_agreement
+from retrompi.papers.reproduce.reproduction import WORKERS, run_papers
+from retrompi.papers.statements.paper import all_papers, working_with
 from retrompi.store import open_store
 from retrompi.store.identity import code_version
-from retrompi.studies import design, stored_study
-from retrompi.studies.pack import ROWS, reference_rows
-from retrompi.studies.pack import write as write_packed
-from retrompi.studies.run import run_study
-from retrompi.studies.unpack import PYTHON, compare, unpack
-from retrompi.studies.worker_pool import WorkerPool
+from retrompi.studies.archive.pack import ROWS, reference_rows
+from retrompi.studies.archive.pack import write as write_packed
+from retrompi.studies.archive.unpack import PYTHON, compare, unpack
+from retrompi.studies.execute import design
+from retrompi.studies.execute.run import run_study
+from retrompi.studies.execute.worker_pool import WorkerPool
+from retrompi.studies.read import stored_study
 
 __all__ = ["Rebuild", "Verification", "digest_of", "open_crate", "verify"]
 

@@ -92,7 +92,7 @@ class Buffers:
 
     @classmethod
     def of(cls, rows: Mapping[str, Any]) -> Buffers:
-        """Of a compiled runtime (`retrompi.spec.compile.Compiled.rows`)."""
+        """Of a compiled runtime (`retrompi.spec.compiled.compile.Compiled.rows`)."""
         names = tuple(rows["hosts"]["names"])
         return cls(tuple(rows["placement"]), _path(rows, "same"), _path(rows, "remote"), int(rows["unexpected_limit"]), names)
 

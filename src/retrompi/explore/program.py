@@ -16,7 +16,7 @@ from typing import Any
 
 from retrompi._engine import Trace
 from retrompi.base.errors import InputError
-from retrompi.spec.calls import CALLS, Family, is_nonblocking, names
+from retrompi.spec.declare.calls import CALLS, Family, is_nonblocking, names
 from retrompi.traces.lines import COLLECTIVES, COMM_MAKERS
 
 from .buffers import Buffers

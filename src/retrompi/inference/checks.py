@@ -20,13 +20,13 @@ from retrompi.inference.design import Training, sobol
 from retrompi.inference.likelihood import Array
 from retrompi.inference.problem import PointObservable, PosteriorMember, Problem, ProblemPart, of_model, of_paper
 from retrompi.inference.stored_rows import read_rows, write_table
-from retrompi.papers import curve_checks
-from retrompi.papers.claims import papers
 from retrompi.papers.experiments import Look, Seen
-from retrompi.papers.paper import find_paper
+from retrompi.papers.judging import curve_checks
+from retrompi.papers.statements.claims import papers
+from retrompi.papers.statements.paper import find_paper
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.conditions.bounds import Bounds
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.question import Question, pingpong
 

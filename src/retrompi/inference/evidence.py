@@ -23,9 +23,9 @@ from retrompi.inference.likelihood import Array, Likelihood, Observations, State
 from retrompi.inference.problem import ProblemPart, StatedNumber, held_out
 from retrompi.inference.stored_rows import read_rows, write_table
 from retrompi.spec import registry
-from retrompi.spec.number import Number
-from retrompi.studies import posteriors
-from retrompi.studies.posteriors import DISCREPANCY, PosteriorFile
+from retrompi.spec.declare.number import Number
+from retrompi.studies.draws import posteriors
+from retrompi.studies.draws.posteriors import DISCREPANCY, PosteriorFile
 
 __all__ = ["DRAWS", "Rival", "against", "compare", "file", "groups", "read_rivals", "score", "word", "write"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.special import log_ndtr, logsumexp, ndtri
 
-from retrompi.studies.uncertainty import DISCREPANCY_SCALE, kernel
+from retrompi.studies.draws.uncertainty import DISCREPANCY_SCALE, kernel
 
 __all__ = ["Array", "CurveData", "Likelihood", "Observations", "Replicas", "StatedInterval", "correlation", "log_likelihood", "sigma_of"]
 
@@ -94,7 +94,7 @@ def sigma_of(u: Array) -> Array:
 
 
 def correlation(log10_size: Sequence[float]) -> Array:
-    """That of the discrepancy at the sizes of a curve, [n, n]; the one that draws have (`retrompi.studies.uncertainty`)."""
+    """That of the discrepancy at the sizes of a curve, [n, n]; the one that draws have (`retrompi.studies.draws.uncertainty`)."""
     at = np.asarray(log10_size, dtype=float)
     return kernel(at, at)
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from retrompi.base import paths, units
 from retrompi.papers.markdown import fill, parts, table
-from retrompi.studies import posteriors
-from retrompi.studies.posteriors import DISCREPANCY, PosteriorFile
+from retrompi.studies.draws import posteriors
+from retrompi.studies.draws.posteriors import DISCREPANCY, PosteriorFile
 
 __all__ = ["determined_table", "posterior_table", "shipped_posteriors", "write"]
 

@@ -24,7 +24,7 @@ from retrompi.inference.likelihood import Array, Likelihood, sigma_of
 from retrompi.inference.problem import PosteriorMember, Problem, ProblemPart, StatedNumber
 from retrompi.spec import registry
 from retrompi.spec.question import canonical_hash
-from retrompi.studies import posteriors
+from retrompi.studies.draws import posteriors
 
 __all__ = ["CHECKED", "DRAWS", "ESS", "R_HAT", "SIMULATIONS", "Posterior", "has_converged", "posterior", "summary"]
 
@@ -129,7 +129,7 @@ def _hashes(parts: Sequence[ProblemPart]) -> dict[str, str]:
 
 
 def _stamps() -> dict[str, str]:
-    from retrompi.papers.predictions import stamps
+    from retrompi.papers.predict.predictions import stamps
 
     return stamps()
 

@@ -22,25 +22,28 @@ import numpy as np
 from retrompi.base import paths
 from retrompi.base.errors import EngineError, UsageError
 from retrompi.inference.likelihood import Array, CurveData, Observations, StatedInterval
-from retrompi.papers import calibrate, curve_checks, curve_fits, curves
-from retrompi.papers.claims import Checks, Claim, excluded_readings, judging
-from retrompi.papers.curve_checks import times_of
-from retrompi.papers.curves import FitPlan, PaperCurve
-from retrompi.papers.evaluators import evaluate
 from retrompi.papers.experiments import Look, Seen, merge
-from retrompi.papers.findings import Check, Finding, base_value, to_unit, unit_of
-from retrompi.papers.findings import Data as Shown
-from retrompi.papers.free_values import options, owner
-from retrompi.papers.metrics import curves as curves_in
-from retrompi.papers.paper import Paper
+from retrompi.papers.fit import calibrate, curve_fits
+from retrompi.papers.fit.free_values import options, owner
+from retrompi.papers.judging import curve_checks
+from retrompi.papers.judging.curve_checks import times_of
+from retrompi.papers.judging.evaluators import evaluate
+from retrompi.papers.judging.findings import Check, Finding, base_value, to_unit, unit_of
+from retrompi.papers.judging.findings import Data as Shown
+from retrompi.papers.statements import curves
+from retrompi.papers.statements.claims import Checks, Claim, excluded_readings, judging
+from retrompi.papers.statements.curves import FitPlan, PaperCurve
+from retrompi.papers.statements.metrics import curves as curves_in
+from retrompi.papers.statements.paper import Paper
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
-from retrompi.spec import machines, registry
-from retrompi.spec.bounds import Bounds
+from retrompi.spec import registry
+from retrompi.spec.conditions.bounds import Bounds
+from retrompi.spec.declare.number import Number
+from retrompi.spec.machine import machines
 from retrompi.spec.model import RuntimeModel
-from retrompi.spec.number import Number
 from retrompi.spec.question import Question, canonical_hash
-from retrompi.studies.priors import priors_of, sets_at
+from retrompi.studies.draws.priors import priors_of, sets_at
 
 __all__ = ["PointObservable", "PosteriorMember", "Problem", "ProblemPart", "StatedNumber", "calibrated_on", "held_out", "of_model",
            "of_paper", "printed_range"]  # fmt: skip
@@ -373,7 +376,7 @@ def _plain(cls: type[RuntimeModel], model: str, platform: str) -> bool:
 
 
 def _checks_of(claim: Claim, entries: Checks) -> Sequence[Check]:
-    from retrompi.papers.claims import checks
+    from retrompi.papers.statements.claims import checks
 
     return {**checks(), **entries}.get(claim.id, ())
 

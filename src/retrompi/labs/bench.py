@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.api.paths import CriticalPath, path_of
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.curve import TimeCurve
+from retrompi.spec.declare.curve import TimeCurve
 from retrompi.spec.question import Beside, Message, Question, Replay, Workload, pingpong
 from retrompi.store.lookup import answer
 

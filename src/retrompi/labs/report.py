@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from retrompi.base.translate import _, lazy, ngettext
 from retrompi.base.units import format_bytes, format_time
 from retrompi.labs import text as _text
-from retrompi.render import html
+from retrompi.render.document import html
 
 if TYPE_CHECKING:
     from retrompi.labs.alike import SimilarPair
@@ -182,8 +182,8 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
     """The curves of the student's parameters: one-way time and bandwidth."""
     import plotly.graph_objects as go
 
-    from retrompi.render import figures
-    from retrompi.render.plotted import drawing, figure_html
+    from retrompi.render.document.plotted import drawing, figure_html
+    from retrompi.render.figures import figures
 
     lines: Sequence[Line] = _reference_curves(lab, p)
     if not lines:

@@ -99,7 +99,7 @@ class Ran:
     """The last result of one command of a lab's text, as its form was run.
 
     ``key``: the form's number in the text; ``line``: the command as the text has it; ``values``: what its fields had; ``at``: when (UTC);
-    ``told``: what is shown of it (`retrompi.studio.lab_commands.run`).
+    ``told``: what is shown of it (`retrompi.studio.labs.lab_commands.run`).
     """
 
     key: str

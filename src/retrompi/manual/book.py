@@ -22,9 +22,9 @@ from retrompi.labs.lab import labs
 from retrompi.manual.markdown import ManualPage, escape, link, slug, table
 from retrompi.reference.compare import compare_question
 from retrompi.sim import simulate
-from retrompi.spec.fields import fields_of
+from retrompi.spec.declare.fields import fields_of
 from retrompi.spec.question import Beside, Message, Question, Replay, Workload
-from retrompi.studio.scene import STAGES
+from retrompi.studio.anatomy.scene import STAGES
 from retrompi.traces.files import parse
 
 __all__ = ["Chapter", "book_pages", "chapters", "chapters_of"]

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrompi.manual.markdown import ManualPage, cite, escape, link, slug, table
-from retrompi.papers.sources import rows as reference_rows
+from retrompi.papers.statements.sources import rows as reference_rows
 from retrompi.spec import registry
-from retrompi.studies import design
+from retrompi.studies.execute import design
 
 __all__ = ["scenario_pages", "study_pages"]
 
@@ -28,7 +28,7 @@ def _file(text: str) -> str:
 
 
 def _scenario(name: str, known: Mapping[str, Any]) -> ManualPage:
-    from retrompi.studies import catalogue
+    from retrompi.studies.define import catalogue
 
     s = catalogue.scenario(name)
     model, platform = _where(s.model, s.platform)
@@ -43,7 +43,7 @@ def _scenario(name: str, known: Mapping[str, Any]) -> ManualPage:
 
 def scenario_pages() -> list[ManualPage]:
     """An overview and a page for every scenario."""
-    from retrompi.studies import catalogue
+    from retrompi.studies.define import catalogue
     from retrompi.traces import generate
 
     known = reference_rows()
@@ -68,7 +68,7 @@ def scenario_pages() -> list[ManualPage]:
 
 def _base(name: str) -> str:
     """The location of a study's scenario: a page, or a table of the study's own file."""
-    from retrompi.studies import catalogue
+    from retrompi.studies.define import catalogue
 
     return link(name, f"../scenarios/{slug(name)}.md") if name in catalogue.scenario_names() else "its own `[base]`"
 

@@ -8,16 +8,18 @@ from typing import Any
 
 from retrompi.base import errors, units
 from retrompi.manual.markdown import ManualPage, escape, table
-from retrompi.papers import claims, curves, evidence
-from retrompi.papers.evaluators import EVALUATORS
-from retrompi.papers.findings import UNITS
-from retrompi.papers.paper import keys
-from retrompi.spec import topology
+from retrompi.papers.judging import evidence
+from retrompi.papers.judging.evaluators import EVALUATORS
+from retrompi.papers.judging.findings import UNITS
+from retrompi.papers.statements import claims, curves
+from retrompi.papers.statements.paper import keys
 from retrompi.spec.collectives import OPERATIONS, algorithms
-from retrompi.spec.fields import Field, quantities
+from retrompi.spec.declare.fields import Field, quantities
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
-from retrompi.studies import design, metrics, scenario
+from retrompi.spec.machine import topology
+from retrompi.spec.machine.link import Link
+from retrompi.studies.define import metrics, scenario
+from retrompi.studies.execute import design
 from retrompi.traces.generate import GENERATORS
 
 __all__ = ["file_pages"]

@@ -6,7 +6,7 @@ import inspect
 from dataclasses import is_dataclass
 
 from retrompi.manual.markdown import ManualPage, escape, table
-from retrompi.spec.fields import Field, fields_of
+from retrompi.spec.declare.fields import Field, fields_of
 from retrompi.spec.media import MEDIA, Broadcast, Medium, OneSided, WaitPolicy
 
 __all__ = ["media_page"]

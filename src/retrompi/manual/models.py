@@ -7,11 +7,11 @@ from typing import Any
 
 from retrompi.base.units import format_quantity
 from retrompi.manual.markdown import ManualPage, cite, escape, link, slug, table
-from retrompi.papers.evidence import evidence
-from retrompi.papers.sources import rows as reference_rows
-from retrompi.render import determined
-from retrompi.render.dossier import model_dossier
-from retrompi.render.transfer_table import HELD, NUMBERS, numbers, statement_rows
+from retrompi.papers.judging.evidence import evidence
+from retrompi.papers.statements.sources import rows as reference_rows
+from retrompi.render.atlas.transfer_table import HELD, NUMBERS, numbers, statement_rows
+from retrompi.render.cards import determined
+from retrompi.render.cards.dossier import model_dossier
 from retrompi.spec import registry
 
 __all__ = ["model_pages", "range_text"]

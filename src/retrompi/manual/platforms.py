@@ -8,10 +8,11 @@ from typing import Any
 
 from retrompi.manual.markdown import ManualPage, anchor, cite, escape, link, slug, table
 from retrompi.manual.models import range_text
-from retrompi.papers.sources import rows as reference_rows
-from retrompi.render.dossier import part_dossier, platform_dossier
-from retrompi.spec import machines, registry
-from retrompi.spec.machines import Machine, Network
+from retrompi.papers.statements.sources import rows as reference_rows
+from retrompi.render.cards.dossier import part_dossier, platform_dossier
+from retrompi.spec import registry
+from retrompi.spec.machine import machines
+from retrompi.spec.machine.machines import Machine, Network
 from retrompi.spec.platform import Quantity
 
 __all__ = ["platform_pages"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retrompi.manual.markdown import ManualPage, escape, slug
-from retrompi.papers.sources import rows
+from retrompi.papers.statements.sources import rows
 
 __all__ = ["source_pages"]
 

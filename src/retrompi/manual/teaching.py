@@ -10,8 +10,8 @@ from retrompi.labs.lab import Lab, labs
 from retrompi.manual.book import chapters_of
 from retrompi.manual.markdown import ManualPage, escape, link, slug, table
 from retrompi.studio.app import KEYS
-from retrompi.studio.limits import Limits
-from retrompi.studio.page import pages as studio
+from retrompi.studio.jobs.limits import Limits
+from retrompi.studio.requests.page import pages as studio
 
 __all__ = ["lab_pages", "studio_pages"]
 

@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from retrompi.papers.claims import Claim, for_fit, load
-    from retrompi.papers.paper import Paper, all_papers, find_paper
-    from retrompi.papers.reproduction import Reproduction, judge_all, of_curves, run_paper, run_papers
-    from retrompi.papers.verdicts import Verdict, judge, measure, summary
+    from retrompi.papers.judging.verdicts import Verdict, judge, measure, summary
+    from retrompi.papers.reproduce.reproduction import Reproduction, judge_all, of_curves, run_paper, run_papers
+    from retrompi.papers.statements.claims import Claim, for_fit, load
+    from retrompi.papers.statements.paper import Paper, all_papers, find_paper
 
 __all__ = [
     "Claim",
@@ -36,10 +36,10 @@ __all__ = [
 ]
 
 _FROM = {
-    "claims": ("Claim", "for_fit", "load"),
-    "paper": ("Paper", "all_papers", "find_paper"),
-    "reproduction": ("Reproduction", "judge_all", "of_curves", "run_paper", "run_papers"),
-    "verdicts": ("Verdict", "judge", "measure", "summary"),
+    "statements.claims": ("Claim", "for_fit", "load"),
+    "statements.paper": ("Paper", "all_papers", "find_paper"),
+    "reproduce.reproduction": ("Reproduction", "judge_all", "of_curves", "run_paper", "run_papers"),
+    "judging.verdicts": ("Verdict", "judge", "measure", "summary"),
 }
 
 

@@ -16,18 +16,18 @@ from pathlib import Path
 from retrompi.base import paths
 from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
-from retrompi.papers import transfer
-from retrompi.papers.claims import checks, load, paper_key
-from retrompi.papers.coverage import coverage_table, outside_table, shipped_rows
-from retrompi.papers.curve_checks import times_of
-from retrompi.papers.curve_verdicts import errors
-from retrompi.papers.curves import of, simulate_times
-from retrompi.papers.interventions import effects
-from retrompi.papers.matrix import MatrixCell, Tally, cells
-from retrompi.papers.metrics import READINGS
-from retrompi.papers.paper import all_papers
-from retrompi.papers.reproduction import Reproduction, run_papers
-from retrompi.papers.verdicts import Verdict, summary
+from retrompi.papers.judging.curve_checks import times_of
+from retrompi.papers.judging.curve_verdicts import errors
+from retrompi.papers.judging.verdicts import Verdict, summary
+from retrompi.papers.predict import transfer
+from retrompi.papers.predict.interventions import effects
+from retrompi.papers.predict.matrix import MatrixCell, Tally, cells
+from retrompi.papers.reproduce.coverage import coverage_table, outside_table, shipped_rows
+from retrompi.papers.reproduce.reproduction import Reproduction, run_papers
+from retrompi.papers.statements.claims import checks, load, paper_key
+from retrompi.papers.statements.curves import of, simulate_times
+from retrompi.papers.statements.metrics import READINGS
+from retrompi.papers.statements.paper import all_papers
 from retrompi.spec import registry
 from retrompi.store import open_store
 

@@ -28,7 +28,7 @@ from retrompi.reference.algorithms import (
     take,
 )
 from retrompi.reference.values import PROC_NULL, NotCovered
-from retrompi.spec.calls import Family, call_of
+from retrompi.spec.declare.calls import Family, call_of
 
 __all__ = ["Choices", "Collectives", "Communicator", "is_collective", "volume"]
 

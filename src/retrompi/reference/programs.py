@@ -21,12 +21,13 @@ from retrompi.reference.drawing import Drawing
 from retrompi.reference.values import NotCovered
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import engine_rows
-from retrompi.spec import machines, registry
+from retrompi.spec import registry
 from retrompi.spec.channels import work
 from retrompi.spec.collectives import OPERATIONS, PREFIX, algorithms
-from retrompi.spec.fields import Field, fields_of
+from retrompi.spec.declare.fields import Field, fields_of
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
+from retrompi.spec.machine import machines
+from retrompi.spec.machine.link import Link
 from retrompi.spec.media import MEDIA, Medium, SampledCurve
 from retrompi.spec.question import Beside, Question, Replay
 from retrompi.traces import Trace

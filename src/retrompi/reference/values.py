@@ -1,7 +1,7 @@
 """The compiled question as the specification reads it: numbers in the engine's units, by the declarations they come from.
 
-A compiled question is a dictionary of rows (`retrompi.spec.compile`). Each row belongs to a declared struct (`Host`, `Link`, the media,
-`WaitPolicy`), and the declaration says the unit. Here a time becomes whole picoseconds, an amount whole bytes, a flag a truth value;
+A compiled question is a dictionary of rows (`retrompi.spec.compiled.compile`). Each row belongs to a declared struct (`Host`, `Link`, the
+media, `WaitPolicy`), and the declaration says the unit. Here a time becomes whole picoseconds, an amount whole bytes, a flag a truth value;
 everything else stays what it is. What the specification does not cover is refused here, before anything runs.
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from retrompi.spec.fields import fields_of
+from retrompi.spec.declare.fields import fields_of
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
+from retrompi.spec.machine.link import Link
 from retrompi.spec.media import MEDIA, OneSided, WaitPolicy
 
 __all__ = [

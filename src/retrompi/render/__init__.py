@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.papers.exhibits import CurveFigure, MeasuredFigure
+from retrompi.papers.statements.exhibits import CurveFigure, MeasuredFigure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from retrompi.measure.stored_curves import StoredCurve
-    from retrompi.papers.exhibits import FigurePlan
-    from retrompi.papers.network_agreement import NetworkAgreement
-    from retrompi.papers.reproduction import Reproduction
-    from retrompi.render.front import AtlasProvenance
-    from retrompi.render.overlay import StatementMark
+    from retrompi.papers.reproduce.network_agreement import NetworkAgreement
+    from retrompi.papers.reproduce.reproduction import Reproduction
+    from retrompi.papers.statements.exhibits import FigurePlan
+    from retrompi.render.atlas.front import AtlasProvenance
+    from retrompi.render.figures.overlay import StatementMark
 
 __all__ = ["Atlas", "WrittenPage", "csv_tables", "study_figures", "with_measured", "write", "write_atlas"]
 
@@ -54,7 +54,7 @@ class Atlas:
 
 
 def _marks(study: Reproduction) -> list[StatementMark]:
-    from retrompi.render.overlay import marks
+    from retrompi.render.figures.overlay import marks
 
     last = max((int(p["size_B"]) for p in study.points), default=4 << 20)
     return marks(study.claims, study.verdicts, last=last)
@@ -62,7 +62,7 @@ def _marks(study: Reproduction) -> list[StatementMark]:
 
 def _plans(study: Reproduction) -> tuple[FigurePlan, ...]:
     """The study's figures; if its file has none, its measured curves, and time and bandwidth of every simulated mode."""
-    from retrompi.papers.curves import of
+    from retrompi.papers.statements.curves import of
 
     if study.paper.figure_plans:
         return study.paper.figure_plans
@@ -78,14 +78,14 @@ def _plans(study: Reproduction) -> tuple[FigurePlan, ...]:
 
 def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[StatementMark]) -> go.Figure:
     from retrompi.measure.stored_curves import curves_for
-    from retrompi.papers.exhibits import ScatterFigure
-    from retrompi.render import stored_curves
-    from retrompi.render.exhibits import fact_series, with_bands
-    from retrompi.render.figures import curve_figure
-    from retrompi.render.measured_figures import measured_figure, measured_rows
-    from retrompi.render.numbers import fact_figure, scatter_figure
-    from retrompi.render.overlay import place_marks
-    from retrompi.render.tables import scatter_pairs
+    from retrompi.papers.statements.exhibits import ScatterFigure
+    from retrompi.render.figures import stored_curves
+    from retrompi.render.figures.exhibits import fact_series, with_bands
+    from retrompi.render.figures.figures import curve_figure
+    from retrompi.render.figures.measured_figures import measured_figure, measured_rows
+    from retrompi.render.figures.numbers import fact_figure, scatter_figure
+    from retrompi.render.figures.overlay import place_marks
+    from retrompi.render.figures.tables import scatter_pairs
 
     if isinstance(plan, CurveFigure):
         points = with_bands(study.points, study.bands)
@@ -102,10 +102,10 @@ def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[StatementMark
 
 def study_figures(study: Reproduction) -> dict[str, go.Figure]:
     """Name -> figure: those of the study's file, the scatter plot of each table that has one, the anatomy per mode."""
-    from retrompi.render.figures import anatomy_figure, stage_order
-    from retrompi.render.ladder import ladder_figures
-    from retrompi.render.predicted import blind_figures
-    from retrompi.render.tables import scatter_of, scatter_pairs
+    from retrompi.render.atlas.ladder import ladder_figures
+    from retrompi.render.atlas.predicted import blind_figures
+    from retrompi.render.figures.figures import anatomy_figure, stage_order
+    from retrompi.render.figures.tables import scatter_of, scatter_pairs
 
     found = _marks(study)
     beside = [b for b in (scatter_of(study, t) for t in study.paper.table_plans) if b is not None and scatter_pairs(study, b.claims)]
@@ -125,10 +125,10 @@ def _memory(mode: str) -> str:
 
 
 def _figure_rows(study: Reproduction, plan: FigurePlan) -> list[dict[str, Any]]:
-    from retrompi.papers.exhibits import ScatterFigure
-    from retrompi.render.exhibits import curves, fact_series
-    from retrompi.render.measured_figures import measured_rows
-    from retrompi.render.tables import scatter_pairs
+    from retrompi.papers.statements.exhibits import ScatterFigure
+    from retrompi.render.figures.exhibits import curves, fact_series
+    from retrompi.render.figures.measured_figures import measured_rows
+    from retrompi.render.figures.tables import scatter_pairs
 
     if isinstance(plan, ScatterFigure):
         return [p.row() for p in scatter_pairs(study, plan.claims)]
@@ -144,10 +144,10 @@ def _figure_rows(study: Reproduction, plan: FigurePlan) -> list[dict[str, Any]]:
 def csv_tables(study: Reproduction) -> dict[str, list[dict[str, Any]]]:
     """Name -> flat rows: points, published marks, verdicts, anatomy, start-up, and every figure and table of the page."""
     from retrompi.measure.stored_curves import rows_of
-    from retrompi.render.ladder import ladder_points
-    from retrompi.render.paper_page import anatomy_table
-    from retrompi.render.predicted import blind_rows
-    from retrompi.render.tables import flat_table
+    from retrompi.render.atlas.ladder import ladder_points
+    from retrompi.render.atlas.paper_page import anatomy_table
+    from retrompi.render.atlas.predicted import blind_rows
+    from retrompi.render.figures.tables import flat_table
 
     startup = [
         {"model": model, **{k: v for k, v in facts.items() if not isinstance(v, (list, dict))}}
@@ -193,10 +193,10 @@ def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = ()
     ``home`` is the front page to link to. Raises InputError when the folder cannot be written, UsageError for an unknown
     image format. A missing browser is not an error: it is reported in one line (``missing``).
     """
-    from retrompi.render import export
-    from retrompi.render.cards import model_card, platform_rows
-    from retrompi.render.paper_page import page
-    from retrompi.render.shipped import with_kept
+    from retrompi.render.atlas.paper_page import page
+    from retrompi.render.atlas.shipped_agreement import with_kept
+    from retrompi.render.cards.cards import model_card, platform_rows
+    from retrompi.render.document import export
     from retrompi.store import code_version
 
     paper, study = study.paper, with_kept(study)
@@ -231,9 +231,10 @@ def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Atlas
     ``made`` describes how the runs were produced: see `front.provenance_of`; ``beside``: the verdicts under another network beside the
     native ones.
     """
-    from retrompi.papers import lmbench
-    from retrompi.render import blind_page, export, front, machines_page
-    from retrompi.render.shipped import with_kept
+    from retrompi.papers.fit import lmbench
+    from retrompi.render.atlas import blind_page, front, machines_page
+    from retrompi.render.atlas.shipped_agreement import with_kept
+    from retrompi.render.document import export
 
     target = Path(folder)
     pages = tuple(write(study, target, images=images, home="index.html") for study in studies)

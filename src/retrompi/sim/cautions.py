@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.units import format_bytes, format_time
 from retrompi.sim.computation import scale_of
 from retrompi.sim.crowding import crowding
-from retrompi.spec.outside_range import beyond
 from retrompi.spec.question import Replay
+from retrompi.spec.runtime.outside_range import beyond
 from retrompi.traces import master_worker
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ def calibration(
     model: str | type[RuntimeModel], platform: str | Platform, *, sizes: Iterable[int] = (), ranks: int | None = None,
     sets: Mapping[str, str] | Sequence[str] = (),
 ) -> list[Caution]:  # fmt: skip
-    """What lies outside the calibrated range of a model: a caution where it is far outside, else a mark (`retrompi.spec.outside_range`)."""
+    """What lies outside the calibrated range of a model: a caution where it is far outside, else a mark
+    (`retrompi.spec.runtime.outside_range`)."""
     found = beyond(model, platform, sizes=sizes, ranks=ranks, sets=sets)
     name = model if isinstance(model, str) else model.name
     return [Caution("outside-calibration", f"far outside the calibrated range of {name}: {b.text}") if b.far else

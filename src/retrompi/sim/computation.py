@@ -8,7 +8,7 @@ from typing import Any
 
 from retrompi.base.units import format_quantity, format_time
 from retrompi.sim.resolved import Resolved
-from retrompi.spec import roofline
+from retrompi.spec.machine import roofline
 from retrompi.spec.question import Replay
 from retrompi.traces.calls import calls_of
 from retrompi.traces.computation import Rate, mixed_rates, rate_of

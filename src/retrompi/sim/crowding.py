@@ -7,9 +7,9 @@ from collections import Counter
 from retrompi.base.errors import UsageError
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
-from retrompi.spec.composition import with_size, without_size
 from retrompi.spec.hosts import kinds
-from retrompi.spec.placements import spreads
+from retrompi.spec.machine.composition import with_size, without_size
+from retrompi.spec.machine.placements import spreads
 
 __all__ = ["crowding"]
 

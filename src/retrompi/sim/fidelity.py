@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.errors import UsageError
 from retrompi.base.units import PS
 from retrompi.sim.sampling import NotSampled, Sample, SamplePoint
-from retrompi.spec.fields import to_engine
+from retrompi.spec.declare.fields import to_engine
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.hosts import kinds
 from retrompi.spec.media import BLOCK, NO_LIMIT, SampledCurve
-from retrompi.spec.outcome import Outcome
 from retrompi.spec.platform import Placement
 from retrompi.spec.question import FIDELITIES
 

@@ -19,9 +19,9 @@ from retrompi.sim.sampling import Sample, SamplePoint
 from retrompi.spec.channels import Library, Row, eager, rendezvous, work
 from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.layout import Layout
+from retrompi.spec.machine.named_host import named_host
 from retrompi.spec.media import BLOCK
 from retrompi.spec.model import Param, RuntimeModel, fit_tables
-from retrompi.spec.named_host import named_host
 from retrompi.spec.platform import Placement, Platform
 from retrompi.spec.values import Values
 

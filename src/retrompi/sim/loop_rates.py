@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.units import PS
-from retrompi.spec import kernels
+from retrompi.spec.machine import kernels
 
 if TYPE_CHECKING:
     from retrompi.sim.result import Result

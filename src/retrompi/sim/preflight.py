@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.calls import BY_NAME, MPI3, Call, Family, is_of_mpi3, names
+from retrompi.spec.declare.calls import BY_NAME, MPI3, Call, Family, is_of_mpi3, names
 from retrompi.spec.layout import Layout
 from retrompi.spec.question import Question, pingpong
-from retrompi.spec.users_code import users_code
+from retrompi.spec.runtime.users_code import users_code
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace

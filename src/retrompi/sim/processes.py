@@ -1,7 +1,7 @@
 """Common functions of simulating processes: their number, their termination, and messages about it.
 
 Three kinds of processes use them: the server behind one thread's simulations (`retrompi.sim.worker`), the workers of a study
-(`retrompi.studies.worker_pool`) and the jobs of the studio (`retrompi.studio.jobs`). Each leads its own process group: Ctrl-C
+(`retrompi.studies.execute.worker_pool`) and the jobs of the studio (`retrompi.studio.jobs.queue`). Each leads its own process group: Ctrl-C
 at a terminal reaches only the parent, which then ends the group and with it the simulation.
 """
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from retrompi.base.units import PS
-from retrompi.spec.result import RankRow, outputs
+from retrompi.spec.declare.result import RankRow, outputs
 
 __all__ = ["KEPT", "RankTable"]
 

@@ -21,8 +21,8 @@ from enum import IntEnum
 from typing import Any
 
 from retrompi.base.errors import EngineError, UsageError, nearest
-from retrompi.spec.outcome import Outcome
-from retrompi.spec.result import Totals, outputs
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.declare.result import Totals, outputs
 
 __all__ = ["CHECK_SHARE", "VARIABLE", "RepetitionDefect", "Repetitions", "differences", "from_environment", "simulate"]
 

@@ -9,13 +9,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from retrompi.base.errors import UsageError
-from retrompi.spec import kernels, possible, registry
-from retrompi.spec.bounds import Bounds
-from retrompi.spec.cojobs import JobSpec, with_names
+from retrompi.spec import registry
+from retrompi.spec.conditions.bounds import Bounds
+from retrompi.spec.conditions.cojobs import JobSpec, with_names
+from retrompi.spec.conditions.network_model import NATIVE
+from retrompi.spec.conditions.timed_section import Program
+from retrompi.spec.machine import kernels
+from retrompi.spec.machine.placements import NATURAL, Placement, place_ranks, placement_text
 from retrompi.spec.model import absolute_sets, model_values, resolve
 from retrompi.spec.needs import as_needed, foreign
-from retrompi.spec.network_model import NATIVE
-from retrompi.spec.placements import NATURAL, Placement, place_ranks, placement_text
 from retrompi.spec.question import (
     FIELDS,
     NO_RESULT,
@@ -29,8 +31,8 @@ from retrompi.spec.question import (
     Starts,
     canonical_hash,
 )
-from retrompi.spec.timed_section import Program
-from retrompi.spec.users_code import users_code
+from retrompi.spec.runtime import possible
+from retrompi.spec.runtime.users_code import users_code
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace

@@ -1,4 +1,4 @@
-"""The result of a run: what is declared of it in `retrompi.spec.result`, and what was recorded on request."""
+"""The result of a run: what is declared of it in `retrompi.spec.declare.result`, and what was recorded on request."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.units import PS
 from retrompi.sim.rank_table import RankTable
-from retrompi.spec.outcome import Outcome
-from retrompi.spec.result import (
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.declare.result import (
     CollectiveRow,
     Counters,
     Ending,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from retrompi.sim.cautions import Caution
     from retrompi.sim.critical_path import CriticalPath
     from retrompi.sim.message_path import MessagePath
-    from retrompi.spec.cojobs import CompiledJob
+    from retrompi.spec.conditions.cojobs import CompiledJob
 
 __all__ = ["COLUMNS", "NUMBERS", "Result", "counters_of", "job_result", "network_lines", "traffic_results"]
 

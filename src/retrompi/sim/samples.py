@@ -13,9 +13,9 @@ from retrompi.sim import sampling
 from retrompi.sim.fidelity import LogGP, Pair, asks_from, classes_of, fit, host_kind, pairs_of
 from retrompi.sim.fitted import FittedModel
 from retrompi.sim.sampling import NotSampled, Sample
-from retrompi.spec.compile import compile_runtime
+from retrompi.spec.compiled.compile import compile_runtime
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.layout import Layout
-from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Beside, Experiment, Replay, ScenarioRef
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.traces.generate import DEFAULT_SIZES
 
 if TYPE_CHECKING:

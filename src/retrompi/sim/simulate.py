@@ -27,19 +27,20 @@ from retrompi.sim.result import Result, counters_of, job_result, traffic_results
 from retrompi.sim.samples import Samples
 from retrompi.sim.sampling import NotSampled
 from retrompi.sim.worker import ForkServer, Stopped, shared_server
-from retrompi.spec import cojobs, cross_traffic, derived, kernels
-from retrompi.spec.calls import ANYTHING, Calls
-from retrompi.spec.cojobs import CompiledJob
 from retrompi.spec.collectives import PREFIX
-from retrompi.spec.compile import Compiled as CompiledRuntime
-from retrompi.spec.compile import compile_runtime, refuse, unused_by_start, unused_overrides, unused_parameters
+from retrompi.spec.compiled.compile import Compiled as CompiledRuntime
+from retrompi.spec.compiled.compile import compile_runtime, refuse, unused_by_start, unused_overrides, unused_parameters
+from retrompi.spec.conditions import cojobs, cross_traffic
+from retrompi.spec.conditions.cojobs import CompiledJob
+from retrompi.spec.conditions.network_model import by_simgrid
+from retrompi.spec.declare.calls import ANYTHING, Calls
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.declare.result import MarkRow, PointRow, StageRow, StartsRow, StepRow, Totals, outputs
 from retrompi.spec.layout import Layout
+from retrompi.spec.machine import derived, kernels
 from retrompi.spec.model import StartStep
-from retrompi.spec.network_model import by_simgrid
-from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
-from retrompi.spec.result import MarkRow, PointRow, StageRow, StartsRow, StepRow, Totals, outputs
-from retrompi.spec.users_code import users_code
+from retrompi.spec.runtime.users_code import users_code
 from retrompi.spec.values import Values
 from retrompi.traces import generate
 from retrompi.traces.calls import calls_of

@@ -31,8 +31,8 @@ from weakref import WeakSet
 from retrompi.base.errors import EngineError, InputError
 from retrompi.sim import repetitions
 from retrompi.sim.processes import end_with_parent, kill_group, last_words
-from retrompi.spec.bounds import MEMORY_B
-from retrompi.spec.network_model import by_simgrid
+from retrompi.spec.conditions.bounds import MEMORY_B
+from retrompi.spec.conditions.network_model import by_simgrid
 
 __all__ = ["ForkServer", "Group", "Stopped", "adopt", "answer", "fork_simulation", "needs_fork", "result_of", "shared_server",
            "simulate_in_process"]  # fmt: skip

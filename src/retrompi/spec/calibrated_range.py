@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from retrompi.base import units
-from retrompi.spec.sources import wrong_source
+from retrompi.spec.declare.sources import wrong_source
 
 __all__ = ["Range"]
 

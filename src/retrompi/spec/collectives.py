@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from retrompi import _engine
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
-from retrompi.spec.calls import BY_NAME, call_of
-from retrompi.spec.param import Param
-from retrompi.spec.sources import wrong_source
+from retrompi.spec.declare.calls import BY_NAME, call_of
+from retrompi.spec.declare.param import Param
+from retrompi.spec.declare.sources import wrong_source
 
 if TYPE_CHECKING:
     from retrompi.spec.values import Values

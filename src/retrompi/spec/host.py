@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from retrompi.spec.fields import ITSELF, Use, beside, choice, flag, quantity, rate_of, rest_of, stating_what_follows, time_of, whole, word
+from retrompi.spec.declare.fields import (
+    ITSELF,
+    Use,
+    beside,
+    choice,
+    flag,
+    quantity,
+    rate_of,
+    rest_of,
+    stating_what_follows,
+    time_of,
+    whole,
+    word,
+)
 
 __all__ = ["BYTE_ORDERS", "REFERENCE_CALL", "REFERENCE_CLOCK", "Host"]
 

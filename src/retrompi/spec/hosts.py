@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import Any
 
-from retrompi.spec.fields import fields_of, quantities, to_engine
+from retrompi.spec.declare.fields import fields_of, quantities, to_engine
 from retrompi.spec.host import Host
-from retrompi.spec.quantity_file import Quantity
+from retrompi.spec.machine.quantity_file import Quantity
 
 __all__ = ["EVERY_HOST", "Grown", "GrownQuantities", "Hosts", "engine_rows", "host_names", "kinds", "mapped", "one_by_one", "rows_of"]
 

@@ -4,7 +4,7 @@ The path of a message is a list of media, one per hop. Each medium accepts only 
 TypeError. Sizes are bytes, rates bytes per second. A time that is work of a processor or a service of the operating system (``scale``) is
 in seconds on the reference host, `retrompi.spec.host`, and the engine charges what it takes on the host at hand; other times are
 seconds as they are. A value outside its declared bounds raises UsageError. The engine's structs and their readers are generated from
-these classes (`retrompi.spec.cpp`); docs/add-a-parameter.md walks through adding a field and a medium.
+these classes (`retrompi.spec.compiled.cpp`); docs/add-a-parameter.md walks through adding a field and a medium.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import NO_LIMIT
-from retrompi.spec.fields import Use, choice, fields_of, flag, quantity, to_engine, whole, word
+from retrompi.spec.declare.fields import Use, choice, fields_of, flag, quantity, to_engine, whole, word
 
 __all__ = ["BINOMIAL", "BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring", "SampledCurve",
            "Stream", "WaitPolicy", "calls_system"]  # fmt: skip

@@ -23,19 +23,20 @@ from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.names import check_name
 from retrompi.base.paths import stamp
 from retrompi.base.units import parse_factor
-from retrompi.spec import compiled_values, named_host
 from retrompi.spec.channels import NO_PATH, Cost, Library, Row
 from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.collectives import MPICH1, MPICH1_MAKING, PREFIX, Choice, Making, doors
-from retrompi.spec.fields import to_engine
+from retrompi.spec.compiled import compiled_values
+from retrompi.spec.declare.fields import to_engine
+from retrompi.spec.declare.param import Param
 from retrompi.spec.hosts import Hosts, engine_rows
 from retrompi.spec.layout import Layout
+from retrompi.spec.machine import named_host
+from retrompi.spec.machine.quantity_file import fits_at_hand
 from retrompi.spec.media import OneSided
 from retrompi.spec.needs import Needs
-from retrompi.spec.overrides import absolute, parse_sets, tell
-from retrompi.spec.param import Param
 from retrompi.spec.platform import Platform
-from retrompi.spec.quantity_file import fits_at_hand
+from retrompi.spec.runtime.overrides import absolute, parse_sets, tell
 from retrompi.spec.values import Setting, Values
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ class RuntimeModel:
         return layout.hosts
 
     def compile(self, p: Values, layout: Layout, parts: Collection[str]) -> Row:
-        """The engine's configuration of this runtime, with the ``parts`` (`retrompi.spec.compile.PARTS`) that a run needs."""
+        """The engine's configuration of this runtime, with the ``parts`` (`retrompi.spec.compiled.compile.PARTS`) that a run needs."""
 
         def part(name: str, compiled: Callable[[], T], without: T) -> T:
             if name not in parts:
@@ -419,7 +420,7 @@ def resolve(cls: type[RuntimeModel], platform: Platform, sets: Mapping[str, str]
 def absolute_sets(sets: Mapping[str, str], values: Values, platform: Platform) -> dict[str, str]:
     """``sets`` with each factor (``x2``, ``50%``) replaced by what `resolve` made of it: what identifies the run.
 
-    A factor for every host is a value for each where they differ. Each is told (`retrompi.spec.overrides.telling`).
+    A factor for every host is a value for each where they differ. Each is told (`retrompi.spec.runtime.overrides.telling`).
     """
     found: dict[str, str] = {}
     for key, text in sets.items():

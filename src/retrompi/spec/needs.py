@@ -1,8 +1,8 @@
 """What a runtime needs of a platform to be able to run there at all: a network that it drives, and an operating system.
 
 A model declares its `Needs` once, a network of the library its ``technology``, a host its operating system. A pair of model and platform
-that cannot have been is refused (`retrompi.spec.possible`), unless a fiction is asked for (``--what-if-hardware``); then titles say so.
-What is not declared restricts nothing: a user's model without `Needs`, a network without a technology.
+that cannot have been is refused (`retrompi.spec.runtime.possible`), unless a fiction is asked for (``--what-if-hardware``); then titles say
+so. What is not declared restricts nothing: a user's model without `Needs`, a network without a technology.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from retrompi.spec.declare.sources import wrong_source
 from retrompi.spec.hosts import kinds, mapped
-from retrompi.spec.sources import wrong_source
 from retrompi.spec.technology import IP, TECHNOLOGIES
 
 if TYPE_CHECKING:

@@ -17,15 +17,15 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec import placements, topology
-from retrompi.spec.composition import MAX_SIZED
-from retrompi.spec.fields import Field, Follows, quantities
+from retrompi.spec.declare.fields import Field, Follows, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.hosts import EVERY_HOST, Grown, GrownQuantities, Hosts
-from retrompi.spec.link import WAN_KEYS, Link
-from retrompi.spec.overrides import absolute
-from retrompi.spec.placements import Placement
-from retrompi.spec.quantity_file import Quantity, fit_values, with_fitted
+from retrompi.spec.machine import placements, topology
+from retrompi.spec.machine.composition import MAX_SIZED
+from retrompi.spec.machine.link import WAN_KEYS, Link
+from retrompi.spec.machine.placements import Placement
+from retrompi.spec.machine.quantity_file import Quantity, fit_values, with_fitted
+from retrompi.spec.runtime.overrides import absolute
 
 __all__ = ["LINK_RATES", "LINK_WORDS", "Placement", "Platform", "Quantity", "declaration", "following"]
 
@@ -111,7 +111,7 @@ class Platform:
         ]
 
     def placement(self, text: str) -> str | list[int]:
-        """The placement in normal form (`retrompi.spec.placements.normal`); raises UsageError for an unknown one."""
+        """The placement in normal form (`retrompi.spec.machine.placements.normal`); raises UsageError for an unknown one."""
         return placements.normal(text, self.name, self.hosts, self.placements, self.natural)
 
     def with_overrides(self, sets: Mapping[str, str]) -> Platform:

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.units import LARGEST_SEED
-from retrompi.spec import needs, network_model
-from retrompi.spec.bounds import Bounds
-from retrompi.spec.cojobs import JobSpec
-from retrompi.spec.fields import Field, choice, fields_of, flag, quantity, structure, texts, whole, word
-from retrompi.spec.overrides import parse_sets
+from retrompi.spec import needs
+from retrompi.spec.conditions import network_model
+from retrompi.spec.conditions.bounds import Bounds
+from retrompi.spec.conditions.cojobs import JobSpec
+from retrompi.spec.conditions.timed_section import Program
+from retrompi.spec.declare.fields import Field, choice, fields_of, flag, quantity, structure, texts, whole, word
 from retrompi.spec.platform import Placement
-from retrompi.spec.timed_section import Program
+from retrompi.spec.runtime.overrides import parse_sets
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -249,8 +250,9 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Beside:
-    """What happens beside the program: cross ``traffic`` and ``failures`` as of `retrompi.spec.cross_traffic`, further ``jobs`` on the
-    same platform, and ``kills``: processes killed at a time, ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job 2@1s"``."""
+    """What happens beside the program: cross ``traffic`` and ``failures`` as of `retrompi.spec.conditions.cross_traffic`, further ``jobs``
+    on the same platform, and ``kills``: processes killed at a time, ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job
+    2@1s"``."""
 
     traffic: Sequence[str] = texts(
         "Cross traffic on the same network, e.g. 'any 2Mbps 1500B poisson' or 'server->workstation 2Mbps 1500B'.",
@@ -285,10 +287,10 @@ class Question:
     ``overrides`` are ``--set`` pairs as a mapping, ``KEY=VALUE`` texts or pairs; the last of equal keys is used. ``fidelity`` is a level of
     `retrompi.sim.fidelity`. ``start_up`` also simulates the start of the job, which may fail at random with ``seed``; ``limit_s`` ends the
     run after that many simulated seconds. ``order``: calls (rank, line of the trace) that begin in this order, each when all
-    that went before has come to rest. ``compute_kernel`` runs compute amounts at the rate of a loop of `retrompi.spec.kernels`
+    that went before has come to rest. ``compute_kernel`` runs compute amounts at the rate of a loop of `retrompi.spec.machine.kernels`
     (``daxpy``, ``daxpy:1000``). ``idle_overrides`` accepts overrides that the run does not use, and changes no result. ``bounds`` end the
     simulation itself; they change no result either, and questions that differ in them only are equal. ``network`` is what carries the
-    frames, one of `retrompi.spec.network_model.NAMES`. ``what_if_hardware`` accepts a platform on which the model
+    frames, one of `retrompi.spec.conditions.network_model.NAMES`. ``what_if_hardware`` accepts a platform on which the model
     cannot have run (`needs`).
     Raises UsageError for an unknown network or wildcard rule; names are checked when the question is resolved.
     """

@@ -22,12 +22,12 @@ from weakref import WeakKeyDictionary
 from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.files import exists, is_dir, is_file
-from retrompi.spec import composition, machines, platform_file, simgrid_platform
 from retrompi.spec import model as of_model
+from retrompi.spec.machine import composition, machines, platform_file, simgrid_platform
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.needs import lacks
 from retrompi.spec.platform import Platform
-from retrompi.spec.users_code import of_package, users_code
+from retrompi.spec.runtime.users_code import of_package, users_code
 from retrompi.spec.values import Values
 
 __all__ = [
@@ -313,7 +313,7 @@ def platforms() -> dict[str, Platform]:
 def platform(name_or_path: str) -> Platform:
     """A platform by name (``nt-pair``), by the path of a TOML file, or composed of the library's hosts and networks
     (``nt4-p6-200*8@switch-100``; ``nt4-p6-200``: one machine on its own). ``nt-pair*64`` has 64 hosts (`Platform.of_size`), and
-    ``nt4-p6-200@cluster.xml`` those of a SimGrid platform file (`retrompi.spec.simgrid_platform`).
+    ``nt4-p6-200@cluster.xml`` those of a SimGrid platform file (`retrompi.spec.machine.simgrid_platform`).
 
     Raises UsageError for an unknown one, InputError for an invalid file.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrompi.base.errors import nearest
-from retrompi.spec.param import Param
+from retrompi.spec.declare.param import Param
 
 __all__ = ["Setting", "Values"]
 

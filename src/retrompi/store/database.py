@@ -27,7 +27,7 @@ from sqlalchemy.pool import NullPool
 
 from retrompi.base.errors import RetrompiError, StoreError, UsageError
 from retrompi.base.paths import data_dir
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.store.copies import Copies
 from retrompi.store.identity import RunSpec
 from retrompi.store.ids import free_ids, once_at_a_time

@@ -18,7 +18,7 @@ from typing import Any
 from retrompi.base.cache import cache_dir
 from retrompi.base.release import version
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.network_model import NATIVE
+from retrompi.spec.conditions.network_model import NATIVE
 from retrompi.spec.question import Question, canonical_parts, hash_of_parts
 from retrompi.store.closure import modules
 

@@ -10,8 +10,8 @@ from typing import Any
 from retrompi.sim.cautions import stored_cautions
 from retrompi.sim.rank_table import RankTable
 from retrompi.sim.result import COLUMNS
-from retrompi.spec.network_model import by_simgrid
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.conditions.network_model import by_simgrid
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.store.identity import RunSpec
 
 __all__ = ["Kept", "Outbox"]

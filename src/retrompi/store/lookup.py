@@ -20,8 +20,8 @@ from retrompi.sim.resolved import Resolved
 from retrompi.sim.samples import Samples
 from retrompi.sim.sampling import NotSampled
 from retrompi.sim.timeline import STORED
-from retrompi.spec import kernels
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.machine import kernels
 from retrompi.spec.question import Benchmark, Message, Question, Replay, Starts
 from retrompi.store.identity import RunSpec, specification
 from retrompi.store.kept import Kept, number_rows, plain

@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
-from retrompi.spec.bounds import Bounds
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.conditions.bounds import Bounds
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.question import Question
 from retrompi.store.identity import RunSpec, specification
 from retrompi.store.schema import MEASURED

@@ -164,7 +164,7 @@ STUDY = Table(
     Column("code_version", String(80), nullable=False),
     Index("ix_studies_hash", "hash", unique=True),
 )
-"""A study: its definition (`retrompi.studies.design`) is sufficient to run it again."""
+"""A study: its definition (`retrompi.studies.execute.design`) is sufficient to run it again."""
 
 STUDY_SHARD = Table(
     "study_shards",

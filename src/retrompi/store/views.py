@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 __all__ = ["EXAMPLES", "VIEWS", "DatabaseView", "Example"]
 

@@ -18,14 +18,16 @@ from flask import request
 from retrompi.base import translate
 from retrompi.base.errors import RetrompiError, nearest
 from retrompi.base.translate import _, lazy
-from retrompi.studio import charts, first, guard, language, parts, stops
-from retrompi.studio.page import Page, checks_of, modules, pages
-from retrompi.studio.state import MOST_CHARACTERS, Control, Query
+from retrompi.studio.components import parts, timeline_frames
+from retrompi.studio.curves import slider_stops
+from retrompi.studio.requests import first_answer, guard, language
+from retrompi.studio.requests.page import Page, checks_of, modules, pages
+from retrompi.studio.requests.state import MOST_CHARACTERS, Control, Query
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.resources import Resources
+    from retrompi.studio.jobs.resources import Resources
 
 __all__ = ["KEYS", "create_app", "page_content"]
 
@@ -70,7 +72,7 @@ KEYS = (
 
 class _Studio(Dash):
     """Dash with an index page that does not reveal the Python version, and that shows a page's first figure itself; its callbacks are
-    called only with values that their inputs are declared to have (`retrompi.studio.inputs`)."""
+    called only with values that their inputs are declared to have (`retrompi.studio.requests.inputs`)."""
 
     resources: Resources
 
@@ -93,8 +95,9 @@ class _Studio(Dash):
     def interpolate_index(self, **kwargs: Any) -> str:
         kwargs["config"] = re.sub(r'"python_version":"[^"]*"', '"python_version":""', kwargs["config"])
         kwargs["scripts"] = _UNUSED.sub("", kwargs["scripts"])
-        kwargs["metas"] += _words() + first.head()
-        shown, kwargs["scripts"] = first.body(request.path, request.query_string.decode("latin-1"), self.resources, kwargs["scripts"])
+        kwargs["metas"] += _words() + first_answer.head()
+        search = request.query_string.decode("latin-1")
+        shown, kwargs["scripts"] = first_answer.body(request.path, search, self.resources, kwargs["scripts"])
         kwargs["app_entry"] = shown + kwargs["app_entry"]
         page = str(super().interpolate_index(**kwargs))
         without = _("The studio draws its pages with JavaScript, which this browser has switched off.")
@@ -111,7 +114,7 @@ def _words() -> str:
 
 
 def create_app(resources: Resources, guarded: guard.Guard | None = None) -> Dash:
-    """The application, ready to be served: every page of `retrompi.studio.page` is registered.
+    """The application, ready to be served: every page of `retrompi.studio.requests.page` is registered.
 
     ``guarded`` defines who has access (None: only this machine, without a token). Its WSGI application is ``app.server``.
     """
@@ -119,7 +122,7 @@ def create_app(resources: Resources, guarded: guard.Guard | None = None) -> Dash
         "retrompi.studio", assets_folder=str(Path(__file__).parent / "assets"), use_pages=False, suppress_callback_exceptions=True,
         title="retrompi studio", update_title="", serve_locally=True, compress=False, eager_loading=False, index_string=_INDEX,
         include_assets_files=True, assets_external_path="", external_scripts=[], external_stylesheets=[], url_base_pathname="/",
-        add_log_handler=False, on_error=_error_notice, assets_ignore=first.IGNORED,
+        add_log_handler=False, on_error=_error_notice, assets_ignore=first_answer.IGNORED,
         **{name: False for name in ("enable_mcp", "websocket_callbacks") if name in signature(Dash.__init__).parameters},
     )  # fmt: skip
     app.resources = resources
@@ -145,10 +148,10 @@ def create_app(resources: Resources, guarded: guard.Guard | None = None) -> Dash
         _keep_address(app, module.PAGE)
         module.register(app, resources)
     language.install(app.server, resources)
-    first.install(app)
-    charts.install(app.server, resources)
+    first_answer.install(app)
+    timeline_frames.install(app.server, resources)
     guarded = guarded or guard.Guard()
-    guarded.ways = (*guarded.ways, charts.WAY, stops.WAY)
+    guarded.ways = (*guarded.ways, timeline_frames.WAY, slider_stops.WAY)
     guard.install(app, resources, guarded)
     return app
 

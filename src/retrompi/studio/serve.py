@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.studio.guard import Guard
-from retrompi.studio.limits import Limits
-from retrompi.studio.resources import Resources
+from retrompi.studio.jobs.limits import Limits
+from retrompi.studio.jobs.resources import Resources
+from retrompi.studio.requests.guard import Guard
 
 __all__ = ["LEAST_TOKEN", "Studio", "is_loopback", "reachable"]
 
@@ -78,12 +78,12 @@ def _listen(host: str, port: int) -> socket.socket:
 def _remember(resources: Resources) -> None:
     """Preloads the data of the first page with sliders, and the pages' first figures, while the server is idle."""
     from retrompi.spec import registry
-    from retrompi.studio import first
-    from retrompi.studio.parameters import slots
+    from retrompi.studio.components.parameters import slots
+    from retrompi.studio.requests import first_answer
 
     with suppress(RetrompiError):  # reported by the page
         registry.models(), registry.platforms(), slots(registry.FIRST_MODEL, registry.FIRST_PLATFORM, "shared")
-        first.prepare(resources)
+        first_answer.prepare(resources)
 
 
 class Studio:
@@ -116,7 +116,7 @@ class Studio:
         self._server: Any = None
         try:
             from retrompi.studio.app import create_app
-            from retrompi.studio.jobs import Jobs
+            from retrompi.studio.jobs.queue import Jobs
 
             limits = limits or Limits()
             self.resources = Resources(Jobs(limits), store, limits)
@@ -155,7 +155,7 @@ class Studio:
     def _waitress(self) -> Any:
         from waitress import create_server
 
-        from retrompi.studio.connections import MOST, tend
+        from retrompi.studio.requests.connections import MOST, tend
 
         logging.getLogger("waitress").setLevel(logging.ERROR)  # clients that hang up and full queues are not worth a message
         made = create_server(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from retrompi.spec import kernels
-from retrompi.spec.calls import Calls
+from retrompi.spec.declare.calls import Calls
+from retrompi.spec.machine import kernels
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace

@@ -247,12 +247,12 @@ def all_at_once(ranks: int, size: int) -> Trace:
 
 
 def rinf1(kernels: str = "") -> Trace:
-    """The Rinf1 benchmark on one rank: every loop at every length (`retrompi.spec.kernels`), marked ``kernel NAME n N reps R``.
+    """The Rinf1 benchmark on one rank: every loop at every length (`retrompi.spec.machine.kernels`), marked ``kernel NAME n N reps R``.
 
     ``kernels`` names the loops, separated by commas; all 17 if it is empty. Each measurement ends at the next mark, the last at
     ``end``.
     """
-    from retrompi.spec import kernels as model
+    from retrompi.spec.machine import kernels as model
 
     names = [w.strip() for w in kernels.split(",") if w.strip()] or list(model.loops())
     lines = ["0 init\n"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from retrompi._engine import Trace
-from retrompi.spec.calls import BY_NAME, Family, Form, names
+from retrompi.spec.declare.calls import BY_NAME, Family, Form, names
 
 from .errors import TraceError
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from retrompi._engine import Trace
 from retrompi.base.errors import RetrompiError
 from retrompi.base.units import format_bytes, format_time
-from retrompi.spec.bounds import MEMORY_B, Bounds
+from retrompi.spec.conditions.bounds import MEMORY_B, Bounds
 
 __all__ = ["Again", "Lines", "MakingStopped", "trace_of_lines", "watch_over", "within_bounds"]
 

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from retrompi._engine import Trace
-from retrompi.spec.calls import Family, names
+from retrompi.spec.declare.calls import Family, names
 
 __all__ = ["MasterWorker", "find", "note"]
 

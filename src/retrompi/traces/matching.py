@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from retrompi.spec.calls import Family, names
+from retrompi.spec.declare.calls import Family, names
 
 from .execution import JobExecution
 from .lines import COMM_MAKERS, parse_group, split

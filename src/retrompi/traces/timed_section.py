@@ -13,7 +13,7 @@ from retrompi.traces.sections import mark_lines
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.spec.result import MarkRow, SectionRow
+    from retrompi.spec.declare.result import MarkRow, SectionRow
 
 __all__ = ["compute_scale", "prepare", "section_of"]
 

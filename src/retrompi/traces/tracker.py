@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrompi.spec.calls import is_nonblocking
+from retrompi.spec.declare.calls import is_nonblocking
 
 from .lines import FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, split
 

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from retrompi.papers import predictions
+from retrompi.papers.predict import predictions
 from retrompi.sim import simulate
 from retrompi.sim.result import Result
 from retrompi.spec.question import Question
-from retrompi.studies.uncertainty import Spec
+from retrompi.studies.draws.uncertainty import Spec
 
 RESTART, DRAWS, SEED, LEVEL = 30, 40, 17, 0.9
 SPEC = Spec(LEVEL, DRAWS, SEED)

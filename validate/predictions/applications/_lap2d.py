@@ -15,7 +15,7 @@ from _common import DRAWS, ELSEWHERE, RESTART, SEED, Row, seconds_of, with_inter
 
 from retrompi._engine import Trace
 from retrompi.base import paths
-from retrompi.spec import roofline
+from retrompi.spec.machine import roofline
 from retrompi.spec.question import Question
 from retrompi.traces.lap2d import lap2d
 

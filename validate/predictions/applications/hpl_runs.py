@@ -21,9 +21,9 @@ from retrompi._engine import Trace
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import Result
-from retrompi.spec import roofline
+from retrompi.spec.machine import roofline
 from retrompi.spec.question import Question
-from retrompi.studies.uncertainty import Spec, log_job, question_of
+from retrompi.studies.draws.uncertainty import Spec, log_job, question_of
 from retrompi.traces.hpl import BROADCASTS, HplForm, local, neighbours, solve
 
 SEED = 23

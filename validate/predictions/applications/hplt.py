@@ -9,9 +9,10 @@ from random import Random
 import hpl_runs
 
 from retrompi._engine import Trace
-from retrompi.spec import registry, roofline
+from retrompi.spec import registry
+from retrompi.spec.conditions.timed_section import Program
+from retrompi.spec.machine import roofline
 from retrompi.spec.question import Question, Replay
-from retrompi.spec.timed_section import Program
 
 NODES = 8
 GRIDS = ((2, 4), (4, 4))

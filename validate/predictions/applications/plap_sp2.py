@@ -20,7 +20,7 @@ from _sp2 import LATENCY, MODELS, user_space
 from retrompi._engine import Trace
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, Replay
-from retrompi.studies.uncertainty import question_of
+from retrompi.studies.draws.uncertainty import question_of
 
 FILE = Path(__file__).parent / "plap-sp2.csv"
 HOST = "ibm-p2sc-thin"

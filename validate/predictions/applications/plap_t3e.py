@@ -16,7 +16,7 @@ from _lap2d import Case
 from retrompi._engine import Trace
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, Replay
-from retrompi.studies.uncertainty import question_of
+from retrompi.studies.draws.uncertainty import question_of
 
 FILE = Path(__file__).parent / "plap-t3e.csv"
 CASES = (

@@ -21,7 +21,7 @@ from _sp2 import MODELS, user_space
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, Replay
-from retrompi.studies.uncertainty import log_job, question_of
+from retrompi.studies.draws.uncertainty import log_job, question_of
 from retrompi.traces.sweep3d import sweep3d
 
 FILE = Path(__file__).parent / "swp-power2.csv"

@@ -17,7 +17,7 @@ from _common import DRAWS, SEED, SPEC, Row, seconds_of, with_intervals, write
 
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, Replay
-from retrompi.studies.uncertainty import log_computation, question_of
+from retrompi.studies.draws.uncertainty import log_computation, question_of
 from retrompi.traces.sweep3d import sweep3d
 
 FILE = Path(__file__).parent / "swp-t3d.csv"

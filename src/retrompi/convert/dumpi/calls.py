@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from retrompi.convert.script import BYTE
-from retrompi.spec.calls import CALLS, Family, Form
+from retrompi.spec.declare.calls import CALLS, Family, Form
 
 __all__ = ["COLLECTIVES", "SENDS", "SEVERAL", "Bytes", "collective_line"]
 

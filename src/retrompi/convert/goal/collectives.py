@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from retrompi import _engine
-from retrompi.spec.calls import Call
 from retrompi.spec.collectives import MPICH1
+from retrompi.spec.declare.calls import Call
 
 __all__ = ["Step", "expand"]
 

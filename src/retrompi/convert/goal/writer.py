@@ -11,7 +11,7 @@ from retrompi.convert.goal.collectives import expand
 from retrompi.convert.goal.file import operations_of
 from retrompi.convert.losses import Effect, Losses
 from retrompi.convert.same_messages import PlacedJob, possible, refuse_lost_order
-from retrompi.spec.calls import BY_NAME, CALLS, Family, is_nonblocking, names
+from retrompi.spec.declare.calls import BY_NAME, CALLS, Family, is_nonblocking, names
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import COLLECTIVES, FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, rank_lines, split
 from retrompi.traces.matching import MatchedJob

@@ -10,7 +10,7 @@ from retrompi.convert.losses import Losses
 from retrompi.convert.otf2.collectives import PER_PEER, Instance, action
 from retrompi.convert.otf2.events import NOBODY, Archive, Collective, MpiCall, Otf2Communicator
 from retrompi.convert.script import BYTE, Requests, Script, group_text
-from retrompi.spec.calls import CALLS, MPI3, Family, function_of, names
+from retrompi.spec.declare.calls import CALLS, MPI3, Family, function_of, names
 from retrompi.traces.errors import TraceError
 
 __all__ = ["read_otf2"]

@@ -14,7 +14,7 @@ from typing import Any
 from retrompi.base.errors import UsageError
 from retrompi.convert.otf2 import program
 from retrompi.sim.timeline import Timeline
-from retrompi.spec.calls import CALLS, Family, function_of
+from retrompi.spec.declare.calls import CALLS, Family, function_of
 
 __all__ = ["LOSS", "MISSING", "available", "write"]
 

@@ -9,7 +9,7 @@
 #include "sim/sim.hpp"
 
 namespace retrompi {
-/// Adds the declared fields of a part of a result (spec/result.py).
+/// Adds the declared fields of a part of a result (spec/declare/result.py).
 template <class Declared>
 void put_fields(pybind11::dict& o, const Declared& of) {
   Declared::each([&](const char* name, auto field) { o[name] = of.*field; });

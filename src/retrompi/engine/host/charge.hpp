@@ -11,7 +11,7 @@
 
 namespace retrompi {
 
-/// A plain time is a charge without terms: the numbers behind it are not itemised (studies/declared_numbers.py has those that are).
+/// A plain time is a charge without terms: the numbers behind it are not itemised (studies/define/declared_numbers.py has those that are).
 struct Charge {
   Ps ps = 0;
   CriticalPath::Bill bill = 0;

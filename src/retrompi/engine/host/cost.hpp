@@ -26,7 +26,7 @@ struct CallCost {
 };
 
 /// A declared number that delays are computed from: the member that has it, and its name in the declaration. Those of hosts, link and media are
-/// generated (spec/cpp.py): `host_number::interrupt`.
+/// generated (spec/compiled/cpp.py): `host_number::interrupt`.
 template <class Owner, class T>
 struct DeclaredNumber {
   using Of = Owner;

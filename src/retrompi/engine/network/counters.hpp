@@ -9,7 +9,7 @@
 
 namespace retrompi {
 
-/// Counters of a job: those declared in spec/result.py, and its actions.
+/// Counters of a job: those declared in spec/declare/result.py, and its actions.
 struct Counters : CounterFields {
   std::array<int64_t, OP_COUNT> done{};  // actions of the trace carried out, by Op
   /// What was counted from `a` to `b` happens `n` times more.

@@ -1,4 +1,4 @@
-// The operations of a trace (those of the table in src/retrompi/spec/calls.py), and the values that SMPI's traces carry.
+// The operations of a trace (those of the table in src/retrompi/spec/declare/calls.py), and the values that SMPI's traces carry.
 #pragma once
 
 #include <cstdint>

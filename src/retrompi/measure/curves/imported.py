@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.measure.curves.series import Measured, Point, Provenance
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.question import canonical_hash
 from retrompi.store.identity import RunSpec, code_version
 

@@ -15,10 +15,10 @@ from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.release import version
 from retrompi.sim.fitted import COLUMNS, KINDS, NEVER, WORK_COLUMNS, work_names
 from retrompi.spec import registry
-from retrompi.spec.fields import quantities
+from retrompi.spec.declare.fields import quantities
+from retrompi.spec.declare.sources import wrong_source
 from retrompi.spec.host import Host
-from retrompi.spec.link import Link
-from retrompi.spec.sources import wrong_source
+from retrompi.spec.machine.link import Link
 
 if TYPE_CHECKING:
     from retrompi.measure.fit.segments import SegmentFit

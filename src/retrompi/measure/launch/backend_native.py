@@ -21,7 +21,7 @@ from retrompi.measure.record.library import Compiler, find_compiler, library
 from retrompi.measure.record.rank_state import read_states
 from retrompi.measure.record.run import Launcher, with_environment
 from retrompi.measure.this_machine import core_distance
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store

@@ -35,7 +35,7 @@ from retrompi.sim.cautions import calibration, of_question
 from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.sampling import NotSampled
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.question import Experiment, Question, Replay
 from retrompi.store.identity import specification
 

@@ -10,10 +10,11 @@ from typing import Any
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import format_bytes
 from retrompi.sim.cautions import Caution
-from retrompi.spec import needs, possible, registry
-from retrompi.spec.bounds import Bounds
-from retrompi.spec.outcome import Outcome
-from retrompi.spec.placements import NATURAL
+from retrompi.spec import needs, registry
+from retrompi.spec.conditions.bounds import Bounds
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.machine.placements import NATURAL
+from retrompi.spec.runtime import possible
 
 __all__ = ["BACKENDS", "KINDS", "BackendError", "CallProfile", "Execution", "NativeMachine", "Noise", "RunRequest", "on_model"]
 

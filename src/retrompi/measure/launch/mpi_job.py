@@ -20,7 +20,7 @@ from pathlib import Path
 
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.measure.launch.execution import BackendError
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 
 __all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "first_error_line", "run", "told_signal", "whole_cores"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from retrompi.base.units import PS
 from retrompi.measure.launch.execution import CallProfile
-from retrompi.spec.calls import function_of
+from retrompi.spec.declare.calls import function_of
 
 __all__ = ["RankProfile", "calls", "elapsed_seconds", "library_name", "of_replay", "read", "sections"]
 

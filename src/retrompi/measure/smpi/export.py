@@ -11,7 +11,7 @@ from retrompi.sim import fidelity, simulate
 from retrompi.sim.cautions import Caution, to_keep
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.samples import Samples
-from retrompi.spec.calls import ANYTHING
+from retrompi.spec.declare.calls import ANYTHING
 from retrompi.spec.hosts import one_by_one
 from retrompi.spec.media import NO_LIMIT
 from retrompi.spec.question import Question, Replay, Starts

@@ -17,8 +17,8 @@ from retrompi.base.cache import cache_dir
 from retrompi.measure.record.compiled import build_once, compile_to, digest
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler
-from retrompi.spec import cpp
-from retrompi.spec.cpp_calls import calls_header
+from retrompi.spec.compiled import cpp
+from retrompi.spec.compiled.cpp_calls import calls_header
 
 __all__ = ["SONAME", "plugin", "source_files"]
 

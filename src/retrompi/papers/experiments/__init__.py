@@ -1,11 +1,11 @@
 """The kinds of experiment in a paper's study: one module for each kind, named in ``paper.toml``.
 
-Those here serve any paper; what one paper alone needs is in its folder (``experiments/KIND.py``, `retrompi.papers.own_code`). A module
-defines ``jobs(plan, store, fresh) -> list[Job]``. A job is a unit of work that finds its runs in the store or simulates them, and returns
-its result with the destination. It may also define
+Those here serve any paper; what one paper alone needs is in its folder (``experiments/KIND.py``, `retrompi.papers.statements.own_code`). A
+module defines ``jobs(plan, store, fresh) -> list[Job]``. A job is a unit of work that finds its runs in the store or simulates them, and
+returns its result with the destination. It may also define
 
 - ``looks(model, platform) -> list[Look]``: the runs by which a model is measured for its fit;
-- ``kernels() -> Iterable[Judged]``: kernels that were measured, beside the roofline (`retrompi.papers.kernel_rates`);
+- ``kernels() -> Iterable[Judged]``: kernels that were measured, beside the roofline (`retrompi.papers.fit.kernel_rates`);
 - ``SLOW = True``: it takes longer than all others together, so only some draws of the parameters have it;
 - ``JUDGED = False``: no statement is judged by it, so no draw has it;
 - ``FACTS``: first word of the path of a fact -> what a statement about it is about (`MESSAGES`: what one about a curve is).
@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.paths import paper_dirs
-from retrompi.papers import own_code
-from retrompi.papers.paper import kinds_of_experiment
+from retrompi.papers.statements import own_code
+from retrompi.papers.statements.paper import kinds_of_experiment
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.spec.question import Question
     from retrompi.store.database import Store
 
@@ -36,7 +36,7 @@ __all__ = ["MESSAGES", "Done", "Job", "Look", "Seen", "jobs", "look", "looks", "
 MESSAGES = "times and rates of messages"
 
 Seen = tuple[list[dict[str, Any]], dict[str, Any]]
-"""Points (rows model, platform, mode, size_B, time_us) and facts, as `retrompi.papers.verdicts.judge` takes them."""
+"""Points (rows model, platform, mode, size_B, time_us) and facts, as `retrompi.papers.judging.verdicts.judge` takes them."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from retrompi.spec.question import Message, Question
 from retrompi.store.lookup import answer
 
 if TYPE_CHECKING:
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.store.database import Store
 
 JUDGED = False

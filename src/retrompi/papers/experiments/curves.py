@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from retrompi.papers.claims import by_paper, checks
-from retrompi.papers.curve_checks import curves_of, facts_of, sizes_asked
-from retrompi.papers.curves import PaperCurve, of, question
-from retrompi.papers.draw import answer_drawn
 from retrompi.papers.experiments import Done, Job
+from retrompi.papers.judging.curve_checks import curves_of, facts_of, sizes_asked
+from retrompi.papers.statements.claims import by_paper, checks
+from retrompi.papers.statements.curves import PaperCurve, of, question
+from retrompi.papers.statements.draw import answer_drawn
 
 if TYPE_CHECKING:
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.store.database import Store
 
 

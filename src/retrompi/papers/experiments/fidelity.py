@@ -13,7 +13,7 @@ from retrompi.spec.question import Question, pingpong
 from retrompi.store.rungs import spread
 
 if TYPE_CHECKING:
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.store.database import Store
 
 JUDGED = False

@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from retrompi.papers.claims import checks
-from retrompi.papers.draw import answer_drawn
-from retrompi.papers.evidence import evidence, sizes_asked
 from retrompi.papers.experiments import Done, Job, Look, Seen
+from retrompi.papers.judging.evidence import evidence, sizes_asked
+from retrompi.papers.statements.claims import checks
+from retrompi.papers.statements.draw import answer_drawn
 from retrompi.sim import simulate
 from retrompi.sim.resolved import MODES
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Starts, pingpong
 
 if TYPE_CHECKING:
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.store.database import Store
 
 

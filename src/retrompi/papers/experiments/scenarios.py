@@ -6,14 +6,14 @@ from fnmatch import fnmatch
 from functools import partial
 from typing import TYPE_CHECKING
 
-from retrompi.papers.draw import answer_drawn
 from retrompi.papers.experiments import MESSAGES, Done, Job
+from retrompi.papers.statements.draw import answer_drawn
 from retrompi.sim.cautions import stored_cautions
-from retrompi.spec.curve import TimeCurve
-from retrompi.studies import catalogue
+from retrompi.spec.declare.curve import TimeCurve
+from retrompi.studies.define import catalogue
 
 if TYPE_CHECKING:
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.store.database import Store
 
 FACTS = {"scenarios": MESSAGES}

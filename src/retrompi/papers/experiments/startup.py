@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from retrompi.papers.draw import apply_draw
 from retrompi.papers.experiments import Done, Job
+from retrompi.papers.statements.draw import apply_draw
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, Starts
@@ -14,7 +14,7 @@ from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.store.database import Store
 
 

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import EngineError, InputError
 from retrompi.base.paths import reference_dir
-from retrompi.papers.draw import overrides
 from retrompi.papers.experiments import Done, Job
-from retrompi.spec.outcome import Outcome
+from retrompi.papers.statements.draw import overrides
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.question import Experiment, Question, Replay, Starts
 from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.papers.paper import Paper
-    from retrompi.spec.calls import Calls
+    from retrompi.papers.statements.paper import Paper
+    from retrompi.spec.declare.calls import Calls
     from retrompi.store.database import Store
 
 SLOW = True

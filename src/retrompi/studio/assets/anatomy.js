@@ -1,4 +1,4 @@
-/* Draws and plays the animation of a message. All movement comes from the data (studio/scene.py): nothing is invented here. */
+/* Draws and plays the animation of a message. All movement comes from the data (studio/anatomy/scene.py): nothing is invented here. */
 "use strict";
 window.dash_clientside = window.dash_clientside || {};
 (function () {

@@ -1,4 +1,4 @@
-/* Wrong entries are told beside their controls (studio/entries.py). */
+/* Wrong entries are told beside their controls (studio/requests/wrong_entries.py). */
 "use strict";
 window.dash_clientside = window.dash_clientside || {};
 (function () {

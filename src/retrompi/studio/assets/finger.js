@@ -1,4 +1,4 @@
-/* A figure that follows the finger on a slider: drawn by render/sketch.js, once a frame, from curves that were simulated before. Nothing
+/* A figure that follows the finger on a slider: drawn by render/document/sketch.js, once a frame, from curves that were simulated before. Nothing
    between them is drawn: where the finger's own curve is not known yet, the nearest one that is stands for it, and says so. */
 "use strict";
 (function () {

@@ -1,4 +1,4 @@
-/* The front page's story: the curve follows the finger, drawn from the table of runs that came with the page (studio/story.py). */
+/* The front page's story: the curve follows the finger, drawn from the table of runs that came with the page (studio/curves/story.py). */
 "use strict";
 window.dash_clientside = window.dash_clientside || {};
 (function () {

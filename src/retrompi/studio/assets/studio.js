@@ -4,7 +4,7 @@ window.dash_clientside = window.dash_clientside || {};
 (function () {
   const nothing = () => window.dash_clientside.no_update;
 
-  /* By the rules of studio/state.py: default values are omitted, unless the control follows one that is not at its default. */
+  /* By the rules of studio/requests/state.py: default values are omitted, unless the control follows one that is not at its default. */
   function one(value) {
     if (value === null || value === undefined) return "";
     if (value === true) return "1";

@@ -139,7 +139,7 @@ window.dash_clientside = window.dash_clientside || {};
     const range = figure.layout.yaxis.type === "log" ? [Math.log10(low) - 0.05, Math.log10(high) + 0.05] : [0, high * 1.05];
     return { data: [...asItWas, drawn], layout: { ...figure.layout, yaxis: { ...figure.layout.yaxis, range } } };
   }
-  const CHANGED = "#D55E00"; /* the colour of what is changed, in studio/drawing.py */
+  const CHANGED = "#D55E00"; /* the colour of what is changed, in studio/curves/drawing.py */
 
   /* On a phone the figure is above, out of view: while a slider is pressed its sketch lies over the half of the screen without the finger. */
   function float(box, slider) {

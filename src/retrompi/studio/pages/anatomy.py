@@ -10,15 +10,16 @@ from dash import ClientsideFunction, Dash, Input, Output, dcc, html
 from retrompi.base.translate import _, lazy, ngettext, pgettext
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
-from retrompi.studio import entries, homes, inputs, menus, parts
-from retrompi.studio.message import scenes, sets_of, size_of, travel
-from retrompi.studio.page import Page
-from retrompi.studio.state import Control, Parse, Query, choice, read, text
+from retrompi.studio.anatomy.anatomy_job import scenes, sets_of, size_of, travel
+from retrompi.studio.components import home_platform, menus, parts
+from retrompi.studio.requests import inputs, wrong_entries
+from retrompi.studio.requests.page import Page
+from retrompi.studio.requests.state import Control, Parse, Query, choice, read, text
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.resources import Resources
+    from retrompi.studio.jobs.resources import Resources
 
 _MODES = ("shared", "distributed")
 _MARKS = {0: "0", 5: "16", 9: "256", 13: "4K", 17: "64K", 21: "1M", 25: "16M"}
@@ -77,7 +78,7 @@ def _message(prefix: str, legend: str, values: Mapping[str, Any], key: str) -> C
     fields = parts.controls(
         parts.menu(_("Runtime"), f"{prefix}-model", menus.models(), model),
         parts.menu(_("Platform"), f"{prefix}-platform", menus.platforms(platform), platform),
-        homes.apart(prefix, model, platform),
+        home_platform.apart(prefix, model, platform),
         parts.menu(_("Placement"), f"{prefix}-mode", menus.modes(_("both ranks on one host"), _("on two hosts")), values[f"{key}mode"]),
         parts.field(_("Size"), html.Div([typed, slider]), _("a size with its unit, or use the slider for powers of two")),
         parts.overrides_field(f"{prefix}-set", values[f"{key}set"], _("; see the names in the table below")),
@@ -123,11 +124,11 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     """Stacked bars, one per message: microseconds by stage, in the colours of the animation."""
     import plotly.graph_objects as go
 
-    from retrompi.render.engine_words import stage_name
-    from retrompi.render.figures import hatch_pattern
-    from retrompi.render.figures import layout as common
-    from retrompi.studio.scene import STAGES
-    from retrompi.studio.words import STAGE_WORDS, time_of
+    from retrompi.render.document.engine_words import stage_name
+    from retrompi.render.figures.figures import hatch_pattern
+    from retrompi.render.figures.figures import layout as common
+    from retrompi.studio.anatomy.path_words import STAGE_WORDS, time_of
+    from retrompi.studio.anatomy.scene import STAGES
 
     arrived = [m for m in shown if "bars" in m]
     names = [f"{'AB'[i]} · {time_of(sum(ps for _d, ps in m['bars']))}" for i, m in enumerate(shown) if "bars" in m]
@@ -159,7 +160,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
 
 def _sentences(shown: list[dict[str, Any]]) -> Component:
     """A sentence for each message, and which of its properties lie outside the model's calibrated range."""
-    from retrompi.studio.words import time_of
+    from retrompi.studio.anatomy.path_words import time_of
 
     lines: list[Component] = []
     for i, m in enumerate(shown):
@@ -184,8 +185,8 @@ def _sentences(shown: list[dict[str, Any]]) -> Component:
 
 
 def _tables(shown: list[dict[str, Any]]) -> Component:
-    from retrompi.render.engine_words import process_name, stage_name
-    from retrompi.studio.words import time_of
+    from retrompi.render.document.engine_words import process_name, stage_name
+    from retrompi.studio.anatomy.path_words import time_of
 
     columns: list[Any] = [
         ("begin", _("at"), time_of),
@@ -221,7 +222,7 @@ def _messages(values: Mapping[str, Any]) -> tuple[str, list[dict[str, str]]]:
     """(title of the job, the messages) that the controls ask for. Raises UsageError."""
     messages = [{k: str(values[f"{key}{k}"]) for k in _KEYS} for key in ("", "b-")][: 2 if values["view"] == "two" else 1]
     for prefix, m in zip(("anatomy", "anatomy-b"), messages, strict=False):
-        with entries.beside_control(f"{prefix}-set"):
+        with wrong_entries.beside_control(f"{prefix}-set"):
             resolve(m["model"], m["platform"], sets_of(m["set"]))
     names = dict.fromkeys(registry.models()[m["model"]].title for m in messages)
     told = ngettext("One message of {names}", "Two messages of {names}", len(messages)).format(names=", ".join(names))
@@ -234,7 +235,8 @@ FIRST_DRAWN_BY = "anatomy.js"
 
 
 def first(query: Query, resources: Resources) -> Any:
-    """(the question as a job, its scenes, whether they are the same for everybody) of a link, for `retrompi.studio.first`."""
+    """(the question as a job, its scenes, whether they are the same for everybody) of a link, for
+    `retrompi.studio.requests.first_answer`."""
     values, _lines = read(PAGE.controls, menus.with_platforms(query, PAGE.controls, "b-"))
     told, messages = _messages(values)
     return (told, scenes, (messages, values["way"])), lambda found: [m["scene"] for m in found], True
@@ -249,11 +251,11 @@ def register(app: Dash, resources: Resources) -> None:
         here = {"anatomy-view": view, "anatomy-way": way, **dict(zip(ids, given, strict=True))}
         if view != "two":  # what is not shown is not asked: an entry there may be wrong
             here |= {i: _SECOND[k] for i, k in zip(ids[len(_KEYS) :], _KEYS, strict=True)}
-        told, messages = _messages(entries.check_controls(PAGE.controls, here))
+        told, messages = _messages(wrong_entries.check_controls(PAGE.controls, here))
         return told, travel, (messages, way)
 
     def blame(error: str, _view: str, _way: str, *given: str) -> dict[str, str]:
-        return entries.blame_values(error, {i: v for i, v in zip(ids, given, strict=True) if i.endswith("-set")})
+        return wrong_entries.blame_values(error, {i: v for i, v in zip(ids, given, strict=True) if i.endswith("-set")})
 
     def show(shown: Any) -> Any:
         return [m["scene"] for m in shown if "scene" in m], figure(shown), _sentences(shown), _tables(shown)
@@ -272,6 +274,6 @@ def register(app: Dash, resources: Resources) -> None:
     in_browser("second", Output("anatomy-second", "style"), Input("anatomy-view", "value"))
     parts.register_graph(app, "anatomy-stages")
     for prefix in ("anatomy", "anatomy-b"):
-        homes.register(app, prefix)
+        home_platform.register(app, prefix)
         ends = [f"{prefix}-slider", f"{prefix}-size"]
         in_browser("size", *(Output(i, "value") for i in ends), *(Input(i, "value") for i in ends), prevent_initial_call=True)

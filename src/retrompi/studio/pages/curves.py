@@ -10,22 +10,24 @@ from retrompi.base.errors import UsageError
 from retrompi.base.translate import _, lazy, ngettext
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.spec import registry
-from retrompi.spec.legend import COLOURS, legend
-from retrompi.spec.outcome import Outcome
-from retrompi.studio import entries, inputs, menus, parts, runs, titles
-from retrompi.studio.laid import MOST_CURVES
-from retrompi.studio.page import Page
-from retrompi.studio.parameters import check_names, modes
-from retrompi.studio.runs import UPLOAD
-from retrompi.studio.state import Control, Query, choice, read, text
-from retrompi.studio.statements import GROUPS
-from retrompi.studio.uploads import uploads_of
-from retrompi.studio.words import OUTCOME_WORDS
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.runtime.legend import COLOURS, legend
+from retrompi.studio.anatomy.path_words import OUTCOME_WORDS
+from retrompi.studio.cards.statements import GROUPS
+from retrompi.studio.components import menus, parts, titles
+from retrompi.studio.components.parameters import check_names, modes
+from retrompi.studio.curves import runs
+from retrompi.studio.curves.runs import UPLOAD
+from retrompi.studio.curves.uploaded_curves import MOST_CURVES
+from retrompi.studio.requests import inputs, wrong_entries
+from retrompi.studio.requests.page import Page
+from retrompi.studio.requests.state import Control, Query, choice, read, text
+from retrompi.studio.requests.uploads import uploads_of
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.resources import Resources
+    from retrompi.studio.jobs.resources import Resources
 
 OWN = "own"
 MOST_SIZES = 64
@@ -134,8 +136,8 @@ def layout(query: Query, resources: Resources) -> Component:
 
 
 def first(query: Query, resources: Resources) -> Any:
-    """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.first`."""
-    from retrompi.studio import drawing
+    """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.requests.first_answer`."""
+    from retrompi.studio.curves import drawing
 
     values, _ = read(PAGE.controls, menus.with_platforms(query, PAGE.controls))
     if values["run"]:
@@ -154,10 +156,10 @@ def _question(resources: Resources, models: Any, platform: Any, chosen: Any, ove
         check_names(model=model)
     wanted = [(m, _where(m, platform), mode) for m in models for mode in chosen]
     if len(wanted) + len(overlays) > MOST_CURVES:
-        with entries.beside_control("curves-models"):
+        with wrong_entries.beside_control("curves-models"):
             many = len(wanted) + len(overlays)
             raise UsageError(f"{many} curves are too many for one figure; choose at most {MOST_CURVES}", code="too-many")
-    with entries.beside_control("curves-sizes"):
+    with wrong_entries.beside_control("curves-sizes"):
         asked = parse_sizes(_sizes(sizes)) if sizes else None
     # A missing upload is reported in a line; the other curves are drawn all the same.
     files: dict[str, tuple[str, str]] = {}
@@ -181,7 +183,7 @@ def _where(model: str, platform: str) -> str:
 
 def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks: the figure follows the controls; curves are simulated in the background."""
-    from retrompi.studio import drawing
+    from retrompi.studio.curves import drawing
 
     kept = uploads_of(resources)
 
@@ -297,7 +299,7 @@ def _statements(answer: dict[str, Any]) -> Component | None:
 
 def _numbers(answer: dict[str, Any], series: str) -> Component:
     """Some numbers of each curve, then the series at every size."""
-    from retrompi.studio.drawing import metric_rows, number_rows
+    from retrompi.studio.curves.drawing import metric_rows, number_rows
 
     named = _curves_by_name(answer)
     wholes = [*answer["curves"], *({"rows": o["rows"], "outcome": Outcome.COMPLETED} for o in answer["overlays"])]

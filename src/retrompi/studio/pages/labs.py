@@ -13,17 +13,19 @@ from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx
 from retrompi.base.errors import RetrompiError
 from retrompi.base.translate import _, lazy
 from retrompi.labs.student import normal_id
-from retrompi.studio import entries, inputs, lab_jobs, lab_page, parts
-from retrompi.studio.lab_session import Desk
-from retrompi.studio.page import Page
-from retrompi.studio.pieces import Part, facts
-from retrompi.studio.state import Control, Query, number, read, text
+from retrompi.studio.cards.card_pieces import Part, facts
+from retrompi.studio.components import parts
+from retrompi.studio.labs import lab_jobs, lab_page
+from retrompi.studio.labs.lab_session import Desk
+from retrompi.studio.requests import inputs, wrong_entries
+from retrompi.studio.requests.page import Page
+from retrompi.studio.requests.state import Control, Query, number, read, text
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
     from retrompi.labs.lab import Lab
-    from retrompi.studio.resources import Resources
+    from retrompi.studio.jobs.resources import Resources
 
 MOST_ID = 120
 MOST_STEPS = 60
@@ -140,7 +142,7 @@ def layout(query: Query, resources: Resources) -> Component:
             dcc.Store(id="labs-step", data=values["step"]), dcc.Store(id="labs-again", data=0), dcc.Store(id="labs-question"),
             dcc.Store(id="labs-paper-question"), dcc.Download(id="labs-download"), dcc.Store(id="labs-checked"),
             html.Div(_lab_parts(desk, values["lab"], values["student"], int(values["step"])), id="labs-shown"),
-            parts.job_bar("labs"), parts.job_bar("labs-paper"), entries.store("labs-run"),
+            parts.job_bar("labs"), parts.job_bar("labs-paper"), wrong_entries.store("labs-run"),
         ]
     )  # fmt: skip
 
@@ -168,9 +170,9 @@ def _answers_of(values: Any, ids: Any, places: Any, place_ids: Any) -> dict[str,
 def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks."""
     desk = Desk(resources)
-    entries.register(app, "labs-run")
-    entries.register(app, {"type": lab_page.WRONG, "task": MATCH})
-    entries.register(app, {"type": lab_page.FILE_WRONG, "name": MATCH})
+    wrong_entries.register(app, "labs-run")
+    wrong_entries.register(app, {"type": lab_page.WRONG, "task": MATCH})
+    wrong_entries.register(app, {"type": lab_page.FILE_WRONG, "name": MATCH})
     lab_page.register(app)
 
     def was_clicked() -> bool:
@@ -248,7 +250,7 @@ def register(app: Dash, resources: Resources) -> None:
             return no_update, no_update
         file = str(ctx.triggered_id["name"])
         said = desk.put(name, student, file, str(value or "").encode())
-        return said.line, {entries.element({"type": "labs-file", "name": file}): said.wrong} if said.wrong else {}
+        return said.line, {wrong_entries.element({"type": "labs-file", "name": file}): said.wrong} if said.wrong else {}
 
     @app.callback(
         Output({"type": "labs-file-said", "name": MATCH}, "children", allow_duplicate=True),
@@ -265,7 +267,7 @@ def register(app: Dash, resources: Resources) -> None:
         except (binascii.Error, ValueError):
             said = lab_page.Saved(wrong=_("The upload is damaged."))
         if said.wrong:
-            return "", {entries.element({"type": "labs-upload", "name": file}): said.wrong}, None
+            return "", {wrong_entries.element({"type": "labs-upload", "name": file}): said.wrong}, None
         set_props("labs-again", {"data": int(again or 0) + 1})
         return said.line, {}, None
 
@@ -287,7 +289,7 @@ def register(app: Dash, resources: Resources) -> None:
             return no_update, parts.notices(refused)
         wrong, lab, given = desk.seal(name, student, int(step or 1)), desk.lab(name), _answers_of(*fields[:4])
         for task, line in wrong.items():
-            entries.tell({"type": lab_page.WRONG, "task": task}, lab_page.at(lab.task(task), given.get(task), line))
+            wrong_entries.tell({"type": lab_page.WRONG, "task": task}, lab_page.at(lab.task(task), given.get(task), line))
         return (no_update, parts.notices([f"{task}: {line}" for task, line in wrong.items()])) if wrong else (int(again or 0) + 1, [])
 
     # Two callbacks: the second button is there only after the first was pressed, and Dash runs none of whose inputs one is missing.
@@ -315,15 +317,15 @@ def register(app: Dash, resources: Resources) -> None:
         if not was_clicked():
             return no_update, no_update, no_update, no_update
         key = str(ctx.triggered_id["form"])
-        fields = {entries.element(i): v for i, v in zip((*ids, *file_ids), (*values, *files), strict=True)}
+        fields = {wrong_entries.element(i): v for i, v in zip((*ids, *file_ids), (*values, *files), strict=True)}
 
         def show_refusal(error: str) -> Any:
             """Beside the field that the line quotes, else below the button."""
-            at = entries.blame_values(error, fields)
-            entries.tell("labs-run", at)
+            at = wrong_entries.blame_values(error, fields)
+            wrong_entries.tell("labs-run", at)
             return [] if at else [parts.notices([error])], "", None, 0
 
-        entries.tell("labs-run", {})
+        wrong_entries.tell("labs-run", {})
         try:
             if parts.changed_by("labs-run"):
                 for i, content in zip(file_ids, files, strict=True):

@@ -10,15 +10,16 @@ from dash import Dash, Input, Output, html, no_update
 from retrompi.base.errors import RetrompiError
 from retrompi.base.translate import _, lazy
 from retrompi.spec import registry
-from retrompi.studio import card_parts, menus, numbers, parts
-from retrompi.studio.page import Page
-from retrompi.studio.pieces import Part, facts
-from retrompi.studio.state import Control, Query, choice, read, text
+from retrompi.studio.cards import card_numbers, card_parts
+from retrompi.studio.cards.card_pieces import Part, facts
+from retrompi.studio.components import menus, parts
+from retrompi.studio.requests.page import Page
+from retrompi.studio.requests.state import Control, Query, choice, read, text
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.resources import Resources
+    from retrompi.studio.jobs.resources import Resources
 
 PAGE = Page(
     path="/models",
@@ -27,7 +28,7 @@ PAGE = Page(
     help=lazy("The assumptions of each runtime model: every parameter with its unit, its range and its kind of source."),
     controls=(
         Control("models-model", "value", "model", registry.FIRST_MODEL, choice(registry.model_names, "model")),
-        Control("models-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
+        Control("models-source", "value", "source", "", choice(list(card_numbers.KINDS), "source")),
         Control("models-text", "value", "q", "", text(80)),
         Control("models-platform", "value", "platform", "", menus.PLATFORM),
     ),
@@ -42,7 +43,7 @@ def _verdicts(resources: Resources) -> list[dict[str, Any]]:
 
 
 def _dossier(model: str, resources: Resources) -> dict[str, Any]:
-    from retrompi.render.dossier import model_dossier
+    from retrompi.render.cards.dossier import model_dossier
 
     return model_dossier(model, (), _verdicts(resources))
 
@@ -65,25 +66,25 @@ def _head(card: dict[str, Any]) -> list[Part]:
 
 
 def _table(card: dict[str, Any], source: str, words: str) -> list[Part]:
-    every = numbers.model_numbers(card)
-    some = numbers.fitting(every, source, words)
+    every = card_numbers.model_numbers(card)
+    some = card_numbers.fitting(every, source, words)
     left = (
         _("{n} of {n2} parameters").format(n=len(some), n2=len(every))
         if len(some) < len(every)
         else _("{n} parameters").format(n=len(every))
     )
-    return [card_parts.kinds(numbers.by_kind(every), source), html.P(left, className="soft"), card_parts.parameters(some)]
+    return [card_parts.kinds(card_numbers.by_kind(every), source), html.P(left, className="soft"), card_parts.parameters(some)]
 
 
 def _rest(card: dict[str, Any], platform: str) -> list[Part]:
     cls = registry.model(card["name"])
     start_platform = platform or registry.own_platform(card["name"])
-    differ = numbers.differences(cls)
+    differ = card_numbers.differences(cls)
     return [
         html.H2(_("Variants and rival hypotheses"), id="variants"),
         *(card_parts.variants(differ, cls.name.partition(":")[0]) if differ else [html.P(_("None."), className="soft")]),
         html.H2(_("How a job is started"), id="start"),
-        *card_parts.start(numbers.starts(card["name"], start_platform), start_platform),
+        *card_parts.start(card_numbers.starts(card["name"], start_platform), start_platform),
         html.H2(_("Collectives"), id="collectives"),
         html.P(_("The first matching row is used."), className="soft"),
         html.Details([html.Summary(_("{n} rows").format(n=len(card["collectives"]))), card_parts.collectives(card["collectives"])]),

@@ -8,17 +8,18 @@ import plotly.graph_objects as go
 from dash import Dash, Input, Output, dcc, html, no_update
 
 from retrompi.base.translate import _, lazy
-from retrompi.render.html import config
+from retrompi.render.document.html import config
 from retrompi.spec import registry
-from retrompi.studio import card_parts, memory_levels, menus, numbers, parts
-from retrompi.studio.page import Page
-from retrompi.studio.pieces import Part, citation_parts, facts
-from retrompi.studio.state import Control, Query, choice, read, text
+from retrompi.studio.cards import card_numbers, card_parts, memory_levels
+from retrompi.studio.cards.card_pieces import Part, citation_parts, facts
+from retrompi.studio.components import menus, parts
+from retrompi.studio.requests.page import Page
+from retrompi.studio.requests.state import Control, Query, choice, read, text
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.resources import Resources
+    from retrompi.studio.jobs.resources import Resources
 
 PAGE = Page(
     path="/platforms",
@@ -27,13 +28,13 @@ PAGE = Page(
     help=lazy("The platforms: their machines, operating systems, memories and networks, with the source of every value."),
     controls=(
         Control("platforms-platform", "value", "platform", "nt-pair", menus.PLATFORM),
-        Control("platforms-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
+        Control("platforms-source", "value", "source", "", choice(list(card_numbers.KINDS), "source")),
         Control("platforms-text", "value", "q", "", text(80)),
     ),
 )
 
 
-def _head(card: dict[str, Any], groups: list[numbers.HostGroup]) -> list[Part]:
+def _head(card: dict[str, Any], groups: list[card_numbers.HostGroup]) -> list[Part]:
     fitted: list[Part] = []
     for fit in card["fits"]:
         meta = fit.get("meta", {})
@@ -64,33 +65,33 @@ def _levels(platform: str) -> list[Part]:
 
 def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
     platform = registry.platform(card["name"])
-    every = numbers.platform_numbers(card)
-    groups = numbers.groups(platform, every)
+    every = card_numbers.platform_numbers(card)
+    groups = card_numbers.groups(platform, every)
     # A platform of eight identical hosts shows each number once.
     told = {g.names[0] for g in groups} | {"link"}
     distinct = [n for n in every if n.name.rpartition(".")[0] in told]
-    some = numbers.fitting(distinct, source, words)
+    some = card_numbers.fitting(distinct, source, words)
     left = (
         _("{n} of {n2} numbers").format(n=len(some), n2=len(distinct))
         if len(some) < len(distinct)
         else _("{n} numbers").format(n=len(distinct))
     )
     if not some:
-        return [card_parts.kinds(numbers.by_kind(distinct), source), html.P(_("No parameter matches this filter."), className="soft")]
+        return [card_parts.kinds(card_numbers.by_kind(distinct), source), html.P(_("No parameter matches this filter."), className="soft")]
     return [
-        card_parts.kinds(numbers.by_kind(distinct), source),
+        card_parts.kinds(card_numbers.by_kind(distinct), source),
         html.P(left, className="soft"),
-        *card_parts.side_tables(numbers.sides(platform, every), groups, some),
+        *card_parts.side_tables(card_numbers.sides(platform, every), groups, some),
         *card_parts.wire([n for n in some if n.area == "wire"], card["link"], [n for n in some if n.area == "loops"]),
     ]
 
 
-def _card(platform: str) -> tuple[dict[str, Any], list[numbers.HostGroup]]:
-    from retrompi.render.dossier import platform_dossier
+def _card(platform: str) -> tuple[dict[str, Any], list[card_numbers.HostGroup]]:
+    from retrompi.render.cards.dossier import platform_dossier
 
     loaded = registry.platform(platform)
     card = platform_dossier(loaded)
-    return card, numbers.groups(loaded, numbers.platform_numbers(card))
+    return card, card_numbers.groups(loaded, card_numbers.platform_numbers(card))
 
 
 def layout(query: Query, resources: Resources) -> Component:

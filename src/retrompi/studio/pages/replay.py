@@ -10,25 +10,26 @@ from dash import Dash, Input, Output, State, html, no_update
 from retrompi.base.errors import UsageError
 from retrompi.base.translate import _, count, lazy
 from retrompi.base.units import format_bytes, parse_sizes
-from retrompi.render.engine_words import outcome_name, process_name
+from retrompi.render.document.engine_words import outcome_name, process_name
 from retrompi.spec import registry
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
+from retrompi.spec.declare.result import RankRow, outputs
 from retrompi.spec.registry import resolve
-from retrompi.spec.result import RankRow, outputs
-from retrompi.studio import charts, entries, homes, inputs, menus, parts
-from retrompi.studio.first import pending
-from retrompi.studio.message import sets_of
-from retrompi.studio.page import Page
-from retrompi.studio.performance import perform
-from retrompi.studio.programs import MADE, check_choice, shipped_traces
-from retrompi.studio.state import Control, Query, choice, number, read, text
-from retrompi.studio.uploads import uploads_of
-from retrompi.studio.words import OUTCOME_WORDS, seconds
+from retrompi.studio.anatomy.anatomy_job import sets_of
+from retrompi.studio.anatomy.offered_traces import MADE, check_choice, shipped_traces
+from retrompi.studio.anatomy.path_words import OUTCOME_WORDS, seconds
+from retrompi.studio.anatomy.replay_job import perform
+from retrompi.studio.components import home_platform, menus, parts, timeline_frames
+from retrompi.studio.requests import inputs, wrong_entries
+from retrompi.studio.requests.first_answer import pending
+from retrompi.studio.requests.page import Page
+from retrompi.studio.requests.state import Control, Query, choice, number, read, text
+from retrompi.studio.requests.uploads import uploads_of
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.resources import Resources
+    from retrompi.studio.jobs.resources import Resources
 
 _MODES = ("natural", "shared", "distributed", "block", "cyclic")
 MOST_RANKS = 64
@@ -116,7 +117,7 @@ def layout(query: Query, resources: Resources) -> Component:
                 parts.menu(_("Trace"), "replay-trace", known, values["trace"]),
                 parts.menu(_("Runtime"), "replay-model", menus.models(), values["model"]),
                 parts.menu(_("Platform"), "replay-platform", menus.platforms(values["platform"]), values["platform"]),
-                homes.apart("replay", values["model"], values["platform"]),
+                home_platform.apart("replay", values["model"], values["platform"]),
                 parts.menu(_("Placement"), "replay-mode", placements, values["mode"]),
                 html.Div([ranks, size], id="replay-made", style=made),
                 parts.overrides_field("replay-set", values["set"]),
@@ -212,7 +213,7 @@ def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks: everything follows the controls; an upload is selected as soon as it is complete."""
     uploads_of(resources)
     parts.register_graph(app, "replay-bytes", "replay-messages")
-    homes.register(app, "replay")
+    home_platform.register(app, "replay")
 
     @app.callback(
         *parts.outputs("replay-trace.options", "replay-trace.value", "replay-upload-said.children", "replay-upload.contents"),
@@ -235,12 +236,12 @@ def register(app: Dash, resources: Resources) -> None:
     def begin(trace: str, model: str, platform: str, mode: str, ranks: int | None, size: str | None, sets: str | None) -> Any:
         # A post need not come from our controls: a model's name that is a path would be imported.
         given = (trace, model, platform, mode, ranks, size, sets)
-        asked = entries.check_controls(PAGE.controls, {c.id: v for c, v in zip(PAGE.controls, given, strict=True)})
-        with entries.beside_control("replay-set"):
+        asked = wrong_entries.check_controls(PAGE.controls, {c.id: v for c, v in zip(PAGE.controls, given, strict=True)})
+        with wrong_entries.beside_control("replay-set"):
             resolve(model, platform, sets_of(asked["set"]))
         path = label = ""
         if asked["trace"].startswith("upload:"):
-            with entries.beside_control("replay-trace"):
+            with wrong_entries.beside_control("replay-trace"):
                 found, upload = resources.uploads.find(parts.session(), asked["trace"].removeprefix("upload:"))
             path, label = str(found), upload.label
         asked["size"] = _bytes(asked["size"])
@@ -251,12 +252,12 @@ def register(app: Dash, resources: Resources) -> None:
 
     def show(r: Any) -> Any:
         figures = r.get("figures", {})
-        chart = charts.keep(resources, parts.session(), r["chart"]) if "chart" in r else ""
+        chart = timeline_frames.keep(resources, parts.session(), r["chart"]) if "chart" in r else ""
         drawn, matrix = ({} if has else {"display": "none"} for has in (chart, "bytes" in figures))
         return (_facts(r), drawn, chart, matrix, figures.get("bytes", pending()), figures.get("messages", pending()), _rank_tables(r))
 
     def blame(error: str, *given: Any) -> dict[str, str]:
-        return entries.blame_values(error, {"replay-set": given[-1]})
+        return wrong_entries.blame_values(error, {"replay-set": given[-1]})
 
     def show_failure(state: Any) -> Any:
         line = parts.notices([state.error]) if state.error else ""

@@ -10,21 +10,23 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.translate import _, lazy, ngettext
-from retrompi.papers import predictions, scores
-from retrompi.papers.claims import papers
-from retrompi.papers.paper import all_papers
-from retrompi.papers.systems import systems
-from retrompi.studio import inputs, judging, parts, statement_cards
-from retrompi.studio.page import Page
-from retrompi.studio.pieces import Part, count_boxes
-from retrompi.studio.state import Control, Query, choice, number, read, text
-from retrompi.studio.statements import GROUPS, VERDICTS, Statement, StatementFilter, counts, matrix, select_statements
-from retrompi.studio.statements import read as stored
+from retrompi.papers.predict import predictions, scores
+from retrompi.papers.statements.claims import papers
+from retrompi.papers.statements.paper import all_papers
+from retrompi.papers.statements.systems import systems
+from retrompi.studio.cards import judging, statement_cards
+from retrompi.studio.cards.card_pieces import Part, count_boxes
+from retrompi.studio.cards.statements import GROUPS, VERDICTS, Statement, StatementFilter, counts, matrix, select_statements
+from retrompi.studio.cards.statements import read as stored
+from retrompi.studio.components import parts
+from retrompi.studio.requests import inputs
+from retrompi.studio.requests.page import Page
+from retrompi.studio.requests.state import Control, Query, choice, number, read, text
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.resources import Resources
+    from retrompi.studio.jobs.resources import Resources
 
 A_PAGE = 40
 """Statements on one page of the list."""

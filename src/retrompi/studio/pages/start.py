@@ -10,17 +10,19 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
-from retrompi.studio import early, inputs, parts, story
-from retrompi.studio.message import scenes
-from retrompi.studio.page import Page, pages
-from retrompi.studio.state import Query
+from retrompi.studio.anatomy.anatomy_job import scenes
+from retrompi.studio.components import parts
+from retrompi.studio.curves import story
+from retrompi.studio.requests import inputs, shipped_figures
+from retrompi.studio.requests.page import Page, pages
+from retrompi.studio.requests.state import Query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dash.development.base_component import Component
 
-    from retrompi.studio.resources import Resources
+    from retrompi.studio.jobs.resources import Resources
 
 PAGE = Page(
     path="/", title=lazy("Start"), order=0, help=lazy("Historical MPI runtimes as processes, channels and an operating system."),
@@ -46,7 +48,7 @@ def layout(query: Query, resources: Resources) -> Component:
         html.Li([html.H2(dcc.Link(_(page.title), href=page.path)), html.P(_(page.help))], className="card")
         for page in pages() if page.path != "/"
     ]  # fmt: skip
-    told = early.answer(PAGE.path)
+    told = shipped_figures.answer(PAGE.path)
     return html.Div(
         [
             html.Div(_story(told) if told else [], id="start-shown"), parts.job_bar("start"),
@@ -112,13 +114,13 @@ def _doors() -> Component:
 
 
 def first(query: Query, resources: Resources) -> Any:
-    """(the story as a job, its figure, whether it is the same for everybody) for `retrompi.studio.first`."""
+    """(the story as a job, its figure, whether it is the same for everybody) for `retrompi.studio.requests.first_answer`."""
     return (_("the story"), story.simulate_story, (resources.places,)), _partial_figure, True
 
 
 def _partial_figure(told: Mapping[str, Any]) -> dict[str, Any]:
     """The curve as far as the question goes."""
-    from retrompi.render.figures import PALETTE
+    from retrompi.render.figures.figures import PALETTE
 
     packet, quantum, last = _first(told)
     curve = {"x": told["sizes"][: last + 1], "y": told["rates"][packet][quantum][: last + 1], "mode": "lines+markers",
@@ -130,7 +132,7 @@ def _axes(told: Mapping[str, Any]) -> dict[str, Any]:
     """Axes that stay where they are while curves change: of all sizes, and of every rate that a curve or the paper has."""
     import plotly.graph_objects as go
 
-    from retrompi.render import figures
+    from retrompi.render.figures import figures
 
     sizes = told["sizes"]
     rates = [r for row in told["rates"] for curve in row for r in curve if r is not None] + [star[1] for star in told["stars"]]

@@ -10,17 +10,19 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.translate import _, lazy
-from retrompi.studies import catalogue
-from retrompi.studio import entries, inputs, parts, study_parts, studying
-from retrompi.studio.page import Page
-from retrompi.studio.pieces import Part
-from retrompi.studio.state import Control, Query, choice, read, text
+from retrompi.studies.define import catalogue
+from retrompi.studio.cards import study_jobs, study_parts
+from retrompi.studio.cards.card_pieces import Part
+from retrompi.studio.components import parts
+from retrompi.studio.requests import inputs, wrong_entries
+from retrompi.studio.requests.page import Page
+from retrompi.studio.requests.state import Control, Query, choice, read, text
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studies.design import Study
-    from retrompi.studio.resources import Resources
+    from retrompi.studies.execute.design import Study
+    from retrompi.studio.jobs.resources import Resources
 
 _FORM = ("scenario", "key", "values", "key2", "values2")
 CHOSEN = Control("studies-study", "value", "study", "", text(120))
@@ -47,14 +49,14 @@ PAGE = Page(
 )
 
 
-def _list_studies(resources: Resources) -> list[studying.Listed]:
+def _list_studies(resources: Resources) -> list[study_jobs.Listed]:
     try:
-        return studying.list_studies(resources.open_store())
+        return study_jobs.list_studies(resources.open_store())
     except RetrompiError:  # no store exists yet; a run creates it
-        return studying.list_studies(None)
+        return study_jobs.list_studies(None)
 
 
-def _options(some: Sequence[studying.Listed]) -> list[dict[str, str]]:
+def _options(some: Sequence[study_jobs.Listed]) -> list[dict[str, str]]:
     return [
         {"label": _("choose a study"), "value": ""},
         *({"label": f"{s.name}{f' ({s.id})' if s.id is not None else ''}: {s.title or s.state}", "value": s.key} for s in some),
@@ -77,7 +79,7 @@ def _view(
     if known is not None and not known.done:
         return study_parts.unrun(known), ()
     try:
-        found = studying.show_study(resources.open_store(), which, metric, x, by, panel)
+        found = study_jobs.show_study(resources.open_store(), which, metric, x, by, panel)
     except RetrompiError as error:
         return [parts.notices([str(error)])], () if known is None else known.axes
     return study_parts.result_parts(found), found.axes
@@ -99,14 +101,14 @@ def _study_of(values: Sequence[Any]) -> Study:
     for (key, given), number in zip(pairs, ("", "2"), strict=True):
         if key.strip() or given.strip() or not number:
             try:
-                studying.study_of_form(scenario, [(key, given)])
+                study_jobs.study_of_form(scenario, [(key, given)])
             except RetrompiError as error:
                 at = "key" if not key.strip() or error.code in _OF_KEY else "values"
-                wrong |= entries.WrongEntries.of(f"studies-{at}{number}", error).lines
+                wrong |= wrong_entries.WrongEntries.of(f"studies-{at}{number}", error).lines
     if wrong:
-        raise entries.WrongEntries(wrong)
-    with entries.beside_control("studies-values2"):  # both together
-        return studying.study_of_form(scenario, pairs)
+        raise wrong_entries.WrongEntries(wrong)
+    with wrong_entries.beside_control("studies-values2"):  # both together
+        return study_jobs.study_of_form(scenario, pairs)
 
 
 def _form_line(values: Sequence[Any]) -> tuple[list[Part], dict[str, str]]:
@@ -117,9 +119,9 @@ def _form_line(values: Sequence[Any]) -> tuple[list[Part], dict[str, str]]:
         return [html.Span(advice, className="soft")], {}
     try:
         study = _study_of(values)
-    except entries.WrongEntries as error:
+    except wrong_entries.WrongEntries as error:
         return [], error.lines
-    from retrompi.studies.design import count
+    from retrompi.studies.execute.design import count
 
     return [html.Span(_("{count} points").format(count=count(study)))], {}
 
@@ -163,7 +165,7 @@ def layout(query: Query, resources: Resources) -> Component:
                     html.Button(_("Run this study"), id="studies-run", type="button"),
                     html.Small(
                         _("Stored runs are reused, the others simulated; at most {most_points} points.").format(
-                            most_points=studying.MOST_POINTS
+                            most_points=study_jobs.MOST_POINTS
                         ),
                         className="soft",
                     ),
@@ -183,7 +185,7 @@ def layout(query: Query, resources: Resources) -> Component:
                 [
                     html.Button(_("Run it"), id="studies-vary", type="button"),
                     html.Span(line, id="studies-form", role="status"),
-                    entries.store("studies-form", wrong),
+                    wrong_entries.store("studies-form", wrong),
                 ],
                 className="action",
             ),
@@ -195,7 +197,7 @@ def layout(query: Query, resources: Resources) -> Component:
 
 def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks for choosing, showing and running studies."""
-    entries.register(app, "studies-form")
+    wrong_entries.register(app, "studies-form")
 
     @app.callback(
         *parts.outputs("studies-study.options", "studies-study.value", "studies-list.children"),
@@ -229,24 +231,24 @@ def register(app: Dash, resources: Resources) -> None:
     @app.callback(Output("studies-form", "children"), *(Input(c.id, c.property) for c in FORM), prevent_initial_call=True)
     def form(*values: Any) -> Any:
         line, wrong = _form_line(values)
-        entries.tell("studies", {})  # what a click found
-        entries.tell("studies-form", wrong)
+        wrong_entries.tell("studies", {})  # what a click found
+        wrong_entries.tell("studies-form", wrong)
         return line
 
     def begin(run: int | None, vary: int | None, which: str | None, *form: Any) -> Any:
-        from retrompi.studies import design
+        from retrompi.studies.execute import design
 
         if parts.changed_by("studies-vary") and vary:
             study = _study_of(form)
         elif parts.changed_by("studies-run") and run:
             if not which:
-                with entries.beside_control("studies-study"):
+                with wrong_entries.beside_control("studies-study"):
                     raise UsageError(_("choose a study first"), code="missing-option")
-            study = studying.find_study(resources.open_store(), which)
-            design.check(study, studying.MOST_POINTS)
+            study = study_jobs.find_study(resources.open_store(), which)
+            design.check(study, study_jobs.MOST_POINTS)
         else:
             return None
-        return _("study {name}").format(name=study.name), studying.run, (resources.store, study.definition())
+        return _("study {name}").format(name=study.name), study_jobs.run, (resources.store, study.definition())
 
     parts.register_job(
         app, resources, "studies", [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")], begin,

@@ -13,20 +13,22 @@ from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
-from retrompi.render.engine_words import outcome_name
+from retrompi.render.document.engine_words import outcome_name
 from retrompi.spec import registry
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.registry import resolve
-from retrompi.studio import entries, homes, inputs, intervals, menus, parts, runs, stops, titles
-from retrompi.studio.page import Page
-from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
-from retrompi.studio.state import Control, Query, choice, read, text
-from retrompi.studio.words import OUTCOME_WORDS
+from retrompi.studio.anatomy.path_words import OUTCOME_WORDS
+from retrompi.studio.components import home_platform, menus, parts, titles
+from retrompi.studio.components.parameters import Slot, command_line, modes, overrides, readable, slots_for
+from retrompi.studio.curves import intervals, runs, slider_stops
+from retrompi.studio.requests import inputs, wrong_entries
+from retrompi.studio.requests.page import Page
+from retrompi.studio.requests.state import Control, Query, choice, read, text
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.resources import Resources
+    from retrompi.studio.jobs.resources import Resources
 
 MOST_SETS = 40
 _WAIT_TO_KEEP = 8.0
@@ -88,7 +90,7 @@ def layout(query: Query, resources: Resources) -> Component:
             parts.menu(_("Runtime"), "whatif-model", menus.models(), model),
             parts.menu(_("Platform"), "whatif-platform", menus.platforms(platform), platform),
             parts.menu(_("Mode"), "whatif-mode", titles.modes(_modes(platform, mode)), mode),
-            homes.apart("whatif", model, platform),
+            home_platform.apart("whatif", model, platform),
             parts.group(_("Series"), dcc.RadioItems(parts.series(), values["series"], id="whatif-series", inline=True)),
             parts.group(_("Vertical axis"), dcc.RadioItems(parts.scales(), values["y"], id="whatif-y", inline=True)),
             parts.group(_("Uncertainty"), dcc.Checklist([{"value": LEVEL_TEXT, "label": drawn}],
@@ -127,8 +129,8 @@ def layout(query: Query, resources: Resources) -> Component:
 
 
 def first(query: Query, resources: Resources) -> Any:
-    """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.first`."""
-    from retrompi.studio import drawing
+    """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.requests.first_answer`."""
+    from retrompi.studio.curves import drawing
 
     values, _lines = read(PAGE.controls, menus.with_platforms(query, PAGE.controls))
     if values["interval"]:
@@ -232,7 +234,7 @@ def _command(model: str, platform: str, mode: str, known: tuple[Slot, ...], sets
 
 def register(app: Dash, resources: Resources) -> None:
     """Registers the callbacks: sliders and entries update each other in the browser; their values are simulated in the background."""
-    from retrompi.studio import drawing
+    from retrompi.studio.curves import drawing
 
     app.clientside_callback(
         ClientsideFunction("retrompi_whatif", "together"),
@@ -258,7 +260,7 @@ def register(app: Dash, resources: Resources) -> None:
     )  # fmt: skip
     def other(model: Any, platform: Any, mode: Any, _clicks: int | None, own: int | None, sets: Any, was: Any) -> Any:
         model, mode = parts.text(model), parts.text(mode)
-        platform = homes.platform_after("whatif", model, parts.text(platform), own, parts.text(was))
+        platform = home_platform.platform_after("whatif", model, parts.text(platform), own, parts.text(was))
         offered = modes(platform)
         before = {} if parts.changed_by("whatif-reset") else _texts_by_name(sets)
         wrong = []
@@ -274,7 +276,8 @@ def register(app: Dash, resources: Resources) -> None:
         told = parts.notices(wrong) if wrong else None
         question = {"model": model, "platform": platform, "mode": mode, "sets": kept}
         return (_groups(known, kept), _slider_data(model, platform, mode, known), titles.modes(offered), mode,
-                menus.platforms(platform), platform, homes.apart("whatif", model, platform).children, told, kept, question)  # fmt: skip
+                menus.platforms(platform), platform, home_platform.apart("whatif", model, platform).children,
+                told, kept, question)  # fmt: skip
 
     parts.register_graph(app, "whatif-figure")
 
@@ -312,9 +315,9 @@ def register(app: Dash, resources: Resources) -> None:
         model, platform, mode, _sets = _question_parts(touched)
         wanted = _stops(model, platform, mode, touched)
         title = _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode)
-        return title, stops.simulate, (resources.places, model, platform, mode, wanted)
+        return title, slider_stops.simulate, (resources.places, model, platform, mode, wanted)
 
-    stops.install(app.server, resources, begin_stops)
+    slider_stops.install(app.server, resources, begin_stops)
     app.clientside_callback(ClientsideFunction("retrompi_whatif", "shown"), Input("whatif-figure", "figure"),
                             Input("whatif-cancel", "hidden"), State("whatif-series", "value"))  # fmt: skip
 
@@ -323,7 +326,7 @@ def register(app: Dash, resources: Resources) -> None:
             return None
         try:
             model, platform, mode, sets = _question_parts(question)
-        except entries.WrongEntries:  # the job of the curve tells it
+        except wrong_entries.WrongEntries:  # the job of the curve tells it
             return None
         return (
             _("draws of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
@@ -372,12 +375,12 @@ def _question_parts(question: Any) -> tuple[str, str, str, list[str]]:
     wrong: dict[str, str] = {}
     for name in {s.name for s in known if not s.choices} & set(sets):
         try:
-            with entries.beside_control({"type": "whatif-text", "name": name}):
+            with wrong_entries.beside_control({"type": "whatif-text", "name": name}):
                 resolve(model, platform, overrides(known, {name: sets[name]}))
-        except entries.WrongEntries as error:
+        except wrong_entries.WrongEntries as error:
             wrong |= error.lines
     if wrong:
-        raise entries.WrongEntries(wrong)
+        raise wrong_entries.WrongEntries(wrong)
     wanted = overrides(known, sets)
     resolve(model, platform, wanted)
     return model, platform, mode, wanted
@@ -423,7 +426,7 @@ def _outcome(answer: Mapping[str, Any]) -> list[Component]:
 
 
 def _numbers(answer: Mapping[str, Any], series: str) -> Component:
-    from retrompi.studio.drawing import metric_rows, number_rows
+    from retrompi.studio.curves.drawing import metric_rows, number_rows
 
     was, now = _("as it was"), _("changed")
     named = [(was, answer["base"]), *([(now, answer["changed"])] if answer["changed"] else [])]

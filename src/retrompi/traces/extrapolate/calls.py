@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from retrompi._engine import Trace
-from retrompi.spec.calls import Family, Form, call_of, names
+from retrompi.spec.declare.calls import Family, Form, call_of, names
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import join, rank_lines, split
 

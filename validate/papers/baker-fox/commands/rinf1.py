@@ -41,7 +41,8 @@ def command(given: Rinf1Options, output: RunOutput) -> None:
       retrompi paper rinf1 --platform nt-pair --platform-host server
       retrompi paper rinf1 --kernels daxpy --csv
     """
-    from retrompi.spec import kernels, registry
+    from retrompi.spec import registry
+    from retrompi.spec.machine import kernels
     from retrompi.spec.question import Benchmark, Question
     from retrompi.store.lookup import answer
 

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.release import version
-from retrompi.spec import kernels, registry
+from retrompi.spec import registry
+from retrompi.spec.machine import kernels
 
 if TYPE_CHECKING:
-    from retrompi.papers.claims import Claim
+    from retrompi.papers.statements.claims import Claim
     from retrompi.spec.platform import Platform, Quantity
 
 __all__ = ["Fit", "facts", "fit", "found_values", "free_values", "write"]
@@ -67,7 +68,7 @@ def expected(machine: kernels.KernelMachine) -> dict[str, dict[str, float]]:
 
 @dataclass
 class Fit:
-    """The outcome of a calibration of one machine: rows as for `retrompi.papers.calibrate.ModelFit`."""
+    """The outcome of a calibration of one machine: rows as for `retrompi.papers.fit.calibrate.ModelFit`."""
 
     host: str
     seed: int
@@ -79,7 +80,7 @@ class Fit:
 
 def _visible(platform: Platform, host: str) -> list[tuple[Claim, str]]:
     """(claim, kernel or ``total``) for every row that a fit of this host may use."""
-    from retrompi.papers.claims import checks, for_fit
+    from retrompi.papers.statements.claims import checks, for_fit
 
     found = []
     for claim in for_fit(PATH):
@@ -112,9 +113,9 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     """
     import numpy as np
 
-    from retrompi.papers.free_values import free_number, number_text, value_text
-    from retrompi.papers.metrics import SAME
-    from retrompi.papers.optimise import OptimiserSettings, identifiability, minimise, sensitivity
+    from retrompi.papers.fit.free_values import free_number, number_text, value_text
+    from retrompi.papers.fit.optimise import OptimiserSettings, identifiability, minimise, sensitivity
+    from retrompi.papers.statements.metrics import SAME
 
     room = registry.platform(platform)
     base = kernels.machine(room, host)
@@ -156,7 +157,7 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
 def write(platform: str, fits: Sequence[Fit]) -> Path:
     """Writes ``platforms/kernels/NAME.fit.toml`` and, for what copies use as well, ``platforms/NAME.fit.toml``; returns the first path."""
     from retrompi.base import toml as toml_text
-    from retrompi.papers.calibrate import write_platform
+    from retrompi.papers.fit.calibrate import write_platform
 
     room = registry.platform(platform)
     beside = (room.path or Path("x.toml")).with_name(f"{room.name}.fit.toml")

@@ -8,12 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
-from retrompi.papers.claims import for_fit
-from retrompi.papers.draw import apply_draw, overrides
 from retrompi.papers.experiments import Done, Job, suite
+from retrompi.papers.statements.claims import for_fit
+from retrompi.papers.statements.draw import apply_draw, overrides
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.outcome import Outcome
+from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.question import Beside, Experiment, Question, Replay, Starts, pingpong
 from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of
@@ -21,7 +21,7 @@ from retrompi.traces import generate
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.sim.result import Result
     from retrompi.store.database import Store
 

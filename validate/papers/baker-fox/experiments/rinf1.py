@@ -6,19 +6,20 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from retrompi.papers.claims import find
-from retrompi.papers.draw import apply_draw
 from retrompi.papers.experiments import Done, Job
-from retrompi.papers.kernel_rates import KernelComparison, compare
-from retrompi.spec import kernels as loop_data
-from retrompi.spec import registry, roofline
+from retrompi.papers.fit.kernel_rates import KernelComparison, compare
+from retrompi.papers.statements.claims import find
+from retrompi.papers.statements.draw import apply_draw
+from retrompi.spec import registry
+from retrompi.spec.machine import kernels as loop_data
+from retrompi.spec.machine import roofline
 from retrompi.spec.question import Benchmark, Question
 from retrompi.store.lookup import answer
 
 from . import _rinf1 as benchmark
 
 if TYPE_CHECKING:
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.store.database import Store
 
 FACTS = {"rinf1": "loops of one processor"}

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from retrompi.papers.experiments import Job, Look, Seen
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
-from retrompi.studies import catalogue
+from retrompi.studies.define import catalogue
 from retrompi.traces.calls import calls_of
 
 if TYPE_CHECKING:
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.spec.question import Question
     from retrompi.store.database import Store
-    from retrompi.studies.scenario import Scenario
+    from retrompi.studies.define.scenario import Scenario
 
 FITTED = "hw-*-point-*"
 """Scenarios of the tables that a fit may use."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from retrompi.papers.claims import find
-from retrompi.papers.draw import apply_draw
 from retrompi.papers.experiments import Done, Job
+from retrompi.papers.statements.claims import find
+from retrompi.papers.statements.draw import apply_draw
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Experiment, Question, Replay
 from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.store.database import Store
 
 SLOW = True

@@ -9,10 +9,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
-from retrompi.papers.claims import SizeRange
-from retrompi.papers.draw import Draw, answer_drawn, apply_draw, factor
 from retrompi.papers.experiments import MESSAGES, Done, Job, Look, Seen
-from retrompi.papers.metrics import curves, median_ratio
+from retrompi.papers.statements.claims import SizeRange
+from retrompi.papers.statements.draw import Draw, answer_drawn, apply_draw, factor
+from retrompi.papers.statements.metrics import curves, median_ratio
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
@@ -22,7 +22,7 @@ from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.store.database import Store
     from retrompi.store.lookup import Found
 

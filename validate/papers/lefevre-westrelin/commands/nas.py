@@ -63,8 +63,8 @@ def command(given: NasOptions, output: RunOutput) -> None:
       retrompi paper nas --csv
       retrompi paper nas --fit --dry-run
     """
-    from retrompi.papers import reproduction
-    from retrompi.papers.paper import find_paper
+    from retrompi.papers.reproduce import reproduction
+    from retrompi.papers.statements.paper import find_paper
 
     if given.fitting:
         plan = find_paper(nas.PAPER)

@@ -20,19 +20,19 @@ from retrompi import traces
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.paths import reference_dir
-from retrompi.papers.claims import Claim, by_paper, for_fit
-from retrompi.papers.draw import apply_draw, factor
+from retrompi.papers.statements.claims import Claim, by_paper, for_fit
+from retrompi.papers.statements.draw import apply_draw, factor
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
+from retrompi.spec.conditions.timed_section import Program
 from retrompi.spec.question import Experiment, Question, Replay
-from retrompi.spec.timed_section import Program
 from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.papers.draw import Draw
+    from retrompi.papers.statements.draw import Draw
     from retrompi.spec.host import Host
     from retrompi.store.database import Store
 

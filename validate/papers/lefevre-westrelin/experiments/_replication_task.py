@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.base.errors import InputError
-from retrompi.papers.claims import Claim, find, for_fit
-from retrompi.papers.draw import apply_draw, factor
+from retrompi.papers.statements.claims import Claim, find, for_fit
+from retrompi.papers.statements.draw import apply_draw, factor
 from retrompi.spec.question import Experiment, Question
 from retrompi.store.identity import code_version, specification
 from retrompi.store.lookup import facts_of
@@ -22,7 +22,7 @@ from . import _disk_replication as disk_replication
 from ._disk_replication import Copy
 
 if TYPE_CHECKING:
-    from retrompi.papers.draw import Draw
+    from retrompi.papers.statements.draw import Draw
     from retrompi.store.database import Store
 
 __all__ = ["FIT_FILE", "MEASURED", "Task", "calibrate", "copy", "fitted_disk", "rates", "task"]

@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.experiments import Done, Job
-from retrompi.papers.kernel_rates import KernelComparison
+from retrompi.papers.fit.kernel_rates import KernelComparison
 
 from . import _nas as nas
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.store.database import Store
 
 SLOW = True

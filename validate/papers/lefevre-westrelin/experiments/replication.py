@@ -11,7 +11,7 @@ from . import _replication_task as task
 from ._disk_replication import LIMIT_CELLS, replicate
 
 if TYPE_CHECKING:
-    from retrompi.papers.paper import Paper
+    from retrompi.papers.statements.paper import Paper
     from retrompi.store.database import Store
 
 SLOW = True

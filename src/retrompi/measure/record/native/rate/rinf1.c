@@ -1,4 +1,4 @@
-// The 17 Rinf1 loops (Baker & Fox, Table 2; spec/kernels.toml) on this machine, each at several lengths with its vectors in cache.
+// The 17 Rinf1 loops (Baker & Fox, Table 2; spec/machine/kernels.toml) on this machine, each at several lengths with its vectors in cache.
 //
 // Prints a line per loop: its name and the largest rate over the lengths, in counted operations a second of processor time. The platforms'
 // `flops` is the mean of these maxima, and so is the rate at which a recorded second counts. Every measurement is the fastest of several

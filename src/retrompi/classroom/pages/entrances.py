@@ -1,0 +1,114 @@
+"""The addresses by which members come in and leave, and a member's own page: devices, codes, one's own data."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from flask import Blueprint, Response, g, redirect, request
+
+from retrompi.base.errors import RetrompiError
+from retrompi.base.translate import _
+from retrompi.classroom.course import members
+from retrompi.classroom.course.quota import usage_of
+from retrompi.classroom.course.roster import Roster
+from retrompi.classroom.course.settings import about, labs
+from retrompi.classroom.grades.records import standings
+from retrompi.classroom.grades.scores import visible_points
+from retrompi.classroom.page import message, page, style
+from retrompi.classroom.pages.admission import came_in
+from retrompi.classroom.pages.own_data import archive, devices
+from retrompi.classroom.works import marks
+from retrompi.labs.lab import lab as lab_of
+from retrompi.studio.requests.guard import cookie
+
+if TYPE_CHECKING:
+    from retrompi.classroom.pages.admission import ClassGuard
+
+__all__ = ["doors"]
+
+
+def doors(roster: Roster, guard: ClassGuard) -> Blueprint:
+    """The routes under /join, and those of /course/me."""
+    made = Blueprint("doors", __name__)
+    db = roster.db
+
+    @made.get("/join/style.css")
+    def sheet() -> Response:
+        return Response(style(), mimetype="text/css", headers={"Cache-Control": "private, max-age=3600"})
+
+    @made.route("/join/<secret>", methods=["GET", "POST"])
+    def join(secret: str) -> Response:
+        # Opening a link uses nothing up: mail programs and messengers look into links before people do.
+        refused: list[str] = []
+        entered: list[str] = []
+
+        def right() -> bool:
+            try:
+                if request.method == "POST":
+                    entered.append(members.join(db, secret))
+                else:
+                    members.of_link(db, secret)
+            except RetrompiError as error:
+                refused.append(str(error))
+            return not refused
+
+        if guard.try_secret(request.remote_addr or "", right, 60, random=True) is None:
+            return message("too many wrong links from this address; wait a minute", 429)
+        if refused:
+            already = roster.member(g.session)
+            return redirect("/", 303) if already is not None and request.method == "GET" else message(refused[0], 403)  # type: ignore[return-value]
+        if entered:
+            found = members.by_session(db, entered[0])
+            return came_in(entered[0], "/course/teacher" if found is not None and found.teaches else "/labs")
+        return page("join.html", course=about(db), who=members.of_link(db, secret))
+
+    def mine(**values: Any) -> Response:
+        found = g.member
+        standing = standings(db, found.id)
+        rows, given = [], []
+        for plan in labs(db):
+            about_lab = lab_of(plan["lab"])
+            one = standing.get((found.id, plan["lab"]))
+            rows.append({**plan, "title": f"{about_lab.key} {_(about_lab.title)}", "of": about_lab.points,
+                         "points": one.points if one is not None and one.checked is not None else None,
+                         "open_points": one.open if one is not None else 0.0})  # fmt: skip
+            if plan["released"] is not None:
+                given += [{**m, "title": _(about_lab.title)} for m in marks.of_member(db, found.id, about_lab)]
+            if one is not None and one.checked is not None:  # marks that are not shown yet are not shown in the sum either
+                rows[-1]["points"], rows[-1]["open_points"] = visible_points(one, plan["released"])
+        used_today = usage_of(db, found.id, datetime.now(UTC).date())
+        return page("me.html", course=about(db), devices=devices(db, found.id, g.session), used=used_today, labs=rows, marks=given,
+                    login=f"{request.host_url}login", **values)  # fmt: skip
+
+    @made.get("/course")
+    def home() -> Response:
+        return redirect("/course/teacher" if g.member.teaches else "/course/me", 303)  # type: ignore[return-value]
+
+    @made.get("/labs/<lab>")
+    def of_lab(lab: str) -> Response:
+        return redirect(f"/labs?lab={quote(lab[:80])}", 303)  # type: ignore[return-value]
+
+    @made.get("/course/me")
+    def me() -> Response:
+        return mine()
+
+    @made.post("/course/me/code")
+    def code() -> Response:
+        return mine(code=members.code_for(db, g.member.id))
+
+    @made.post("/course/me/out")
+    def out() -> Response:
+        members.sign_out(db, g.member.id, None if request.form.get("all") else [g.session])
+        roster.forget()
+        answer = message(_("You are signed out on this device."))
+        answer.delete_cookie(cookie("session"))
+        return answer
+
+    @made.get("/course/me/data.zip")
+    def data() -> Response:
+        name = {"Content-Disposition": 'attachment; filename="my-course-data.zip"'}
+        return Response(archive(db, g.member.id), mimetype="application/zip", headers=name)
+
+    return made

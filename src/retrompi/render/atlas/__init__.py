@@ -1,0 +1,1 @@
+"""The pages of papers and the atlas over all of them."""

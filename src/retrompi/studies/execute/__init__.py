@@ -1,0 +1,1 @@
+"""A study as it is run: its definition, its plan, and the executors that simulate its points."""
