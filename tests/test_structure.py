@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,20 @@ def test_every_module_is_imported_alone(package: tuple[ModuleType, Path]) -> Non
     alone = [n for n in names if n not in apart and "-" not in n]
     done = subprocess.run([sys.executable, "-c", ALONE, *alone], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_a_name_that_a_package_loads_on_first_use_is_no_module_of_it(package: tuple[ModuleType, Path]) -> None:
+    """Once such a module is imported, the package's name is the module, and nobody is handed the function."""
+    _, folder = package
+    lazy = 0
+    for file in folder.rglob("__init__.py"):
+        body = ast.parse(file.read_text(encoding="utf-8")).body
+        if any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in body):
+            (promised,) = (n.value for n in body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__")
+            modules = {f.stem for f in file.parent.iterdir() if f.suffix == ".py" or (f / "__init__.py").exists()}
+            assert not {c.value for c in ast.walk(promised) if isinstance(c, ast.Constant)} & modules, file
+            lazy += 1
+    assert lazy >= 1
 
 
 def test_a_circle_through_a_package_is_found(tmp_path: Path) -> None:
