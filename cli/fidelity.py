@@ -102,11 +102,11 @@ def _print_cautions(
     store: Store, asked: Resolved, run_ids: Sequence[int], sizes: Sequence[int], given: FidelityOptions, output: RunOutput
 ) -> list[dict[str, Any]]:
     """Prints the title and the cautions of the question and of its runs; returns these as rows."""
-    from retrompi.sim.cautions import calibration, mark, of_run
+    from retrompi.sim.cautions import calibration_of, mark, of_run
     from retrompi.studies.read.cautions import kept_by
 
     warnings = of_run(asked, kept_by(store, run_ids))
-    warnings += calibration(asked.model, asked.base_platform, sizes=sizes, ranks=asked.ranks, sets=given.sets)
+    warnings += calibration_of(asked, sizes)
     if output.text:
         say(f"{given.model}, {placement_words(asked)} on {given.platform} (runs {', '.join(map(str, run_ids))}){mark(warnings)}")
     return note_warnings(warnings)

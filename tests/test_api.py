@@ -24,6 +24,7 @@ from refusals import refused
 import retrompi
 from retrompi.cli import functions
 from retrompi.cli.main import COMMANDS
+from retrompi.spec import model
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "retrompi" / "__init__.py"
@@ -129,6 +130,21 @@ def test_a_curve(tmp_path: Path) -> None:
         curve.interval(1024)
     with refused(retrompi.UsageError, "unknown-name | no option 'mood'; did you mean 'mode'?"):
         retrompi.pingpong("wmpi", mood="shared")  # type: ignore[call-arg]
+
+
+def test_the_values_of_a_model_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def counted(cls: Any, sets: Any) -> Any:
+        made.append(cls.name)
+        return make(cls, sets)
+
+    make = model.model_values
+    monkeypatch.setattr(model, "model_values", counted)
+    curve = retrompi.pingpong("wmpi", "nt-pair", mode="shared", sizes="64KiB", reps=2, store=tmp_path / "s.db", set=["wmpi.packet=32KiB"])
+    assert curve.warnings
+    assert len(curve.rows) == 1
+    assert made == ["wmpi"]
 
 
 def test_a_message_sums_exactly(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from retrompi.api.options import Options
 from retrompi.api.paths import CriticalPath, path_of
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
-from retrompi.sim.cautions import Caution, calibration, first_call, of_run, stored_cautions
+from retrompi.sim.cautions import Caution, calibration_of, first_call, of_run, stored_cautions
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import SimulationEnded
@@ -96,7 +96,7 @@ class _Answer(Table):
     def warnings(self) -> tuple[Caution, ...]:
         """What one should know of it beside its numbers, as the command says it: code, text, about, minor."""
         asked = self.asked
-        beyond = calibration(asked.model, asked.base_platform, sizes=self._sizes(), ranks=asked.ranks, sets=asked.question.sets)
+        beyond = calibration_of(asked, self._sizes())
         return (*of_run(asked, stored_cautions(self.row["facts"]), self.rate), *beyond, *self._of_draws())
 
     def _readings(self, drawn: Ensemble) -> list[DrawnReading]:

@@ -14,7 +14,7 @@ from retrompi.base.units import format_bytes, format_time
 from retrompi.sim.computation import scale_of
 from retrompi.sim.crowding import crowding
 from retrompi.spec.question import Replay
-from retrompi.spec.runtime.outside_range import beyond
+from retrompi.spec.runtime.outside_range import Beyond, beyond, beyond_resolved
 from retrompi.traces import master_worker
 
 if TYPE_CHECKING:
@@ -127,8 +127,16 @@ def calibration(
 ) -> list[Caution]:  # fmt: skip
     """What lies outside the calibrated range of a model: a caution where it is far outside, else a mark
     (`retrompi.spec.runtime.outside_range`)."""
-    found = beyond(model, platform, sizes=sizes, ranks=ranks, sets=sets)
-    name = model if isinstance(model, str) else model.name
+    return _of_range(model if isinstance(model, str) else model.name, beyond(model, platform, sizes=sizes, ranks=ranks, sets=sets))
+
+
+def calibration_of(asked: Resolved, sizes: Iterable[int]) -> list[Caution]:
+    """`calibration` of a question whose messages have these ``sizes`` (B)."""
+    return _of_range(asked.model.name, beyond_resolved(
+        asked.model, asked.base_platform, asked.values, asked.platform, sizes=sizes, ranks=asked.ranks))
+
+
+def _of_range(name: str, found: Iterable[Beyond]) -> list[Caution]:
     return [Caution("outside-calibration", f"far outside the calibrated range of {name}: {b.text}") if b.far else
             Caution("outside-calibration", b.text, minor=True, mark=b.short) for b in found]  # fmt: skip
 

@@ -15,6 +15,7 @@ from retrompi.spec.platform import Platform
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
+    from retrompi.spec.values import Values
 
 __all__ = ["FAR", "Beyond", "beyond", "outside", "outside_of_trace"]
 
@@ -62,6 +63,13 @@ def beyond(
     """
     cls = registry.model(model) if isinstance(model, str) else model
     loaded = registry.platform(platform) if isinstance(platform, str) else platform
+    return beyond_resolved(cls, loaded, *resolve(cls, loaded, sets), sizes=sizes, ranks=ranks)
+
+
+def beyond_resolved(
+    cls: type[RuntimeModel], loaded: Platform, values: Values, changed: Platform, *, sizes: Iterable[int] = (), ranks: int | None = None,
+) -> list[Beyond]:  # fmt: skip
+    """`beyond` with the values and the platform (``loaded``, with overrides ``changed``) that a question has been resolved to."""
     known = cls.calibrated
     if known is None:
         return [Beyond("the model states no calibrated range", "", far=True)]
@@ -80,7 +88,6 @@ def beyond(
         words = f"{ranks} rank{'s' if ranks != 1 else ''}"
         told = f"{words} (calibrated for {' to '.join(str(r) for r in dict.fromkeys(known.ranks))})"
         found.append(Beyond(told, words, _far(ranks, known.ranks[1])))
-    values, changed = resolve(cls, loaded, sets)
     params = cls.params()
     what_if = [f"{cls.name}.{name}" for name, s in values.settings.items() if s.overridden and name in params and params[name].fitted]
     fitted = {path for path, q in loaded.quantities.items() if q.source.startswith("fit:")}
