@@ -141,7 +141,7 @@ def test_the_values_of_a_model_are_made_once(tmp_path: Path, monkeypatch: pytest
 
     make = model.model_values
     monkeypatch.setattr(model, "model_values", counted)
-    curve = retrompi.pingpong("wmpi", "nt-pair", mode="shared", sizes="64KiB", reps=2, store=tmp_path / "s.db", set=["wmpi.packet=32KiB"])
+    curve = retrompi.pingpong("wmpi", "nt-pair", mode="shared", sizes="64KiB", reps=2, store=tmp_path / "s.db", set={"wmpi.packet": "32KiB"})
     assert curve.warnings
     assert len(curve.rows) == 1
     assert made == ["wmpi"]
