@@ -141,8 +141,8 @@ def test_the_values_of_a_model_are_made_once(tmp_path: Path, monkeypatch: pytest
 
     make = model.model_values
     monkeypatch.setattr(model, "model_values", counted)
-    curve = retrompi.pingpong("wmpi", "nt-pair", mode="shared", sizes="64KiB", reps=2, store=tmp_path / "s.db", set={"wmpi.packet": "32KiB"})
-    assert curve.warnings
+    curve = retrompi.pingpong("wmpi", "nt-pair*4", mode="distributed", sizes="64KiB", reps=2, store=tmp_path / "s.db")
+    assert curve.warnings[0].mark == "platform nt-pair*4"
     assert len(curve.rows) == 1
     assert made == ["wmpi"]
 
