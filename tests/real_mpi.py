@@ -445,7 +445,8 @@ class Tally:
         for family in self.families:
             wrong = [case for case in kept if known_fault(family, case)]
             self.faulty[family] += len(wrong)
-            for case, what in compared(family, [case for case in kept if case not in wrong]):
+            # All of them are done before one is run again: it is to have the machine for itself.
+            for case, what in list(compared(family, [case for case in kept if case not in wrong])):
                 hangs = "deadlock" in (case.decision.outcome, what.partition(" ")[0])
                 if what and hangs and not alone(family, case, LATE_S):
                     self.late[family] += 1
