@@ -17,6 +17,7 @@ from interrupted_loops import computing_pingpong, interrupted_loops
 
 import retrompi._engine
 from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.reference.programs import DrawnProgram
 from retrompi.sim import repetitions, simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.result import Result
@@ -42,6 +43,7 @@ PAIRS = [
     ("lam", "nt-unix", "distributed"),
     ("pvm", "nt-cluster", "distributed"),
 ]
+NO_ANATOMY = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": ""}
 HOW = {"wall_s", "events", "events_left_out"}
 """Fields of a result that tell how it was found."""
 
@@ -155,6 +157,23 @@ def test_a_rank_that_waits_through_periods_does_not_keep_them_from_being_left_ou
         waited = list(result.per_rank)[2]
         assert waited["mpi_s"] > 0.9 * result.time_s
         assert waited["mpi_s"] + waited["compute_s"] <= waited["time_s"] <= result.time_s
+
+
+def test_a_repetition_that_a_quantum_ends_is_simulated_in_full() -> None:
+    """Rank 2 spins from a time on at which the ranks beside it repeat, and the end of its quantum is at none of their ticks."""
+    program = DrawnProgram(
+        "wmpi", "nt-pair", (0, 1, 0, 1),
+        (("init", *("send 1 0 8 6", "recv 1 0 8 6") * 14, "finalize"),
+         ("init", *("recv 0 0 8 6", *("send 3 0 8 6", "recv 3 0 8 6") * 4, "send 0 0 8 6") * 14, "finalize"),
+         ("init", "compute 11695707", "send 3 9 300000 6", "finalize"),
+         ("init", *("recv 1 0 8 6", "send 1 0 8 6") * 56, "recv 2 9 300000 6", "finalize")),
+        (("platform.host.quantum", "20ms"),))  # fmt: skip
+    rows, trace = program.rows()
+    shortened = retrompi._engine.simulate({**NO_ANATOMY, **rows, "repetitions": 1}, trace)
+    assert (shortened["unconfirmed"], shortened["state_incomplete"]) == (True, False)
+    assert shortened["events_left_out"] > 0
+    assert program.compare()[2] == ""
+    assert simulate.run(program.question()).outcome == "completed"
 
 
 def test_frames_striped_over_rails_go_on_with_the_right_rail() -> None:

@@ -43,7 +43,7 @@ def by_engine(rows: Mapping[str, Any], trace: Any) -> dict[str, Any]:
         columns = [_column(got["per_rank"][name], 8) for name in RANK_COLUMNS]
         got["per_rank"] = [dict(zip(RANK_COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
     for what in ("outcome", "time_ps", "per_rank", *COUNTERS):
-        if fast[what] != full[what]:
+        if fast[what] != full[what] and not fast["unconfirmed"]:  # else it is simulated in full
             full[what] = f"{full[what]} in full, {fast[what]} with repetitions left out"
     full["state_incomplete"] = fast["state_incomplete"]
     calls, messages = full["timeline"]["calls"], full["timeline"]["messages"]

@@ -51,7 +51,7 @@ bool Collectives::can_advance() const {
 void Collectives::state(State& s) const {
   const auto& [rank_, world_, members_, blocking_, running_, finished_, advancing_, taken_, copied_out_] = *this;
   if (!running_.empty() || advancing_ || blocking_.blocked) return s.refuse();
-  s.put(world_.tag);
+  s.put(world_.tag);  // those of other communicators change with `taken_`, or in a call that does not repeat
   s.put(copied_out_);
   s.put(taken_);
   s.put(blocking_.passed);
