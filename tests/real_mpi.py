@@ -38,7 +38,8 @@ from retrompi.sim.simulate import engine_rows
 from retrompi.spec import registry
 
 SOURCE = Path(__file__).parent / "data" / "programs" / "calls.c"
-DEGREES, OWN_LENGTH, ROOT_BETWEEN = (SOURCE.with_name(name) for name in ("degrees.c", "own_length.c", "root_between.c"))
+DEGREES, OWN_LENGTH, ROOT_BETWEEN, BSEND_AGAIN = (
+    SOURCE.with_name(f"{name}.c") for name in ("degrees", "own_length", "root_between", "bsend_again"))  # fmt: skip
 FAMILIES = ("mpich", "openmpi")
 QUIET_S = 3
 """A program in which nothing happens for so long hangs."""
@@ -276,7 +277,15 @@ def known_fault(family: str, case: Case) -> bool:
         return has_fault(family, OWN_LENGTH, 1)
     if of_unequal_degrees(case.program) and has_fault(family, DEGREES, 2):
         return True
-    return of_later_root(case.program) and has_fault(family, ROOT_BETWEEN, 4)
+    if of_later_root(case.program) and has_fault(family, ROOT_BETWEEN, 4):
+        return True
+    return starts_buffered_again(case.program) and has_fault(family, BSEND_AGAIN, 2)
+
+
+def starts_buffered_again(program: DrawnProgram) -> bool:
+    """Whether a rank that has a persistent buffered send starts persistent requests more than once."""
+    has = [lines for lines in program.lines if any(line.startswith("bsendInit") for line in lines)]
+    return any(sum(line.startswith("start") for line in lines) > 1 for lines in has)
 
 
 def of_later_root(program: DrawnProgram) -> bool:
