@@ -120,6 +120,14 @@ def test_what_a_known_fault_is_about(in_: str, out: str, word: str, unequal: boo
     assert real_mpi.of_unequal_degrees(program) is unequal
 
 
+def test_a_buffered_send_that_is_started_again_is_named() -> None:
+    """Open MPI's known fault is about a persistent one."""
+    for again, is_one in (("start 0 1 9; wait 0 1 9", True), ("", False)):
+        sends = ("bsendInit 1 9 8 6", "start 0 1 9", "wait 0 1 9", *again.split("; "))
+        program = DrawnProgram("lam", "nt-pair", (0, 1), (sends, ("recv 0 9 8 6",)))
+        assert real_mpi.starts_buffered_again(program) is is_one
+
+
 def test_what_is_too_long_is_named() -> None:
     """Open MPI's known fault is about a rank's message to itself."""
     assert _of("irecv 0 0 8 6 req=1; isend 0 0 9 6 req=2; waitall 2 reqs=1,2").matches == {(0, 1, 0, 2, 0, 9)}
