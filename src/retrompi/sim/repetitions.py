@@ -71,8 +71,7 @@ def simulate(config: Mapping[str, Any], traces: Sequence[Any]) -> dict[str, Any]
     answer: dict[str, Any] = _engine.simulate({**config, "repetitions": int(choice is not Repetitions.OFF)}, traces[0], traces[1:])
     if choice is Repetitions.CHECK and answer["state_incomplete"]:
         raise RepetitionDefect("a state that came back took another course than before: a defect of retrompi, please report it")
-    stopped = answer["outcome"] == Outcome.LIMIT and not answer["unconfirmed"]  # in full it would be stopped sooner
-    if not answer["events_left_out"] or stopped:
+    if not answer["events_left_out"] or answer["outcome"] == Outcome.LIMIT:  # in full it would be stopped sooner
         return answer
     clean = answer["outcome"] == Outcome.COMPLETED and not answer["leftovers"] and not answer["unconfirmed"]
     bound = config.get("wall_limit", 0.0)
