@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from retrompi import _engine, traces
+from retrompi.reference.compare import UNOBSERVED
 from retrompi.spec import registry
 from retrompi.spec.channels import Library, Path, Row
 from retrompi.spec.declare.fields import to_engine
@@ -77,11 +78,10 @@ def compiled(
     hop = SampledCurve(("rank", "rank"), packet=NO_LIMIT, header=0, curve=tables)
     made = _Ideal(hop).compile(Values("ideal", {}, {}), Layout(_platform(), [0] * ranks), {"calls", "within_host", "between_hosts"})
     chosen = [(op, name, 0.0, None, 1, None, "any", "both", False) for op, name in (algorithms or {}).items()]
-    return made | {
+    return made | UNOBSERVED | {
         "hosts": rows_of([_host(i) for i in range(max(where) + 1)]), "positions": list(range(max(where) + 1)), "placement": where,
         "remote": [hop.to_engine()],
         "collectives": chosen, "kernels": [], "seed": 1, "limit_s": 0.0, "compute_scale": 1.0, "memory_share": 0.0,
-        "anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": "",
     }  # fmt: skip
 
 

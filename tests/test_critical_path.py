@@ -19,6 +19,7 @@ from program_generator import seeds
 from retrompi import _engine, traces
 from retrompi.base.errors import RetrompiError
 from retrompi.base.units import PS
+from retrompi.reference.compare import UNOBSERVED
 from retrompi.reference.programs import MOST, draw_program
 from retrompi.sim import simulate
 from retrompi.sim.critical_path import CriticalPath, Number, difference
@@ -232,8 +233,7 @@ def _drawn_runs() -> list[DrawnRun]:
         program = draw_program(seed)
         try:
             asked = Resolved.of(program.question())
-            nothing = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": ""}
-            rows = {**nothing, **simulate.engine_rows(asked), "event_limit": MOST}
+            rows = {**UNOBSERVED, **simulate.engine_rows(asked), "event_limit": MOST}
             got = _engine.simulate({**rows, "critical_path": 1}, asked.trace)
         except (RetrompiError, _engine.ConfigError):
             continue

@@ -17,6 +17,7 @@ from interrupted_loops import computing_pingpong, interrupted_loops
 
 import retrompi._engine
 from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.reference.compare import UNOBSERVED
 from retrompi.reference.programs import DrawnProgram
 from retrompi.sim import repetitions, simulate
 from retrompi.sim.observe import Observe
@@ -43,7 +44,6 @@ PAIRS = [
     ("lam", "nt-unix", "distributed"),
     ("pvm", "nt-cluster", "distributed"),
 ]
-NO_ANATOMY = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": ""}
 HOW = {"wall_s", "events", "events_left_out"}
 """Fields of a result that tell how it was found."""
 
@@ -169,7 +169,7 @@ def test_a_repetition_that_a_quantum_ends_is_simulated_in_full() -> None:
          ("init", *("recv 1 0 8 6", "send 1 0 8 6") * 56, "recv 2 9 300000 6", "finalize")),
         (("platform.host.quantum", "20ms"),))  # fmt: skip
     rows, trace = program.rows()
-    shortened = retrompi._engine.simulate({**NO_ANATOMY, **rows, "repetitions": 1}, trace)
+    shortened = retrompi._engine.simulate({**UNOBSERVED, **rows, "repetitions": 1}, trace)
     assert (shortened["unconfirmed"], shortened["state_incomplete"]) == (True, False)
     assert shortened["events_left_out"] > 0
     assert program.compare()[2] == ""

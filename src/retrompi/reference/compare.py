@@ -19,6 +19,9 @@ COUNTERS = ("messages", "bytes", "packets", "frames", "delivered", "delivered_by
             "contended")  # fmt: skip
 RANK_COLUMNS = ("host", "time_ps", "mpi_ps", "compute_ps", "cpu_ps", "sent", "received", "bytes_sent", "bytes_received")
 
+UNOBSERVED = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": ""}
+"""What the engine is given besides a compiled question: nothing is recorded."""
+
 
 def _column(data: bytes, size: int) -> list[int]:
     return [n for (n,) in struct.iter_unpack("<i" if size == 4 else "<q", data)]
@@ -31,7 +34,7 @@ def by_engine(rows: Mapping[str, Any], trace: Any) -> dict[str, Any]:
     out. The run is then simulated anew and its times are right (`retrompi.sim.repetitions`), but the engine has a fault."""
     from retrompi import _engine
 
-    asked = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": "", **rows}
+    asked = {**UNOBSERVED, **rows}
     try:
         fast = _engine.simulate({**asked, "repetitions": 1}, trace)
         full = _engine.simulate({**asked, "timeline_limit": 1 << 40, "timeline_from": 0.0, "timeline_until": 4e6}, trace)

@@ -120,8 +120,8 @@ void Host::resume(Thread& t) {
   t.seg_ = Stage::Library;
   if (anatomy.log) {
     anatomy.current = {Cause::Thread, t.log_};
-    if (t.slowed_ > 0) t.bill_ = anatomy.critical.stretched(t.bill_, t.work_, t.work_ + t.slowed_);
-    loop.cause = t.point_ = anatomy.critical.charge(t.point_, std::exchange(t.bill_, 0));
+    const CriticalPath::Bill bill = anatomy.critical.stretched(std::exchange(t.bill_, 0), t.work_, t.work_ + t.slowed_);
+    loop.cause = t.point_ = anatomy.critical.charge(t.point_, bill);
     t.begun_ = 0;
   }
   t.acting_ = true;
