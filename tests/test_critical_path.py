@@ -20,7 +20,7 @@ from retrompi import _engine, traces
 from retrompi.base.errors import RetrompiError
 from retrompi.base.units import PS
 from retrompi.reference.compare import UNOBSERVED
-from retrompi.reference.programs import MOST, draw_program
+from retrompi.reference.programs import MOST, DrawnProgram, draw_program
 from retrompi.sim import simulate
 from retrompi.sim.critical_path import CriticalPath, Number, difference
 from retrompi.sim.observe import Observe
@@ -225,22 +225,22 @@ def _with(rows: Any, at: Place, value: float) -> Any:
     return [*rows[:first], inner, *rows[first + 1 :]]
 
 
+def _run_of(program: DrawnProgram, seed: int) -> DrawnRun | None:
+    """None: it cannot be asked, or does not complete."""
+    try:
+        asked = Resolved.of(program.question())
+        rows = {**UNOBSERVED, **simulate.engine_rows(asked), "event_limit": MOST}
+        got = _engine.simulate({**rows, "critical_path": 1}, asked.trace)
+    except (RetrompiError, _engine.ConfigError):
+        return None
+    alone = not (program.traffic or program.failures or program.kills)
+    return DrawnRun(seed, rows, asked.trace, got["time_ps"], got["critical_path"], alone) if got["outcome"] == "completed" else None
+
+
 @cache
 def _drawn_runs() -> list[DrawnRun]:
     """Fresh programs that complete; their seeds are printed."""
-    found = []
-    for seed in seeds(DRAWN):
-        program = draw_program(seed)
-        try:
-            asked = Resolved.of(program.question())
-            rows = {**UNOBSERVED, **simulate.engine_rows(asked), "event_limit": MOST}
-            got = _engine.simulate({**rows, "critical_path": 1}, asked.trace)
-        except (RetrompiError, _engine.ConfigError):
-            continue
-        if got["outcome"] == "completed":
-            alone = not (program.traffic or program.failures or program.kills)
-            found.append(DrawnRun(seed, rows, asked.trace, got["time_ps"], got["critical_path"], alone))
-    return found
+    return [run for seed in seeds(DRAWN) if (run := _run_of(draw_program(seed), seed))]
 
 
 def test_drawn_programs_have_a_path_as_long_as_they_take() -> None:
@@ -286,6 +286,13 @@ def _numbers_to_change(run: DrawnRun, path: CriticalPath) -> Iterator[tuple[Numb
             yield number, places[number]
 
 
+def _predicted(run: DrawnRun, number: Number, places: list[tuple[Place, float]], step: float) -> tuple[float, bool]:
+    """What the path predicts of a relative change of a number; a rate's change is that of its reciprocal."""
+    value = places[0][1]
+    moved = -value * value * (1 / (value * (1 + step)) - 1 / value) if number[2] in _RATES else value * step
+    return run.path.time_change({number: moved})
+
+
 def _length_of_chain(run: DrawnRun) -> int:
     """The delays between the start and the end, each of which is rounded."""
     before, at, n = run.column("from"), run.got["graph"]["end"], 0
@@ -318,8 +325,7 @@ def test_the_change_that_a_path_predicts_is_that_of_a_simulation() -> None:
             value = places[0][1]
             for step in STEPS:
                 more = value * step
-                moved = -value * value * (1 / (value + more) - 1 / value) if number[2] in _RATES else more
-                predicted, in_order = path.time_change({number: moved})
+                predicted, in_order = _predicted(run, number, places, step)
                 times = [run.time_with(places, more * part) for part in (1, 0.5)] if in_order else []
                 if None not in times and times:
                     whole, half = (time - run.time_ps for time in times if time is not None)
@@ -332,3 +338,41 @@ def test_the_change_that_a_path_predicts_is_that_of_a_simulation() -> None:
             assert whole == pytest.approx(predicted / PS, rel=2e-5, abs=rounding), (run.seed, number, step)
     print(dict(tally))
     assert tally["numbers"] > 5, tally
+
+
+def _lines(repeated: tuple[str, ...], times: int) -> tuple[str, ...]:
+    return ("init", *repeated * times, "finalize")
+
+
+LOOKS = _lines(("send 1 2 131073 6",), 8), _lines(("irecv 0 2 131073 6 req=1", "testsome 1 reqs=1 done=1"), 8)
+BLOCKS = (
+    _lines(("irecv 1 0 1460 6", "ISsend 1 0 1460 6", "send 1 1 16384 6", "recv 1 2 16384 6", "wait 1 0 0", "wait 0 1 0"), 200),
+    _lines(("irecv 0 0 1460 6", "isend 0 0 1460 6", "recv 0 1 16384 6", "send 0 2 16384 6", "wait 0 1 0", "wait 1 0 0"), 200),
+)
+WRONGLY_PREDICTED = [
+    # A receiver that only looks finds each packet in time until the sender, a little slower, falls behind it.
+    (DrawnProgram("euih", "cray-j90", (0, 0), LOOKS), ("same", 0, "send_cpu", 0)),
+    # Quanta outlive waits: in which tick a process got its processor decides when its quantum ends, many waits later.
+    (
+        DrawnProgram("lam:sysv", "ibm-sp2-thin*4@switch-100-bonded", (0, 0), BLOCKS, sets=(("lam.mode", "c2c"), ("lam.look", "x0.9"))),
+        ("host", 0, "copy_l1", 0),
+    ),
+]
+"""Programs, and a number whose change was once predicted wrongly, as one that changes no order."""
+
+
+@for_each("program, number", WRONGLY_PREDICTED)
+def test_a_change_of_order_is_not_predicted_as_none(program: DrawnProgram, number: Number) -> None:
+    run = _run_of(program, 0)
+    assert run is not None
+    path, places = run.path, run.places()[number]
+    rounding = _length_of_chain(run) + 2
+    differ = []
+    for step in (1e-4, 5e-5, 1e-5, -1e-5, -5e-5, -1e-4):
+        predicted, in_order = _predicted(run, number, places, step)
+        time = run.time_with(places, places[0][1] * step)
+        assert time is not None
+        if time - run.time_ps != pytest.approx(predicted / PS, rel=2e-5, abs=rounding):
+            differ.append(step)
+            assert not in_order or path.unfollowed
+    assert differ

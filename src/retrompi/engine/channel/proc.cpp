@@ -8,8 +8,8 @@ Task Proc::absorb() {
   const Token t = inbox.front();
   inbox.pop_front();
   if (world.anatomy.critical.on) [[unlikely]] {
+    host.acted();  // it looks after the packet has come; were that later, it would not find it
     world.loop.cause = world.anatomy.critical.join(world.loop.cause, t.point);
-    host.acted();
   }
   return t.chan->pull(t);
 }

@@ -210,7 +210,7 @@ void Host::arm(size_t core) {
   if (!t) return;
   if (!t->q_armed_) {
     quantum_matters(*t);
-    if (anatomy.critical.on) record_quantum(*t);
+    if (anatomy.critical.on) record_quantum(*t, true);
     if (t->q_end_ <= loop.now) {  // quanta that ended while no other thread wanted the processor
       const int64_t ended = (loop.now - t->q_end_) / spec.quantum + 1;
       t->q_end_ += ended * spec.quantum;
@@ -239,13 +239,14 @@ void Host::preempt(size_t core, bool to_front) {
   pause(t);
   if (anatomy.critical.on) {
     t.ready_point_ = c.free_point = loop.cause;
-    if (t.q_armed_) record_quantum(t);
+    if (t.q_armed_) record_quantum(t, true);
     // While it was being given the processor nothing of its work was done: that is as far as it had come before.
     if (!spinning(t) && t.need_ > 0 && t.pre_ == 0) t.begun_ = t.point_, t.stopped_ = loop.cause;
   }
   if (t.q_armed_) quantum_matters(t);
   if (to_front && spec.quantum_at_tick) ++loop.tick_uses;
   t.q_left_ = to_front ? std::max<Ps>(t.q_end_ - loop.now, 1) : spec.quantum;
+  t.carried_ = to_front ? t.carried_ + 1 : 0;
   t.q_armed_ = false;
   t.state_ = Thread::State::Ready;
   t.core_ = -1;
@@ -288,7 +289,7 @@ void Host::wake(Thread& t) {
 
 void Host::release(Thread& t) {
   pause(t);
-  if (anatomy.critical.on && (t.q_armed_ || spec.quantum_carry)) record_quantum(t);
+  if (anatomy.critical.on && (t.q_armed_ || spec.quantum_carry)) record_quantum(t, t.q_armed_);
   if (t.q_armed_) quantum_matters(t);
   if (spec.quantum_carry) {
     if (spec.quantum_at_tick) ++loop.tick_uses;
@@ -300,8 +301,10 @@ void Host::release(Thread& t) {
       t.prio_ = std::max(0, t.prio_ - 1);
     }
     t.q_left_ = left;
+    ++t.carried_;
   } else {
     t.q_left_ = spec.quantum;
+    t.carried_ = 0;
   }
   t.q_armed_ = false;
   const auto core = static_cast<size_t>(t.core_);
@@ -370,20 +373,31 @@ void Host::record_request() {
 }
 
 /// For the critical path: between which ends of its quanta a thread is now. Quanta that end while nobody waits, and those that do not end, decide
-/// too.
-void Host::record_quantum(const Thread& t) {
+/// too. An end depends on the tick in which the thread got its processor; that of a quantum which is what was left of one, besides on all instants at
+/// which it got and gave it up, which nothing records.
+void Host::record_quantum(const Thread& t, bool contested) {
   CriticalPath& path = anatomy.critical;
+  const auto who = static_cast<CriticalPath::Who>(t.log_);
   auto ends = [&](Ps at) {
-    const auto who = static_cast<CriticalPath::Who>(t.log_);
     return spec.quantum_at_tick ? path.extend_to_fixed(t.dispatched_, at, Stage::Wait, who) : path.extend(t.dispatched_, at, Stage::Wait, who);
   };
-  Ps next = t.q_end_;
+  Ps next = t.q_end_, margin = kNever;
   if (next <= loop.now) {
     const int64_t ended = (loop.now - next) / spec.quantum + 1;
-    path.follows(ends(next + (ended - 1) * spec.quantum), loop.cause);
+    const Ps last = next + (ended - 1) * spec.quantum;
+    path.follows(ends(last), loop.cause);
+    margin = loop.now - last;
     next += ended * spec.quantum;
   }
   path.follows(loop.cause, ends(next));
+  margin = std::min(margin, next - loop.now);
+  if (t.carried_ > 0) {
+    if (contested && margin <= (t.carried_ + 1) * spec.tick) path.unfollowed("quanta that outlive a wait or an interruption");
+  } else if (spec.quantum_at_tick && margin <= spec.tick) {
+    const Ps tick = next_tick(path.time(t.dispatched_) + 1);
+    path.follows(t.dispatched_, path.extend_to_fixed(0, tick, Stage::Wait, who));
+    if (tick > spec.tick) path.follows(path.extend_to_fixed(0, tick - spec.tick, Stage::Wait, who), t.dispatched_);
+  }
 }
 
 bool Host::acting() const {

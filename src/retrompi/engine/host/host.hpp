@@ -166,6 +166,7 @@ class Thread {
   CriticalPath::Point point_ = 0, quantum_point_ = 0;     // on the critical path to it: how far it has come; since when its quantum has an end
   CriticalPath::Point wait_point_ = 0, ready_point_ = 0;  // when it began to wait; when it became ready
   CriticalPath::Point dispatched_ = 0;                    // when it got its processor
+  int64_t carried_ = 0;                                   // how often it has gone on with what was left of its quantum
   CriticalPath::Point begun_ = 0, stopped_ = 0;           // of work that another thread has interrupted: how far it had come; what interrupted it
   Stage want_ = Stage::Library;                           // what `need_` is spent on
   Stage seg_ = Stage::Wait;
@@ -351,7 +352,7 @@ class Host {
   void record_request();
   [[nodiscard]] bool acting() const;
   void record_act();
-  void record_quantum(const Thread& t);
+  void record_quantum(const Thread& t, bool contested);
   void record_coming();
   void on_kernel(uint32_t gen);
   void quantum_matters(const Thread& t);

@@ -290,8 +290,8 @@ void Thread::state(retrompi::State& s) const {
   // `skipped_` bounds how deep calls may nest; `poll_` and `wait_begin_` matter to one that polls.
   const auto& [host_, name_, log_, owner_, main_, resume_, state_, mode_, policy_, poll_, signalled_, poll_armed_, prio_, core_, pin_, pre_, need_,
                memory_, slow_, began_, acting_, on_clock_, q_armed_, skipped_, gen_, q_left_, q_end_, held_since_, q_sequence_, q_due_, wait_begin_,
-               bill_, work_, slowed_, point_, quantum_point_, wait_point_, ready_point_, dispatched_, begun_, stopped_, want_, seg_, seg_begin_,
-               used_, parts_] = *this;
+               bill_, work_, slowed_, point_, quantum_point_, wait_point_, ready_point_, dispatched_, carried_, begun_, stopped_, want_, seg_,
+               seg_begin_, used_, parts_] = *this;
   if (!acting_ && mode_ != Mode::Wait) return s.refuse();
   s.put(state_);
   s.put(mode_);

@@ -170,6 +170,7 @@ Task Rank::progress() {
   while (true) {
     const auto it = look ? inbox.begin() : std::find_if_not(inbox.begin(), inbox.end(), network);
     if (it == inbox.end()) {
+      host.acted();
       if (!collectives.can_advance()) co_return;
       co_await collectives.advance_all();
       continue;
