@@ -55,12 +55,12 @@ def took(bytes_: float, rate: float = RATE, hops: float = 0) -> int:
     ],
 )
 def test_a_shape_is_read_and_written(kind: str, text: str, shape: tuple[int, ...]) -> None:
-    assert topology.parse_shape(kind, text) == shape
-    assert topology.text(kind, shape) == text
+    assert topology.of(kind).parse(text) == shape
+    assert topology.of(kind).text(shape) == text
 
 
 def test_parallel_links_may_be_left_out() -> None:
-    assert topology.parse_shape("fat-tree", "4x8;1x2") == (4, 8, 1, 2, 1, 1)
+    assert topology.of("fat-tree").parse("4x8;1x2") == (4, 8, 1, 2, 1, 1)
 
 
 SITES = [("3+3", (0, 0, 0, 1, 1, 1)), ("2", (0, 0, 0, 1, 1, 1)), ("4+1+1", (0, 0, 0, 0, 1, 2)), ("3", (0, 0, 1, 1, 2, 2))]
@@ -74,10 +74,10 @@ def test_sites_are_read(text: str, sites: tuple[int, ...]) -> None:
 @settings(max_examples=200, deadline=None)
 @given(hosts=st.integers(1, 3000), kind=st.sampled_from(["torus", "fat-tree"]))
 def test_what_a_kind_has_by_default_has_room_and_what_grows_is_the_next_that_fits(hosts: int, kind: str) -> None:
-    assert topology.places(kind, topology.default(kind, hosts)) >= hosts
-    grown = topology.grow_shape("fat-tree", TREE, hosts)
+    assert topology.of(kind).places(topology.of(kind).default(hosts)) >= hosts
+    grown = topology.of("fat-tree").grow(TREE, hosts)
     assert grown[0], grown[2:] == (4, TREE[2:])
-    assert hosts <= topology.places("fat-tree", grown) < hosts + 4
+    assert hosts <= topology.of("fat-tree").places(grown) < hosts + 4
 
 
 OVERRIDES = [
