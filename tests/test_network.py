@@ -11,6 +11,7 @@ from asking import ask
 from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from links import link
 from refusals import agrees, refused
 
 from retrompi import _engine
@@ -33,9 +34,11 @@ TREE = [4, 4, 1, 2, 1, 1]  # 16 places; four below a switch, two ways up from it
 Flow = tuple[int, int, int, int]
 
 
-def carry(kind: str, shape: list[int], hosts: int, flows: list[Flow], rails: int = 1, wire: str = "native", **more: Any) -> list[int]:
+def carry(
+    kind: str, shape: list[int], hosts: int, flows: list[Flow], rails: int = 1, wire: str = "native", failures: Any = (), **more: Any
+) -> list[int]:
     positions = [h for h in range(hosts) for _ in range(rails)]
-    return _engine.carry(wire, kind, shape, RATE, LATENCY, positions, flows, rails=rails, **more)
+    return _engine.carry(wire, link(kind, shape, RATE, LATENCY, rails=rails, **more), positions, flows, list(failures))
 
 
 def took(bytes_: float, rate: float = RATE, hops: float = 0) -> int:

@@ -259,8 +259,8 @@ class FromFile(LinkKind):
     name, layout = "platform-file", LinkLayout.FILE
 
 
-PLATFORM_FILE = FromFile.name
 KINDS: Mapping[str, LinkKind] = {cls.name: cls() for cls in (Cable, FatTree, Hub, Switch, Torus, Wan)}
+PLATFORM_FILE = FromFile.name
 
 
 def of(kind: str) -> LinkKind:
