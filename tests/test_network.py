@@ -489,6 +489,8 @@ BAD_FAILURES = [
     ("nt-fat-tree", "switch 1.2@1s", "out-of-range"),
     ("nt-wan", "switch 2@1s", "bad-failure | 'switch 0' | 'switch 1' | 'wan'"),
     ("nt-wan", "wan 0-3@1s", "bad-failure"),
+    ("nt-wan", "switch a.1@1s", "bad-failure | 'switch 0' | 'switch 1'"),
+    ("nt-wan", "wan a@1s", "bad-failure"),
     ("nt-pair", "rail 1@1s", "bad-failure | 'link server' | 'link server-workstation'"),
 ]
 

@@ -134,7 +134,7 @@ void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSp
   std::vector<sg::Link*> up, down, hubs;
   std::map<std::pair<size_t, size_t>, sg::Link*> lines;
   for (size_t rail = 0; medium && rail < link.rails; ++rail)
-    hubs.push_back(make("hub" + std::to_string(rail), link.bandwidth, link.latency));
+    hubs.push_back(make(link.kind + std::to_string(rail), link.bandwidth, link.latency));
   for (size_t a = 0; !medium && a < n; ++a) {
     up.push_back(make("up" + std::to_string(a), link.bandwidth, link.latency));
     down.push_back(make("down" + std::to_string(a), link.bandwidth, link.latency));
@@ -150,7 +150,7 @@ void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSp
         if (layout == LinkLayout::Sites && link.shape[positions[a]] != link.shape[positions[b]]) {
           const auto [x, y] = std::pair(link.shape[positions[a]], link.shape[positions[b]]);
           auto& line = lines[{x, y}];
-          if (!line) line = make("wan" + std::to_string(x) + "-" + std::to_string(y), link.wan_bandwidth, link.wan_latency);
+          if (!line) line = make(link.kind + std::to_string(x) + "-" + std::to_string(y), link.wan_bandwidth, link.wan_latency);
           over.emplace_back(line);
         }
         if (layout != LinkLayout::Line) over.emplace_back(down[b]);

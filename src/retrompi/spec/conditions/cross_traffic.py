@@ -123,12 +123,13 @@ def _places(word: str, which: str, platform: Platform, text: str) -> list[Failed
     """Each failed component, as the engine identifies it."""
     if word == "link" and which:
         return [_link(which, platform, text)]
-    numbers = [int(n) for n in re.split(r"[.-]", which) if n.isdecimal()] if which else []
-    if word == "rail" and len(numbers) == 1 and numbers[0] < platform.link.rails:
+    parts = re.split(r"[.-]", which) if which else []
+    numbers = [int(n) for n in parts if n.isdecimal()]
+    if word == "rail" and len(numbers) == len(parts) == 1 and numbers[0] < platform.link.rails:
         return [(Part.RAIL, numbers[0], 0)]
     link = platform.link
     try:
-        found = link.of_kind.failed(word, numbers, link.shape) if numbers or not which else []
+        found = link.of_kind.failed(word, numbers, link.shape) if len(numbers) == len(parts) else []
     except UsageError as error:
         raise UsageError(f"failure '{text}': {error}", code=error.code) from None
     if found:
