@@ -43,10 +43,7 @@ void check_link(const std::vector<size_t>& positions, const LinkSpec& link) {
   }
 }
 
-Routes::Routes(const std::vector<size_t>& positions, const LinkSpec& link)
-    : positions_(positions),
-      spec_(link),
-      layout_(kind_of(link).layout) {
+Routes::Routes(const std::vector<size_t>& positions, const LinkSpec& link) : positions_(positions), spec_(link), layout_(kind_of(link).layout) {
   check_link(positions, link);
   const size_t cards = positions.size();
   if (layout_ == LinkLayout::Medium) {

@@ -133,8 +133,7 @@ void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSp
   };
   std::vector<sg::Link*> up, down, hubs;
   std::map<std::pair<size_t, size_t>, sg::Link*> lines;
-  for (size_t rail = 0; medium && rail < link.rails; ++rail)
-    hubs.push_back(make(link.kind + std::to_string(rail), link.bandwidth, link.latency));
+  for (size_t rail = 0; medium && rail < link.rails; ++rail) hubs.push_back(make(link.kind + std::to_string(rail), link.bandwidth, link.latency));
   for (size_t a = 0; !medium && a < n; ++a) {
     up.push_back(make("up" + std::to_string(a), link.bandwidth, link.latency));
     down.push_back(make("down" + std::to_string(a), link.bandwidth, link.latency));

@@ -239,12 +239,12 @@ class Wan(LinkKind):
     def failed(self, word: str, numbers: Sequence[int], shape: Sequence[int]) -> list[Failed]:
         """``switch 1``: of a site; ``wan 0-2``: a line; ``wan``: all lines."""
         sites = max(shape) + 1
-        match word, *numbers:
-            case "switch", site if site < sites:
+        match word, numbers:
+            case "switch", [site] if site < sites:
                 return [(Part.SITE, site, 0)]
-            case "wan", a, b if a != b and max(a, b) < sites:
+            case "wan", [a, b] if a != b and max(a, b) < sites:
                 return [(Part.WAN, a, b)]
-            case ("wan",):
+            case "wan", []:
                 return [(Part.WAN, a, b) for a in range(sites) for b in range(a + 1, sites)]
         return []
 
