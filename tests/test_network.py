@@ -62,6 +62,12 @@ def test_a_shape_is_read_and_written(kind: str, text: str, shape: tuple[int, ...
     assert topology.of(kind).text(shape) == text
 
 
+def test_the_engine_names_the_kinds_that_it_has() -> None:
+    valid = ", ".join(sorted((*topology.KINDS, topology.PLATFORM_FILE)))
+    with pytest.raises(_engine.ConfigError, match=f"unknown kind of link 'wire'; valid: {valid}"):
+        carry("wire", [], 2, [])
+
+
 def test_parallel_links_may_be_left_out() -> None:
     assert topology.of("fat-tree").parse("4x8;1x2") == (4, 8, 1, 2, 1, 1)
 

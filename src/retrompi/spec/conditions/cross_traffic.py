@@ -129,7 +129,7 @@ def _places(word: str, which: str, platform: Platform, text: str) -> list[Failed
         return [(Part.RAIL, numbers[0], 0)]
     link = platform.link
     try:
-        found = link.of_kind.failed(word, numbers, link.shape) if len(numbers) == len(parts) else []
+        found = link.of_kind.failures(word, numbers, link.shape) if len(numbers) == len(parts) else []
     except UsageError as error:
         raise UsageError(f"failure '{text}': {error}", code=error.code) from None
     if found:

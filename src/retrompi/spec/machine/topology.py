@@ -130,7 +130,7 @@ class LinkKind:
             listed = ", and ".join(f"{key}, e.g. {like}" for key, like in self.needs.items())
             raise UsageError(f"a {self.name} needs {listed}", code="missing-key")
 
-    def failed(self, word: str, numbers: Sequence[int], shape: Sequence[int]) -> list[Failed]:
+    def failures(self, word: str, numbers: Sequence[int], shape: Sequence[int]) -> list[Failed]:
         """What the words of a failure mean, such as ``switch`` and the numbers of ``1.0``; nothing if there is no such component.
 
         Raises UsageError for numbers that do not exist.
@@ -138,8 +138,8 @@ class LinkKind:
         return [(Part.WHOLE, 0, 0)] if (word, *numbers) == (self.name,) and self.layout in (LinkLayout.MEDIUM, LinkLayout.PORTS) else []
 
     def can_fail(self, shape: Sequence[int]) -> list[str]:
-        """The words that `failed` knows, for a message."""
-        return [f"'{self.name}'"] if self.failed(self.name, (), shape) else []
+        """The words that `failures` knows, for a message."""
+        return [f"'{self.name}'"] if self.failures(self.name, (), shape) else []
 
 
 class Cable(LinkKind):
@@ -194,7 +194,7 @@ class FatTree(LinkKind):
         below = math.prod(shape[: levels - 1])
         return (*shape[: levels - 1], -(-hosts // below), *shape[levels:])
 
-    def failed(self, word: str, numbers: Sequence[int], shape: Sequence[int]) -> list[Failed]:
+    def failures(self, word: str, numbers: Sequence[int], shape: Sequence[int]) -> list[Failed]:
         """``switch 1.0``: level, number."""
         if word != "switch" or len(numbers) != 2:
             return []
@@ -236,7 +236,7 @@ class Wan(LinkKind):
             raise UsageError("a wan connects two sites or more", code="bad-topology")
         super().check(shape, hosts, stated)
 
-    def failed(self, word: str, numbers: Sequence[int], shape: Sequence[int]) -> list[Failed]:
+    def failures(self, word: str, numbers: Sequence[int], shape: Sequence[int]) -> list[Failed]:
         """``switch 1``: of a site; ``wan 0-2``: a line; ``wan``: all lines."""
         sites = max(shape) + 1
         match word, numbers:
@@ -265,7 +265,7 @@ PLATFORM_FILE = FromFile.name
 
 def of(kind: str) -> LinkKind:
     """The kind of a link by its name."""
-    return KINDS[kind] if kind in KINDS else FromFile()
+    return FromFile() if kind == PLATFORM_FILE else KINDS[kind]
 
 
 def parse_kind(text: str) -> str:
