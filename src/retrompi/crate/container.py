@@ -47,7 +47,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 @dataclass(frozen=True)
 class FileProblem:
-    """What is wrong with one file of a crate; ``file`` is its path in the crate, or "" for the crate as a whole."""
+    """A problem with one file of a crate; ``file`` is its path in the crate, or "" for the crate as a whole."""
 
     file: str
     what: str

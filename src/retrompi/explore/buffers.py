@@ -1,4 +1,4 @@
-"""What a compiled model says about messages that nobody has asked for: which are sent eagerly, and where they wait.
+"""Buffers of a compiled model for messages that no receive has been posted for: which are sent eagerly, and where they wait.
 
 Everywhere in these runtimes a rank that waits in a call takes in what arrives, into memory without a stated limit; eager messages then
 never hold up their sender for good. Three mechanisms do limit them, and only these are carried along by the search:
@@ -38,7 +38,7 @@ class PoolSize:
         return tuple(k if (k := bisect_left(self.classes, n)) < len(self.classes) else -n for n in sizes)
 
     def bytes_of(self, buffer: int) -> int:
-        """What a buffer takes of the pool (B), header included."""
+        """Bytes of the pool that a message occupies, header included."""
         return (self.classes[buffer] if buffer >= 0 else -buffer) + self.prefix
 
 

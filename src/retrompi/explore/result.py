@@ -1,4 +1,4 @@
-"""What a search of all message orders has found."""
+"""The result of a search over all message orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a posterior is of: the parameters of calibrations that belong together, and what they may see of the published numbers.
+"""The problem that a posterior solves: the parameters of calibrations that belong together, and the published values they may use.
 
     problem = of_model("wmpi", "nt-pair")          # with winmpich and hpvm, which are calibrated on the same platform
     problem.parts[0].simulate(shares)              # observables at a point of the prior

@@ -88,7 +88,8 @@ class CheckRequest:
 
 @dataclass(frozen=True)
 class Last:
-    """What a student's last check of a lab said. ``row``: of its grading, {} for none; ``error``: why a later one could not be graded."""
+    """The result of a student's last check of a lab. ``row``: of its grading, {} for none; ``error``: why a later one could not be
+    graded."""
 
     row: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
@@ -129,7 +130,7 @@ class Ran:
 
 
 class Shelf(Protocol):
-    """Where the works of one student are kept."""
+    """Storage for the work of one student."""
 
     def labs(self) -> list[str]:
         """The names of the labs with a work."""

@@ -1,4 +1,4 @@
-"""What a user should know of a run beside its numbers, decided once: every command, the Python interface and the studio show this list.
+"""Cautions about a run that its numbers do not show, decided once: every command, the Python interface and the studio show this list.
 
 `of_question` needs no run, `stored_cautions` is what a run kept in its facts, `of_run` is both; `calibration` says what lies outside the
 calibrated range of the model, and `first_call` what the first size of a PingPong contains. `merge_cautions` joins those of several runs.
@@ -75,7 +75,7 @@ class Caution:
 
 
 def of_question(asked: Resolved, rate: Rate | None = None) -> list[Caution]:
-    """What a question itself gives cause for. ``rate``: as of `scale_of`, the rate to which the amounts of its trace were scaled."""
+    """Cautions that follow from the question alone. ``rate``: as of `scale_of`, the rate to which the amounts of its trace were scaled."""
     scale = scale_of(asked, rate)
     assumed = [Caution("computation-assumed", scale.line)] if scale is not None and scale.assumed else []
     return [*assumed, *to_keep(asked)]

@@ -96,7 +96,7 @@ def library_steps(question: Question | Resolved) -> tuple[CompiledRuntime, list[
 
 
 def engine_rows(asked: Resolved) -> dict[str, Any]:
-    """What the engine is given for a question about one job, without simulating it; below mechanism level its curves are sampled.
+    """The engine's input for a question about one job, without simulating it; below mechanism level its curves are sampled.
 
     Raises UsageError where they cannot be.
     """
@@ -217,14 +217,15 @@ def _origin(trace: Trace, outcome: Outcome) -> list[str]:
 
 
 def _derived_cautions(asked: Resolved, used: Collection[str]) -> list[Caution]:
-    """What followed the user's overrides and what did not. Draws and other generated values are no changes of a user's."""
+    """Cautions about values derived from the user's overrides: which followed, and which kept a value of their own. Draws and other
+    generated values are no changes of a user's."""
     if asked.question.idle_overrides:
         return []
     return [Caution("follows-override", line) for line in derived.lines(asked.base_platform, asked.platform, used)]
 
 
 def _left_open(got: Mapping[str, Any], others: Sequence[CompiledJob]) -> list[str]:
-    """What the jobs that completed have left undone: messages not received, requests not completed, windows not freed."""
+    """Left open by the jobs that completed: messages not received, requests not completed, windows not freed."""
     names = [j.spec.name for j in others if not j.apart]
     further = [f"{name}: {told}" for name, job in zip(names, got["jobs"], strict=True) for told in job["leftovers"]]
     return [*got["leftovers"], *further]

@@ -134,7 +134,7 @@ class Replay:
     kind: ClassVar[str] = "replay"
 
     def facts(self) -> dict[str, Any]:
-        """What determines the program."""
+        """The values that determine the program, for the run's identity."""
         return {"trace": self.trace.sha256, **self.program.row()}
 
     def row(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class Message:
     label: ClassVar[str] = "one message"
 
     def facts(self) -> dict[str, Any]:
-        """What determines the program."""
+        """The values that determine the program, for the run's identity."""
         return {"generator": "explain", "size": self.size}
 
     def row(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class Starts:
     label: ClassVar[str] = "start-up"
 
     def facts(self) -> dict[str, Any]:
-        """What determines the program."""
+        """The values that determine the program, for the run's identity."""
         return {"ranks": self.ranks, "starts": self.starts}
 
     def row(self) -> dict[str, Any]:
@@ -212,7 +212,7 @@ class Experiment:
         return cls(kind, label, json.dumps(made, sort_keys=True, default=str))
 
     def facts(self) -> dict[str, Any]:
-        """What determines the program."""
+        """The values that determine the program, for the run's identity."""
         return {"experiment": self.kind, "made": json.loads(self.made)}
 
     def row(self) -> dict[str, Any]:
@@ -233,7 +233,7 @@ WORKLOADS: Mapping[str, type[Any]] = {
 
 
 def _trace_row(of: Replay | JobSpec) -> dict[str, Any]:
-    """What names a trace: its hash, label and source."""
+    """A trace as it is stored in a question: its hash, label and source."""
     return {"sha256": of.trace.sha256, "label": of.label, **({"source": _plain(of.source)} if of.source else {})}
 
 
@@ -250,8 +250,8 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Beside:
-    """What happens beside the program: cross ``traffic`` and ``failures`` as of `retrompi.spec.conditions.cross_traffic`, further ``jobs``
-    on the same platform, and ``kills``: processes killed at a time, ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job
+    """Concurrent load and events of a run: cross ``traffic`` and ``failures`` as of `retrompi.spec.conditions.cross_traffic`, further
+    ``jobs`` on the same platform, and ``kills``: processes killed at a time, ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job
     2@1s"``."""
 
     traffic: Sequence[str] = texts(

@@ -236,7 +236,7 @@ def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 
 class Matching(TypedDict, total=False):
-    """What a run may be found by; what is None or left out does not matter."""
+    """Search criteria for runs; None, or left out, matches everything."""
 
     model: str | None
     platform: str | None

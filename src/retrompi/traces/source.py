@@ -1,4 +1,4 @@
-"""Where a trace comes from: the file it was read from or the generator that wrote it, as plain JSON, and reading it again."""
+"""The origin of a trace: the file it was read from or the generator that wrote it, as plain JSON, and reading it again."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ PLAIN = ("student", "name", "email", "account", "account_id", "lab", "points", "
 
 @dataclass(frozen=True)
 class Grade:
-    """What a student reached in a lab; ``open``: points of answers that nobody has marked yet."""
+    """A student's points in a lab; ``open``: points of answers that still wait for a mark."""
 
     points: float
     of: float

@@ -266,7 +266,7 @@ def ticket(engine: Engine, kind: str, data: Mapping[str, Any]) -> str:
 
 
 def redeem_ticket(engine: Engine, kind: str, secret: str) -> dict[str, Any]:
-    """What a ticket stands for, which is used up. LtiError otherwise."""
+    """Redeems a single-use ticket and returns what it was issued for. LtiError for an unknown or used one."""
     with writing(engine) as connection:
         same = (LtiTicket.digest == digest(secret), LtiTicket.kind == kind)
         row = connection.execute(sa.select(LtiTicket.data, LtiTicket.expires).where(*same)).first()

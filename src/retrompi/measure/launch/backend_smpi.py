@@ -263,7 +263,7 @@ def _tell(done: Execution, ended: mpi_job.Ended, told: Online, profiles: list[pr
 
 
 def why_killed(program: Path) -> str:
-    """What may have ended a rank by SIGSEGV under SMPI. A Fortran program has a further candidate, a defect of SimGrid 3.32 itself."""
+    """Possible reasons for a SIGSEGV of a rank under SMPI. A Fortran program has a further candidate, a defect of SimGrid 3.32 itself."""
     stack = f"a rank's stack has {_stack_kib() / 1024:g} MiB (ulimit -s)"
     if not _is_fortran(program):
         return stack

@@ -129,7 +129,8 @@ def looks_of(cls: type[RuntimeModel], model: str, platform: str) -> list[Look]:
 
 @dataclass(frozen=True)
 class ModelEvidence:
-    """What a fit of a model sees: claims with their checks where they are its own, and curves of its own evidence.toml."""
+    """The evidence that a fit of a model may use: claims (with checks, where they are the model's own) and the curves of its
+    evidence.toml."""
 
     claims: Sequence[Claim]
     entries: Checks

@@ -51,7 +51,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class PredictionPlan:
-    """What is predicted: the one-way times of a PingPong at ``sizes`` (B); ``draws`` and ``seed`` are the sample's.
+    """A planned prediction: the one-way times of a PingPong at ``sizes`` (B); ``draws`` and ``seed`` are the sample's.
 
     ``use`` is ``blind``, or ``input`` if a value of the model or machine comes from another report of the same number. A whole curve has
     its ``paper``, the overrides ``sets`` of its configuration, and further `sizes` where its protocol changes.

@@ -1,4 +1,4 @@
-"""What the engine calls things, in the language of the reader: stages, states, processes, outcomes.
+"""The engine's terms (stages, states, processes, outcomes) in the language of the reader.
 
 Data, files and the command line keep the engine's own words; these are for pages. A word that is not listed is shown as it is.
 """

@@ -62,7 +62,7 @@ class FileHost:
 
 @dataclass(frozen=True)
 class PlatformFile:
-    """What SimGrid reads: hosts, and the links from the first of them to the others and back as (name, B/s, s)."""
+    """A platform as SimGrid reads it: hosts, and the links from the first of them to the others and back as (name, B/s, s)."""
 
     hosts: tuple[FileHost, ...]
     links: tuple[tuple[str, float, float], ...]

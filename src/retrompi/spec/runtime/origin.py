@@ -1,4 +1,4 @@
-"""Where a number of a run is stated: the canonical name of a parameter, the same for every run that uses the statement.
+"""The canonical name of a parameter: where its value is stated, the same for every run that uses that statement.
 
     MODEL.param                          of a model, or of the base (``_mpich1.library``) or model that it inherits it from
     HOST.key, NETWORK.card.key, NETWORK.link.key     of the library of machines

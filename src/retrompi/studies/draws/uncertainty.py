@@ -131,7 +131,7 @@ def _order(seed: int, group: str, rows: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """What a run draws: its ``priors``, and the posteriors ``applied`` to them."""
+    """The distributions that a run draws from: its ``priors``, and the posteriors ``applied`` to them."""
 
     asked: Resolved
     spec: Spec

@@ -144,7 +144,7 @@ def break_even(
 
 
 def _meet(scale: Number, below: BothSides, above: BothSides, more_is_better: bool) -> float | None:
-    """Where the ratio of the two is one, interpolated linearly between the ends on the scale of the search."""
+    """The place where the ratio of the two is one, interpolated linearly between the ends on the scale of the search."""
     left, right = below.lead(more_is_better), above.lead(more_is_better)
     if left is None or right is None or left == right:
         return None

@@ -37,7 +37,7 @@ DOUBT = 0.05
 
 @dataclass(frozen=True)
 class KnownQuantity:
-    """What knowing one quantity would do: ``share`` of the variance that would vanish, with its standard ``error``.
+    """The value of knowing one quantity: ``share`` of the variance that would vanish, with its standard ``error``.
 
     ``resolved``: the draws show that it is not zero. ``ranks`` are the first and the last place that it can have among the resolved
     ones: those before it and those after it by more than the error of the difference. (0, 0) if it is not resolved.

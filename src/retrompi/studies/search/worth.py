@@ -1,4 +1,4 @@
-"""What would make a predicted number more certain: which of its parameters, and which measurements, over the draws of an ensemble.
+"""Value of information: which parameters and which measurements would make a predicted number more certain, from the draws of an ensemble.
 
     found = worth(drawn, metric, {"time@1KiB": values})
     told(drawn, metric)             # in a line or two
