@@ -85,7 +85,7 @@ def to_keep(asked: Resolved) -> list[Caution]:
     """Those of `of_question` that a run keeps: what its trace was scaled to is not known where it runs."""
     found = [Caution("never-ran-there", asked.fiction)] if asked.fiction else []
     found += [Caution("more-ranks-than-processors", line) for line in crowding(asked)]
-    if isinstance(asked.question.workload, Replay) and asked.program.compute_flops is not None and (scale := scale_of(asked)) is not None:
+    if asked.program.compute_flops is not None and (scale := scale_of(asked)) is not None:
         found.append(Caution("computation-carried", scale.line))
     handed = master_worker.note(asked.trace) if isinstance(asked.question.workload, Replay) else ""
     found += [Caution("work-handed-out", handed)] if handed else []

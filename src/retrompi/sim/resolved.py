@@ -136,10 +136,8 @@ class Resolved:
     @cached_property
     def ranks(self) -> int:
         """Number of ranks of the job."""
-        workload = self.question.workload
-        if isinstance(workload, Message):
-            return 2
-        return workload.ranks if isinstance(workload, Starts) else self.trace.ranks
+        known = self.question.workload.ranks
+        return self.trace.ranks if known is None else known
 
     @cached_property
     def placement(self) -> Placement:
@@ -175,8 +173,7 @@ class Resolved:
     @property
     def program(self) -> Program:
         """The facts about the program that are not in its trace."""
-        workload = self.question.workload
-        return workload.program if isinstance(workload, Replay) else Program()
+        return self.question.workload.program
 
     @property
     def mode(self) -> str:

@@ -74,6 +74,9 @@ class Benchmark:
 
     generator: str
     args: Mapping[str, Any] | tuple[tuple[str, Any], ...] = ()
+    ranks: ClassVar[int | None] = None
+    """The job's, where they are known without a trace."""
+    program: ClassVar[Program] = Program()
 
     def __post_init__(self) -> None:
         pairs = self.args.items() if isinstance(self.args, Mapping) else self.args
@@ -133,6 +136,11 @@ class Replay:
     source: Mapping[str, Any] = field(default_factory=dict)
     kind: ClassVar[str] = "replay"
 
+    @property
+    def ranks(self) -> int:
+        """Those of the trace."""
+        return self.trace.ranks
+
     def facts(self) -> dict[str, Any]:
         """The values that determine the program, for the run's identity."""
         return {"trace": self.trace.sha256, **self.program.row()}
@@ -160,6 +168,8 @@ class Message:
     size: int
     kind: ClassVar[str] = "explain"
     label: ClassVar[str] = "one message"
+    ranks: ClassVar[int] = 2
+    program: ClassVar[Program] = Program()
 
     def facts(self) -> dict[str, Any]:
         """The values that determine the program, for the run's identity."""
@@ -183,6 +193,7 @@ class Starts:
     starts: int = 1
     kind: ClassVar[str] = "startup"
     label: ClassVar[str] = "start-up"
+    program: ClassVar[Program] = Program()
 
     def facts(self) -> dict[str, Any]:
         """The values that determine the program, for the run's identity."""
@@ -205,6 +216,8 @@ class Experiment:
     kind: str
     label: str
     made: str
+    ranks: ClassVar[int | None] = None
+    program: ClassVar[Program] = Program()
 
     @classmethod
     def of(cls, kind: str, label: str, made: Any) -> Experiment:
