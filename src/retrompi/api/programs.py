@@ -225,7 +225,7 @@ def run(
     on = backend or ("model" if model is not None else "native")
     with reporting(progress, Path(program).name) as report, needs.asking(what_if_hardware or needs.allows_fiction()):
         return Execution(launch.run(
-            as_store(store), on, str(program), arguments, ranks, sets=texts(set or {}), model=None if model is None else str(model),
+            as_store(store), on, str(program), arguments, ranks, set=texts(set or {}), model=None if model is None else str(model),
             platform=None if platform is None else str(platform), mode=mode, fidelity=fidelity, repetitions=repetitions,
             timeout_s=None if on == "model" else parse(RUN_LIMIT, "s"), fresh=fresh, report=report,
         ))  # fmt: skip
