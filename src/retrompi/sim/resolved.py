@@ -87,7 +87,8 @@ class Resolved:
             if not question.what_if_hardware:
                 possible.check(runtime, base)
         values, platform = resolve(model, base, question.sets)
-        question = replace(question, overrides=absolute_sets(question.sets, values, platform))
+        if (sets := absolute_sets(question.sets, values, platform)) != question.sets:
+            question = replace(question, overrides=sets)
         if isinstance(question.placement, str):
             platform.placement(question.placement)
         workload = question.workload
