@@ -57,6 +57,14 @@ def test_the_names_are_those_that_type_checkers_see() -> None:
         _ = retrompi.pingpongs  # type: ignore[attr-defined]
 
 
+def test_its_page_has_every_name() -> None:
+    """docs/python.md; the built site is looked at by tests/test_docs_site.py (`make exhaustive`)."""
+    page = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^::: (\S+)$", page, re.M))
+    places = (getattr(retrompi, name) for name in retrompi.__all__ if name != "__version__")
+    assert named == {f"{it.__module__}.{it.__qualname__}" for it in places}
+
+
 def test_importing_it_loads_nothing_heavy() -> None:
     code = "import retrompi, sys; print([m for m in ('numpy', 'sqlalchemy', 'plotly', 'pandas', 'retrompi.api.runs') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
