@@ -568,7 +568,8 @@ def placement_words(asked: Resolved) -> str:
 
 
 def placement_row(asked: Resolved) -> dict[str, Any]:
-    """Where the ranks run, for JSON: ``mode`` in normal form, whether it is the ``natural`` one, ``hosts``; all of it in one ``line``."""
+    """The placement of the ranks, for JSON: ``mode`` in normal form, whether it is the ``natural`` one, ``hosts``; all of it in one
+    ``line``."""
     from retrompi.spec.machine.placements import NATURAL, placement_text
 
     hosts = placement_text(asked.placement, asked.platform.hosts)

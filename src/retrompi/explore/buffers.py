@@ -44,7 +44,7 @@ class PoolSize:
 
 @dataclass(frozen=True)
 class Space:
-    """What a path holds while its receiver takes in nothing: ``total`` in ``unit`` (``packets`` or ``B``), of the receiver for all its
+    """The capacity of a path while its receiver receives nothing: ``total`` in ``unit`` (``packets`` or ``B``), of the receiver for all its
     senders (``shared``) or of a pair. ``drains``: a sender that waits for it takes in messages meanwhile."""
 
     total: int
@@ -73,7 +73,7 @@ class BufferPath:
         return [self.packet + self.header] * whole + ([rest + self.header] if rest or not whole else [])
 
     def units(self, size: int) -> int:
-        """What an eager message takes of `space`."""
+        """The part of `space` that an eager message occupies."""
         if self.space is None:
             return 0
         return math.ceil(size / self.packet) or 1 if self.space.unit == "packets" else sum(self.packets(size))
@@ -127,7 +127,7 @@ def _path(rows: Mapping[str, Any], where: str) -> BufferPath:
 
 
 def _space(hops: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> Space | None:
-    """What all hops of a path hold together, in packets of the first one, or in bytes if that is a socket without credits."""
+    """The capacity of all hops of a path together, in packets of the first one, or in bytes if that is a socket without credits."""
     first = hops[0]
     drains = bool(first.get("progress", True))
     if first["medium"] == "ring":

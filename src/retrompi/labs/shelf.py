@@ -206,7 +206,7 @@ class FolderShelf:
             self._last.put(asked, self.student, error=error)
 
     def last(self, lab: str) -> Last:
-        """What the last check said, as long as the program runs."""
+        """The result of the last check, as long as the program runs."""
         return self._last.get(lab, self.student)
 
     def ran(self, lab: Lab) -> dict[str, Ran]:

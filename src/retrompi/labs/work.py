@@ -82,7 +82,7 @@ class CheckRequest:
 
     @classmethod
     def now(cls, work: Work) -> CheckRequest:
-        """Of a work with its predictions sealed."""
+        """A check, asked for now, of a work whose predictions are sealed."""
         return cls(work.state.lab, work.state.checks, datetime.now(UTC))
 
 
@@ -121,7 +121,7 @@ class Ran:
 
     @classmethod
     def unpack(cls, data: bytes) -> Ran:
-        """What `pack` made. InputError for anything else."""
+        """Reads the bytes that `pack` made. InputError for anything else."""
         try:
             row = json.loads(zlib.decompressobj().decompress(data, _LARGEST_UNPACKED))
             return cls(row["key"], row["line"], row["values"], row["told"], datetime.fromisoformat(row["at"]))
@@ -161,7 +161,7 @@ class Shelf(Protocol):
         ...
 
     def last(self, lab: str) -> Last:
-        """What the newest of the student's checks of a lab said."""
+        """The result of the student's newest check of a lab."""
         ...
 
     def ran(self, lab: Lab) -> dict[str, Ran]:

@@ -125,7 +125,7 @@ def calibration(
     model: str | type[RuntimeModel], platform: str | Platform, *, sizes: Iterable[int] = (), ranks: int | None = None,
     sets: Mapping[str, str] | Sequence[str] = (),
 ) -> list[Caution]:  # fmt: skip
-    """What lies outside the calibrated range of a model: a caution where it is far outside, else a mark
+    """Cautions about properties outside the calibrated range of a model: a caution where it is far outside, else a mark
     (`retrompi.spec.runtime.outside_range`)."""
     return _of_range(model if isinstance(model, str) else model.name, beyond(model, platform, sizes=sizes, ranks=ranks, sets=sets))
 
@@ -158,7 +158,7 @@ IN_THE_PAPERS = "as in the papers, nothing is left out"
 
 
 def first_call(rows: Sequence[Mapping[str, Any]], remedy: str = "--warm-up 1 leaves it out") -> list[Caution]:
-    """What the first size of a curve contains besides its messages, where it shows: a smaller message takes longer than the next."""
+    """A caution if the first size of a curve visibly includes set-up besides its messages: a smaller message takes longer than the next."""
     if len(rows) < 2 or rows[0]["size_B"] >= rows[1]["size_B"] or rows[0]["time_us"] <= 1.01 * rows[1]["time_us"]:
         return []
     a, b = (f"{format_time(r['time_us'] * 1e-6)} at {format_bytes(r['size_B'])}" for r in rows[:2])
@@ -184,8 +184,8 @@ def split(told: Iterable[Caution]) -> dict[str, list[str]]:
 
 
 def mark(told: Iterable[Caution]) -> str:
-    """What the title line says of a pair that never was, and of minor cautions: `` [outside calibration: platform nt-cluster, 4 ranks]``;
-    empty without any."""
+    """The mark in the title line for a pair that never existed and for minor cautions: `` [outside calibration: platform nt-cluster, 4
+    ranks]``; empty without any."""
     told = list(told)
     fictions = "".join(f" [{text}]" for text in dict.fromkeys(c.text for c in told if c.code == "never-ran-there"))
     about: dict[str, dict[str, None]] = {}

@@ -164,7 +164,7 @@ class Resolved:
 
     @property
     def network(self) -> str:
-        """What carries the frames: the question's network, but ``native`` for a job on one host, which crosses none."""
+        """The network model in force: the question's, but ``native`` for a job on one host, which crosses none."""
         q = self.question
         if q.network == NATIVE:  # the placement may need the trace
             return NATIVE

@@ -138,7 +138,7 @@ class Replay:
 
     @property
     def ranks(self) -> int:
-        """Those of the trace."""
+        """The ranks of the trace."""
         return self.trace.ranks
 
     def facts(self) -> dict[str, Any]:

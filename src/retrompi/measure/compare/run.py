@@ -100,7 +100,7 @@ def _not_replayed(online: Execution, fidelity: str) -> Execution:
 
 
 def _seen_by_fit(executions: Sequence[Execution]) -> Seen:
-    """What the simulated model's fit saw, for the pair kinds of messages in the ranks' placement."""
+    """The messages that the simulated model's fit used, for the kinds of pairs in the ranks' placement."""
     simulated = next((e for e in reversed(executions) if e.model), None)
     if simulated is None:
         return NOTHING_SEEN

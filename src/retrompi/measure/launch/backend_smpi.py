@@ -221,7 +221,7 @@ def execute(store: Store, request: RunRequest) -> Execution:
 
 
 def _place(identity: str, made: Sequence[object]) -> Path:
-    """Where the trace of such a run is kept until the next one."""
+    """The folder in which the trace of such a run is kept until the next one."""
     digest = hashlib.sha256(json.dumps([identity, made]).encode()).hexdigest()[:24]
     folder = cache_dir("online") / digest
     try:

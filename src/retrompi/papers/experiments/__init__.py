@@ -70,12 +70,12 @@ class Look:
     seen: Callable[[Question], Seen]
 
     def with_(self, sets: Sequence[str]) -> Seen:
-        """What it shows with these overrides; those that the run does not use change nothing. Raises the errors of a simulation."""
+        """The observations with these overrides; those that the run does not use change nothing. Raises the errors of a simulation."""
         return self.seen(self.question.with_(overrides=[*(f"{k}={v}" for k, v in self.question.sets.items()), *sets]))
 
 
 def look(looks: Sequence[Look], sets: Sequence[str]) -> Seen:
-    """What all of them show together."""
+    """The observations of all of them together."""
     points: list[dict[str, Any]] = []
     facts: dict[str, Any] = {}
     for one in looks:

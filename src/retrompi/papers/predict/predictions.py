@@ -276,7 +276,7 @@ def file_text(found: Prediction) -> str:
 
 
 def _discrepancy(drawn: Drawn) -> str:
-    """Where the discrepancy comes from, and the median of its standard deviation."""
+    """The origin of the discrepancy, and the median of its standard deviation."""
     middle = quantile([float(v) for v in drawn.sigma], 0.5)
     return f"{_origin(drawn.applied.discrepancy)}: {middle:.3f}"
 

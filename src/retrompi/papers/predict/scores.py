@@ -151,7 +151,7 @@ class Miss:
 
 
 def folder() -> Path:
-    """Where the opened data are."""
+    """The folder of the published data that predictions are scored against."""
     return paths.validate_dir() / "reference" / "period" / "opened"
 
 

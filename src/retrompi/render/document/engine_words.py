@@ -31,7 +31,7 @@ def stage_name(stage: str) -> str:
 
 
 def waited_for(why: str) -> str:
-    """What a process waits for."""
+    """The name of a reason for waiting."""
     return _(_WAITED.get(why, why))
 
 

@@ -60,7 +60,7 @@ class OutputField:
 
     @property
     def path(self) -> str:
-        """Where the row of a stored run has it: ``messages``, ``facts.frames``."""
+        """Its place in the row of a stored run: ``messages``, ``facts.frames``."""
         return self.name if self.column else f"facts.{self.name}"
 
     @property

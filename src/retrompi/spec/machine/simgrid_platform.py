@@ -121,7 +121,8 @@ def _refusal(file: Path, said: str) -> InputError:
 
 @dataclass(frozen=True)
 class Filled:
-    """What fills a file's hosts: the ``host`` of most, ``others`` by pattern of the name, and the ``network`` whose cards they have."""
+    """Values for the hosts of a file: the ``host`` of most, ``others`` by pattern of the name, and the ``network`` whose cards they
+    have."""
 
     host: Machine
     network: Network | None = None

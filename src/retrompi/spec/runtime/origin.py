@@ -134,7 +134,7 @@ def _stem(platform: Platform) -> str:
 
 
 def _origin_in_file(file: Path, host: str, key: str) -> Origin:
-    """Where the number of a platform file's own host is stated: in its table, above it, in another file, or in the library."""
+    """The place where the number of a platform file's own host is stated: in its table, above it, in another file, or in the library."""
     tables = {t["name"]: t for t in toml_text.read(file, "platform")[1]["host"]}
     table = tables[host]
     if key in table or "like" not in table:

@@ -35,7 +35,7 @@ class BothSides:
     b: Reading
 
     def state(self, more_is_better: bool, tie: float) -> str:
-        """Which side is ahead: a, b, tie, only a, only b, neither."""
+        """The side that is ahead: a, b, tie, only a, only b, neither."""
         a, b = self.a.value, self.b.value
         if a is None or b is None:
             return "neither" if a is b else ("only b" if a is None else "only a")

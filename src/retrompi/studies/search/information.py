@@ -84,7 +84,7 @@ class Information:
 
 
 def information(number: Array, known: Mapping[str, Any]) -> Information:
-    """What knowing each of ``known`` would tell about ``number``: arrays with a value for each draw, in any unit, finite.
+    """The value of knowing each of ``known`` for ``number``: arrays with a value for each draw, in any unit, finite.
 
     Raises NoNumber for fewer than `FEWEST` draws, and if the number is the same in all of them.
     """
