@@ -5,7 +5,7 @@ module defines ``jobs(plan, store, fresh) -> list[Job]``. A job is a unit of wor
 returns its result with the destination. It may also define
 
 - ``looks(model, platform) -> list[Look]``: the runs by which a model is measured for its fit;
-- ``kernels() -> Iterable[Judged]``: kernels that were measured, beside the roofline (`retrompi.papers.fit.kernel_rates`);
+- ``kernels() -> Iterable[KernelComparison]``: kernels that were measured, beside the roofline (`retrompi.papers.fit.kernel_rates`);
 - ``SLOW = True``: it takes longer than all others together, so only some draws of the parameters have it;
 - ``JUDGED = False``: no statement is judged by it, so no draw has it;
 - ``FACTS``: first word of the path of a fact -> what a statement about it is about (`MESSAGES`: what one about a curve is).
