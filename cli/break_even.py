@@ -79,7 +79,7 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
 
 
 def _certain(drawn: Crossed, scale: Number) -> list[str]:
-    """Where the leader changes over the draws, in words."""
+    """Sentences on where the leader changes, over the draws."""
     lines, of = [], f"of {drawn.spec.draws} draws"
     for c in drawn.changes:
         what = f"{c.after.upper()} overtakes {c.before.upper()}" if {c.before, c.after} == {"a", "b"} else (

@@ -71,8 +71,8 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
     if given.only and not given.suite:
         raise UsageError("--only applies only with --suite", code="unused-option")
     bounds = compare.parse_within(given.within) if given.within is not None else {}
-    names = ("model", "platform", "mode", "mpi", "repetitions", "trace_from", "sets", "fidelity", "seed")
-    how: dict[str, Any] = {**{name: getattr(given, name) for name in names}, "fresh": output.fresh}
+    names = ("model", "platform", "mode", "mpi", "repetitions", "trace_from", "fidelity", "seed")
+    how: dict[str, Any] = {**{name: getattr(given, name) for name in names}, "set": given.sets, "fresh": output.fresh}
     if given.backends is not None:
         how["backends"] = given.backends
     if given.suite:

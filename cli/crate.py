@@ -273,10 +273,12 @@ def _head(record: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _listing(record: Mapping[str, Any]) -> tuple[list[dict[str, Any]], tuple[Column, ...]]:
+    from retrompi.render.document.html import ranges
+
     if record["statements"]:
         rows = [{"id": s["id"], "use": s["use"], "verdict": s["verdict"]["word"],
                  "statement": f"{s['observable']}: {s['value']} {s['unit']}",
-                 "observed": s["verdict"]["observed"], "runs": _numbers(s["runs"]),
+                 "observed": s["verdict"]["observed"], "runs": ranges(s["runs"]),
                  "functions": ", ".join(f["name"].removeprefix("retrompi.papers.") for f in s["functions"])}
                 for s in record["statements"]]  # fmt: skip
         return rows, STATEMENTS
@@ -284,12 +286,6 @@ def _listing(record: Mapping[str, Any]) -> tuple[list[dict[str, Any]], tuple[Col
     return [{"position": r["position"], "axes": ", ".join(f"{k}={v}" for k, v in r["axes"].items()), "outcome": r["outcome"],
              "run": r["run"],
              "time_s": times.get(r["run"])} for r in record["rows"]], POINTS  # fmt: skip
-
-
-def _numbers(runs: list[int]) -> str:
-    from retrompi.render.document.html import ranges
-
-    return ranges(runs)
 
 
 def _way(record: Mapping[str, Any], told: Mapping[str, Any]) -> list[dict[str, Any]]:

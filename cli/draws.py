@@ -1,4 +1,4 @@
-"""What the commands with --uncertainty share: the draws of their questions, columns of intervals, and the lines about them."""
+"""Common to the commands with --uncertainty: drawing, columns of intervals, and the lines printed about them."""
 
 from __future__ import annotations
 

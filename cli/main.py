@@ -203,7 +203,7 @@ def _run(args: list[str] | None, on_error: Callable[[Exception], object]) -> int
 
 
 def _damaged_store() -> RetrompiError | None:
-    """What is wrong with a store that this process has opened: then that, and no defect of ours, may be the cause of any error."""
+    """The damage of a store that this process has opened: it, and no defect of retrompi, may then be the cause of any error."""
     database = sys.modules.get("retrompi.store.database")
     try:
         return next((found for store in list(database.OPENED) if (found := store.find_damage())), None) if database else None

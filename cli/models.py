@@ -163,7 +163,7 @@ def _print_fit(card: dict[str, Any]) -> None:
 
 
 def _print_posterior(told: dict[str, Any] | None) -> None:
-    """What the data say of each parameter, those that they determine best first."""
+    """The posterior of each parameter, the best determined first."""
     from retrompi.render.cards.determined import HEAD, facts, texts
 
     if told is None:

@@ -319,7 +319,7 @@ def _carry(ctx: click.Context, param: click.Parameter, value: str | None) -> str
 
 @dataclass(frozen=True)
 class Carried:
-    """What carries the frames of every run that the command asks for."""
+    """The option --network: the network model of every run of the command."""
 
     network: str | None = question_option("network", callback=_carry)
 
@@ -375,7 +375,7 @@ class Seeded(SeedOption, Placed):
 
 @dataclass(frozen=True)
 class Effort:
-    """What a simulation may take before it is stopped."""
+    """Limits of the simulation itself: events, wall time, memory."""
 
     event_limit: int | None = option(
         "Stop a simulation after this many events (outcome limit).", type=click.IntRange(1), metavar="N")
@@ -397,7 +397,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class BoundsOptions(Effort):
-    """How long a job may run, and what its simulation may take."""
+    """Limits of a run: those of the simulation, and the simulated time of the job."""
 
     time_limit: str | None = question_option("time_limit")
 
@@ -408,7 +408,7 @@ class BoundsOptions(Effort):
 
 
 def _quantity(key: str, text: str | None) -> float | None:
-    """What an option of a question with a unit was given, in that unit."""
+    """The value of an option with a unit, converted to that unit."""
     from retrompi.spec.question import OPTIONS
 
     value: float | None = None if text is None else OPTIONS[key].parse(text, OPTIONS[key].option)
@@ -433,7 +433,7 @@ class Uncertain:
                                metavar="N")  # fmt: skip
 
     def spec(self) -> Spec | None:
-        """What is asked of the draws; None without ``--uncertainty``. UsageError for a level that is none."""
+        """The level and number of draws as a `Spec`; None without ``--uncertainty``. UsageError for a level outside 0..1."""
         if self.uncertainty is None:
             if self.draws is not None:
                 raise UsageError("--draws is for --uncertainty; example: --uncertainty 90%", code="unused-option")
@@ -568,7 +568,8 @@ def placement_words(asked: Resolved) -> str:
 
 
 def placement_row(asked: Resolved) -> dict[str, Any]:
-    """Where the ranks run, for JSON: ``mode`` in normal form, whether it is the ``natural`` one, ``hosts``; all of it in one ``line``."""
+    """The placement of the ranks, for JSON: ``mode`` in normal form, whether it is the ``natural`` one, ``hosts``; all of it in one
+    ``line``."""
     from retrompi.spec.machine.placements import NATURAL, placement_text
 
     hosts = placement_text(asked.placement, asked.platform.hosts)

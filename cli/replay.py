@@ -203,7 +203,7 @@ def _ends_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _of_many(told: Mapping[str, Any] | None, shown: int) -> list[str]:
-    """What to say of a job with more ranks than are shown."""
+    """Lines below a table that shows only some of a job's ranks: the range and the mean of all of them."""
     if not told:
         return []
     ends = [f"{key.removesuffix('_s')} {format_time(x['low'])} (rank {x['low_rank']}) to {format_time(x['high'])} (rank {x['high_rank']}), "

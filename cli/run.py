@@ -116,11 +116,11 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     store_ = output.open()
     with progress(f"{Path(program).name} on {backend}") as report:
         done = launch.run(
-            store_, backend, program, arguments, given.ranks, sets=given.sets, model=given.model,
+            store_, backend, program, arguments, given.ranks, set=given.sets, model=given.model,
             platform=platform or None, mode=given.placement(platform) if backend != "native" else None,
             seed=given.seed, fidelity=given.fidelity, mpi=given.mpi, repetitions=given.repetitions, warmup=given.warmup,
             profile=not given.no_profile, bounds=given.bounds(),
-            timeout_s=wall, limit_s=given.limit_s, wait_quiet_s=quiet, trace=None if given.trace is None else str(given.trace),
+            timeout_s=wall, time_limit=given.limit_s, wait_quiet_s=quiet, trace=None if given.trace is None else str(given.trace),
             fresh=output.fresh, report=report,
         )  # fmt: skip
     told = Execution(done)

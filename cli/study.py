@@ -60,6 +60,8 @@ def run_study(ctx: click.Context, study: str, packed: Packed, running: Running, 
       retrompi study run proxy-cost --dry-run
       retrompi study run packed.zip --check
     """
+    from retrompi.studies.execute import design
+
     if study.lower().endswith(".zip"):
         study_files.run_zip(ctx, Path(study), packed, running, output)
         return
@@ -67,7 +69,7 @@ def run_study(ctx: click.Context, study: str, packed: Packed, running: Running, 
         raise UsageError(f"--check applies only to a zip, not to '{study}'", code="unused-option")
     if packed.trust:
         study_files.trust_folder(Path(study).parent)
-    go(ctx, _load_study(study) if _is_file(study) else study_in_store(output.open(), study), running, output)
+    go(ctx, design.study(study) if _is_file(study) else study_in_store(output.open(), study), running, output)
 
 
 for _one in (study_show.show, study_show.figure, study_files.export, study_files.pack, study_files.unpack, study_merge.merge):
@@ -78,12 +80,6 @@ def _is_file(which: str) -> bool:
     from retrompi.studies.execute import design
 
     return which.endswith(".toml") or "/" in which or which in design.study_names()
-
-
-def _load_study(which: str) -> Study:
-    from retrompi.studies.execute import design
-
-    return design.study(which)
 
 
 def study_in_store(store: Store, which: str) -> Study:

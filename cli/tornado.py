@@ -110,7 +110,7 @@ def _is_given(ctx: click.Context, name: str) -> bool:
 
 
 def _tell_information(told: Tornado, output: RunOutput) -> None:
-    """What would make the metric more certain."""
+    """Prints which knowledge would make the metric more certain."""
     from retrompi.sim.cautions import mark
     from retrompi.studies.search.worth import Worth
 

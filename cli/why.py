@@ -126,7 +126,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
 
 @dataclass(frozen=True)
 class ShownRun:
-    """What is shown of a run beside its path."""
+    """Facts about a run that are shown beside its path."""
 
     name: str
     model: str
@@ -190,7 +190,7 @@ def rows_of(path: CriticalPath) -> list[dict[str, Any]]:
 
 
 def slack_rows(slacks: Sequence[Slack]) -> list[dict[str, Any]]:
-    """What is on the path and beside it, and how much later that could be; the least slack first."""
+    """Rows of the activities on the path and beside it with their slack, the least first."""
     return [
         {"stage": s.stage, "who": s.who, "on_path_ps": s.on_path, "beside_ps": s.beside, "parts_beside": s.parts, "least_slack_ps": s.least}
         for s in slacks
@@ -252,7 +252,7 @@ def _range(s: Sensitivity, low: float, high: float) -> str:
 
 
 def _print_slacks(slacks: Sequence[Slack]) -> None:
-    """What of it is beside the path, nearest to it first."""
+    """Prints the activities beside the path, those with the least slack first."""
     beside = [s for s in slacks if s.least is not None]
     say("\nbeside the path, and how much later it could be:\n")
     print_table(

@@ -21,13 +21,12 @@ from retrompi.render.document import export
 from retrompi.studio.labs import slides
 
 _WRITTEN = pages()
-_BY_HAND = {"Python": "python.md", "Trace format": "trace-format.md", "Error codes": "errors.md"}
 _NOTEBOOKS = Path(__file__).resolve().parents[1] / "examples" / "notebooks"
 _PLOTLY = "application/vnd.plotly.v1+json"
 
 
 def on_config(config: Any) -> Any:
-    """Put the generated pages into the empty section ``Reference``."""
+    """Put the generated pages at the beginning of the section ``Reference``."""
     sections: dict[str, list[Any]] = {}
     for page in _WRITTEN:
         sections.setdefault(page.section, []).append(page.path if page.title == "Overview" else {page.title: page.path})
@@ -35,7 +34,7 @@ def on_config(config: Any) -> Any:
     tree = [{name: found} if len(found) > 1 else found[0] for name, found in sections.items()]
     for entry in config.nav:
         if "Reference" in entry:
-            entry["Reference"] = [*tree, *({title: path} for title, path in _BY_HAND.items())]
+            entry["Reference"] = [*tree, *entry["Reference"]]
     return config
 
 

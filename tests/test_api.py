@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,14 @@ def test_the_names_are_those_that_type_checkers_see() -> None:
     assert {*FUNCTIONS, *CLASSES} == set(OURS)
     with pytest.raises(AttributeError, match="no attribute 'pingpongs'"):
         _ = retrompi.pingpongs  # type: ignore[attr-defined]
+
+
+def test_its_page_has_every_name() -> None:
+    """docs/python.md; the built site is looked at by tests/test_docs_site.py (`make exhaustive`)."""
+    page = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^::: (\S+)$", page, re.M))
+    places = (getattr(retrompi, name) for name in retrompi.__all__ if name != "__version__")
+    assert named == {f"{it.__module__}.{it.__qualname__}" for it in places}
 
 
 def test_importing_it_loads_nothing_heavy() -> None:
@@ -145,6 +154,34 @@ def test_the_values_of_a_model_are_made_once(tmp_path: Path, monkeypatch: pytest
     assert curve.warnings[0].mark == "platform nt-pair*4"
     assert len(curve.rows) == 1
     assert made == ["wmpi"]
+
+
+def test_the_command_makes_the_values_once_too_and_nothing_reads_back_the_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retrompi: Callable[..., Any]
+) -> None:
+    import retrompi as package
+    from retrompi.sim import simulate
+    from retrompi.store.database import Store
+
+    counted: Counter[str] = Counter()
+
+    def count(owner: Any, name: str) -> None:
+        function = getattr(owner, name)
+
+        def call(*args: Any, **given: Any) -> Any:
+            counted[name] += 1
+            return function(*args, **given)
+
+        monkeypatch.setattr(owner, name, call)
+
+    for owner, name in ((model, "model_values"), (simulate, "compile_runtime"), (Store, "find_run"), (Store, "points")):
+        count(owner, name)
+    store = str(tmp_path / "s.db")
+    told = retrompi("pingpong", "-m", "wmpi", "--mode", "shared", "--sizes", "64KiB", "--reps", "2", "--store", store, "--json")
+    assert dict(counted) == {"model_values": 1, "compile_runtime": 1, "find_run": 1}
+    curve = package.pingpong("wmpi", mode="shared", sizes="64KiB", reps=2, store=store)
+    assert [row["time_us"] for row in curve.rows] == [row["time_us"] for row in json.loads(told.out)]
+    assert dict(counted) == {"model_values": 2, "compile_runtime": 1, "find_run": 2, "points": 1}  # found: read once, not simulated
 
 
 def test_a_message_sums_exactly(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from retrompi.classroom.works.shelf import DatabaseShelf
 from retrompi.labs.grade import Grading, TaskResult
 from retrompi.labs.lab import lab
 from retrompi.labs.work import CheckRequest, answer, change, put, seal
-from retrompi.studio.labs import lab_jobs, lab_page
+from retrompi.studio.labs import lab_jobs, lab_page, lab_text
 
 ONE = lab("1")
 
@@ -386,7 +386,7 @@ def test_files_that_a_run_makes_are_kept_though_its_page_is_closed(class_: Class
     with class_.server.app.server.test_request_context("/labs"):
         g.session = session
         desk = Desk(class_.resources)
-        keys = [p.key for s in desk.steps(nine, mine.open(nine)) for p in s.pieces if p.form is not None and p.form.kind == "record"]
+        keys = [p.key for s in lab_text.steps(nine, mine.open(nine)) for p in s.pieces if p.form is not None and p.form.kind == "record"]
         desk.run("9", "", keys[0], {})
     assert soon(lambda: mine.open(nine).files.get("trace.tar.zst") == b"a trace")
 

@@ -49,3 +49,31 @@ def test_a_source_that_a_decision_names_is_there() -> None:
     named = {(page.name, name) for page in pages for name in _SOURCE.findall(page.read_text(encoding="utf-8"))}
     assert len(named) > 20
     assert sorted(n for n in named if not any(f"/{file}".endswith(f"/{n[1]}") for file in there)) == []
+
+
+def test_a_decision_has_its_date() -> None:
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    entries = [(page.name, entry) for page in pages for entry in page.read_text(encoding="utf-8").split("\n## ")[1:]]
+    assert len(entries) > 150
+    assert [(name, entry.splitlines()[0]) for name, entry in entries if not re.match(r"[^\n]+\n\n\*2\d{3}-\d\d-\d\d\*\n\n\S", entry)] == []
+
+
+_WORD = re.compile(r"[A-Za-z_]\w{3,}")
+_GONE = {"aio", "compile_model", "hdmr", "inproc", "run_spec", "ruptures", "tg4perfetto"}
+"""What an entry names because it was not taken, or is gone."""
+_OTHERS = {"Lock_all", "OPEN", "SimObject", "hugetlb", "make_tuple", "DRETROMPI_UNITY", "contract", "X_of"}
+"""Words of other projects and languages."""
+
+
+def test_a_name_of_the_code_in_a_decision_is_one_of_the_code() -> None:
+    """Functions, classes, keys and options between backticks: each word of them stands somewhere in the sources."""
+    suffixes = (".c", ".cpp", ".h", ".hpp", ".js", ".py", ".pyi", ".sh", ".toml", ".txt", ".yml", ".csv")
+    folders = ("src", "cli", "models", "platforms", "scenarios", "labs", "validate", "packaging", "benchmarks", "tests", "examples")
+    files = [f for folder in folders for f in (ROOT / folder).rglob("*") if f.suffix in suffixes and f != Path(__file__).resolve()]
+    files += [ROOT / "pyproject.toml", ROOT / "Makefile", ROOT / "CMakeLists.txt"]
+    words = set().union(*(_WORD.findall(f.read_text(encoding="utf-8", errors="replace")) for f in files), (f.stem for f in files))
+    unknown = []
+    for page in sorted((ROOT / "docs" / "decisions").glob("*.md")):
+        for name in re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8")):
+            unknown += [f"{page.name}: {name}" for word in _WORD.findall(name) if word not in words | _GONE | _OTHERS]
+    assert unknown == []

@@ -300,7 +300,7 @@ def early(text: str) -> str:
 def ends(text: str, folder: Path, model: str = "wmpi", platform: str = "nt-cluster") -> Execution:
     program = folder / "program.c"
     program.write_text(early(text))
-    request = RunRequest(str(program), (), 2, model=model, platform=platform, timeout_s=60)
+    request = RunRequest(str(program), (), 2, {"model": model, "platform": platform}, timeout_s=60)
     return backend_smpi.execute(open_store(str(folder / "runs.db")), request)
 
 
@@ -405,7 +405,7 @@ def test_what_a_program_may_do_with_its_handles(what: str, tmp_path: Path) -> No
     add = "static void add(void* a, void* b, int* n, MPI_Datatype* t) { for (int i = 0; i < *n; i++) ((int*)b)[i] += ((int*)a)[i]; }"
     program = early(RIGHT[what]).replace("int main", f"{add}\nint main", 1)
     (tmp_path / "program.c").write_text(program)
-    request = RunRequest(str(tmp_path / "program.c"), (), 2, model="wmpi", platform="nt-cluster", timeout_s=60)
+    request = RunRequest(str(tmp_path / "program.c"), (), 2, {"model": "wmpi", "platform": "nt-cluster"}, timeout_s=60)
     done = backend_smpi.execute(open_store(str(tmp_path / "runs.db")), request)
     assert (done.outcome, done.output.split()) == ("completed", SAID[what]), (done.detail, done.output)
 
@@ -422,14 +422,15 @@ def test_bounds_end_a_program(tmp_path: Path) -> None:
     work = tmp_path / "temporary"
     work.mkdir()
     waits = "for (int i = 0; ; i++) { MPI_Barrier(MPI_COMM_WORLD); if (i % 100 == 0) MPI_Wtime(); }"
+    asked = {"model": "wmpi", "platform": "nt-cluster"}
     grows = "for (;;) { char* at = malloc(1 << 20); for (int i = 0; i < 1 << 20; i += 4096) at[i] = 1; }"
     for text, given, ended in (
-        (waits, {"limit_s": 0.5}, ("timeout", "not finished after 0.5 s of simulated time")),
+        (waits, {"given": {**asked, "time_limit": 0.5}}, ("timeout", "not finished after 0.5 s of simulated time")),
         ("for (volatile int i = 0; ; i++);", {"bounds": Bounds(wall_s=1.0)}, ("limit", "not finished after 1 s")),
         (grows, {"bounds": Bounds(memory_B=400 << 20)}, ("limit", "its processes needed more memory than 400 MiB")),
     ):
         (tmp_path / "program.c").write_text(early(text))
-        request = RunRequest(str(tmp_path / "program.c"), (), 2, model="wmpi", platform="nt-cluster", timeout_s=60, **given)
+        request = RunRequest(str(tmp_path / "program.c"), (), 2, **{"given": asked, "timeout_s": 60, **given})
         before = tempfile.tempdir
         tempfile.tempdir = str(work)
         try:
@@ -507,7 +508,7 @@ def test_how_a_fortran_program_can_end(statement: str, tmp_path: Path) -> None:
 end program
 """
     )
-    request = RunRequest(str(program), (), 2, model="wmpi", platform="nt-cluster", timeout_s=60)
+    request = RunRequest(str(program), (), 2, {"model": "wmpi", "platform": "nt-cluster"}, timeout_s=60)
     done = backend_smpi.execute(open_store(str(tmp_path / "runs.db")), request)
     assert (done.outcome, done.detail) == FORTRAN_ENDS[statement]
     assert sorted(done.output.splitlines()) == ["said 0", "said 1"]  # although it was in a buffer of the run-time library
@@ -540,7 +541,7 @@ def test_what_is_stored(tmp_path: Path) -> None:
 
     store = open_store(str(tmp_path / "runs.db"))
     arguments = ("--sizes", "8,4096", "--scale", "0.005")
-    request = RunRequest(str(EXAMPLES / "pingpong.c"), arguments, 2, model="mpibip", platform="myrinet-piii")
+    request = RunRequest(str(EXAMPLES / "pingpong.c"), arguments, 2, {"model": "mpibip", "platform": "myrinet-piii"})
     done = backend_smpi.execute(store, request)
     again = launch.load(store, done.run_id or 0)
     assert again.sections == done.sections

@@ -45,6 +45,24 @@ def test_a_layer_imports_only_those_below_it(package: tuple[ModuleType, Path]) -
     assert checker.broken_contracts(folder) == ""
 
 
+def test_the_page_of_the_architecture_has_the_contracts_layers() -> None:
+    """Its tables are what ``python packaging/layers.py`` writes, and its list of the engine's folders is the one that is checked."""
+    layers = script("packaging/layers.py")
+    page = layers.PAGE.read_text(encoding="utf-8")
+    assert layers.written(page) == page
+    assert layers.written(page.replace("| `cli` | ", "| `cli` | not ")) == page
+    assert ", ".join(f"`{name}`" for name in script("packaging/includes.py").LAYERS) in page
+    for package, names in layers.layers().items():
+        folders = {f.parent.name for f in (layers.ROOT / "src" / package.replace(".", "/")).glob("*/__init__.py")}
+        assert package == "retrompi" or folders - {"lti", "assets", "words"} == set(names), package
+
+
+def test_what_people_edit_may_import_the_specification_alone() -> None:
+    layers = script("packaging/layers.py")
+    (contract,) = (c for c in layers.contracts() if c["name"] == "What people edit imports the specification alone")
+    assert {m.partition(".")[2] for m in contract["forbidden_modules"]} == set(layers.layers()["retrompi"]) - {"spec", "base"}
+
+
 def test_no_modules_import_each_other_in_a_circle(package: tuple[ModuleType, Path]) -> None:
     checker, folder = package
     assert checker.circles(folder) == []

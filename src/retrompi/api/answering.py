@@ -1,4 +1,5 @@
-"""What the questions that take several runs of a scenario have in common: the scenario, the metric, and where the runs are made."""
+"""Common to the questions that take several runs of a scenario: looking up the scenario and the metric, and opening the store and the
+executor."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ __all__ = ["Answer", "Asking", "asking_in", "cautions_of", "metric_of", "scenari
 
 
 class Asking(Protocol):
-    """Opens where the runs of a question are made and stored; ``expected`` runs are an estimate, for the progress."""
+    """Opens the store and the executor for the runs of a question; ``expected`` is an estimate of their number, for the progress bar."""
 
     def __call__(self, scenario: Scenario, metric: Metric, expected: int) -> AbstractContextManager[Asker]: ...
 
@@ -36,7 +37,7 @@ class Answer(Table):
 
     @property
     def warnings(self) -> tuple[Caution, ...]:
-        """What one should know of the scenario and the runs; ``about`` says how many of them it is about, unless they all are."""
+        """Cautions about the scenario and its runs; ``about`` says how many of the runs a caution concerns, unless it concerns all."""
         return self._warnings
 
 
@@ -74,7 +75,7 @@ def asking_in(store: Store | Path | str | None, fresh: bool, jobs: int | None, p
 
 
 def spec_of(level: float, draws: int) -> Spec | None:
-    """What is asked of draws; None for no draws. UsageError for a level that is none, and for a single draw."""
+    """The level and number of draws as a `Spec`; None for no draws. UsageError for a level outside 0..1 and for a single draw."""
     from retrompi.studies.draws.uncertainty import Spec
 
     if not 0 < level < 1:
@@ -85,8 +86,8 @@ def spec_of(level: float, draws: int) -> Spec | None:
 
 
 def cautions_of(ask: Asker, scenarios: Sequence[Scenario], spec: Spec | None = None) -> list[Caution]:
-    """The cautions of a search: those of ``scenarios``, its base and its ends, by model, what its runs kept, and that the draws of ``spec``
-    are too few."""
+    """Cautions about a search: about its base and its ends (``scenarios``), about its runs, and about draws that are too few for the
+    level of ``spec``."""
     from retrompi.studies.read.cautions import of_search
     from retrompi.studies.read.interval_reasons import unresolved_level
 

@@ -1,4 +1,4 @@
-"""What every run may be given, and the question that it makes."""
+"""From the options of a run to its `Question`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Size = int | str
 
 @dataclass(frozen=True)
 class Where:
-    """A question's store, and whether stored runs are used."""
+    """The store of a question, and whether runs found in it are used."""
 
     store: Store
     fresh: bool
@@ -56,7 +56,7 @@ def as_seconds(value: str | float) -> float:
 
 
 def asked_of(model: str | Path, platform: str | Path | None, workload: Workload, given: Options, **more: Any) -> tuple[Resolved, Where]:
-    """The question with its names looked up, and its store; UsageError for what is wrong in it, before a store is made. ``platform``
+    """The question, with its names looked up, and its store. Raises UsageError for a wrong option before the store is opened. ``platform``
     None: the model's own. ``given`` are options of every run, ``more`` those of a trace (`OPTIONS`)."""
     options: dict[str, Any] = {"mode": NATURAL, "network": NATIVE, **{k: v for k, v in given.items() if k in OPTIONS}, **more}
     options |= {"model": str(model), "platform": registry.own_platform(str(model)) if platform is None else str(platform)}

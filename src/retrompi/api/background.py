@@ -27,7 +27,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 async def in_background(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """What ``function`` of the interface returns, awaited: the event loop goes on meanwhile.
+    """Calls a ``function`` of this interface without blocking the event loop; ``await`` gives what the function returns.
 
     As many run at a time as there are processors; others wait. Cancelling the task kills its simulation, and ends a study or draws after
     the run under way; what is stored stays. Raises what the function raises.

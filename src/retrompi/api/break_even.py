@@ -1,4 +1,4 @@
-"""Where along a key one side overtakes the other."""
+"""Break-even: the values of a key at which one of two variants of a scenario overtakes the other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ IDENTICAL = "A and B are identical; state a difference, e.g. --a model=wmpi --b 
 
 
 class BreakEven(Answer):
-    """Where A overtakes B along a key: a row for every point that was simulated; `crossings` has the changes of the leader.
+    """The values of a key at which A overtakes B: a row for every simulated point; `crossings` lists the intervals in which the leader
+    changes.
 
     >>> found = retrompi.break_even("bf-wmpi-shared", "trace.sizes", "1KiB", "64KiB", a={"model": "wmpi"}, b={"model": "hpvm"},
     ...                             scan=2, tolerance=0.5)
@@ -49,7 +50,7 @@ class BreakEven(Answer):
 
     @property
     def title(self) -> str:
-        """What was asked, in a few words."""
+        """The question in a few words, e.g. for a heading."""
         low, high = self.found.ends
         return f"{self.metric.label} of {self.scenario.name} along {self.found.scale.key}, {low.text} to {high.text}"
 

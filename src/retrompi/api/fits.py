@@ -1,4 +1,4 @@
-"""Fits of models, and of a paper's machines and models, to what is marked for calibration."""
+"""Calibration: fits of a model, or of the machines and models of a paper, to the published values marked for it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Fitted:
 
 
 class Calibration(Table):
-    """What a calibration found: a row for each value, with its fit, range and how well it is determined.
+    """The result of a calibration: a row for each fitted value, with its range and how well the data determine it.
 
     >>> retrompi.calibrate("mpibip", evaluations=50).missed    # values with their units    # doctest: +SKIP
     []
@@ -50,7 +50,7 @@ class Calibration(Table):
 
     @property
     def title(self) -> str:
-        """What was fitted."""
+        """The model or paper that was fitted."""
         return f"calibration of {self.of}"
 
     @property
@@ -60,8 +60,8 @@ class Calibration(Table):
 
     @property
     def evidence(self) -> Table:
-        """What judged the fits: fit, evidence, what, seen (by the fit), points, median and largest error (shares), limit, observed,
-        verdict."""
+        """The curves and statements that judge the fits: fit, evidence, what, seen (by the fit), points, median and largest error (shares),
+        limit, observed, verdict."""
         return Rows(f"evidence of the {self.title}", [{"fit": f.name, **row} for f in self.fits for row in f.evidence])
 
     @property
@@ -76,7 +76,7 @@ class Calibration(Table):
 
 
 def is_paper(what: str) -> bool:
-    """Whether it is a paper's key or folder, not a model."""
+    """Whether ``what`` is the key or the folder of a paper, and no model."""
     from retrompi.papers.statements.claims import papers
 
     return what in papers() or (Path(what) / "paper.toml").is_file()
@@ -152,7 +152,7 @@ def _claim_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unseen(paper: Paper, evidence: PaperEvidence, seen: Collection[str]) -> list[str]:
-    """What is marked for calibration and was seen by none of the fits."""
+    """Evidence that is marked for calibration but was used by none of the fits."""
     marked = [c.name for c in evidence.curves.values() if c.use == "calibrate"] + [c.id for c in paper.claims if c.use == "calibrate"]
     return [name for name in marked if name not in seen]
 

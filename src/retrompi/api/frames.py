@@ -1,4 +1,4 @@
-"""What questions and results have in common: the store, values as text, rows as a pandas table and their display in notebooks."""
+"""Common to questions and results: opening the store, values as text, rows as a pandas table, and their display in notebooks."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _text(value: Any) -> str:
 
 
 class Table:
-    """Rows with names: the base of all results, whose methods check what they are given."""
+    """A table of named columns: the base of all results. Its methods check the types of their arguments."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -105,7 +105,7 @@ class Table:
 
     @property
     def title(self) -> str:
-        """What it is, in a few words."""
+        """The result in a few words, e.g. for a heading."""
         raise NotImplementedError
 
     @property
@@ -128,8 +128,8 @@ class Table:
 
     @property
     def warnings(self) -> tuple[Caution, ...]:
-        """What one should know of it beside its rows: objects with a stable ``code``, a ``text``, ``about`` (which of several runs) and
-        ``minor``; the same as the commands print, and show with ``--json``."""
+        """Cautions that the rows do not show, such as a parameter outside its calibrated range: objects with a stable ``code``, a ``text``,
+        ``about`` (which of several runs) and ``minor``. The commands print the same ones."""
         return ()
 
     def __repr__(self) -> str:

@@ -59,12 +59,12 @@ class Verdicts(Table):
 
     @property
     def title(self) -> str:
-        """Verdicts of which papers, or on which model."""
+        """The papers, or the model, that were judged."""
         return f"verdicts on {self.of or ', '.join(p.paper.key for p in self.papers)}"
 
     @property
     def warnings(self) -> tuple[Caution, ...]:
-        """What one should know of the runs of the papers; ``about`` names the models that it is about, unless they all are."""
+        """Cautions about the runs of the papers; ``about`` names the models that a caution concerns, unless it concerns all."""
         return self._warnings
 
     @property
@@ -123,8 +123,8 @@ Reporting = Callable[[str], AbstractContextManager[Report]]
 
 @dataclass(frozen=True)
 class Judging:
-    """Where the runs of papers are stored, whether stored ones are used, how many are made at a time (None: one a processor), and who is
-    told of the progress."""
+    """Settings for judging papers: the store, whether stored runs are used, the number of simultaneous runs (None: one a processor), and
+    the progress callback."""
 
     store: Store
     fresh: bool
@@ -133,13 +133,13 @@ class Judging:
 
     @property
     def workers(self) -> int:
-        """Runs made at a time."""
+        """The number of simultaneous runs."""
         from retrompi.papers.reproduce.reproduction import WORKERS
 
         return self.jobs or WORKERS
 
     def replay(self, keys: Sequence[str], fidelity: str = "mechanism") -> list[Reproduction]:
-        """The papers, which are at hand, replayed at a level of detail."""
+        """Replays the papers at a level of fidelity; their folders must be registered (`working_with`)."""
         from retrompi.papers import run_papers
 
         with self.reporting(keys[0] if len(keys) == 1 else f"{len(keys)} studies") as report:

@@ -1,4 +1,4 @@
-"""What is measured on real machines: curves read from the output of benchmarks, and recorded traces of programs."""
+"""Measurements on real machines: curves read from the output of benchmarks, and recorded traces of programs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Recording(Table):
 
     @property
     def path(self) -> Path:
-        """Where the trace is; `retrompi.replay` takes it."""
+        """The file or folder of the trace; `retrompi.replay` accepts it."""
         return self.found.path
 
     @property
@@ -90,7 +90,7 @@ class Recording(Table):
 
     @property
     def notes(self) -> list[str]:
-        """What could not be recorded, in words."""
+        """Sentences on everything that could not be recorded."""
         return list(self.found.notes)
 
     @property
@@ -131,7 +131,7 @@ def measured_in(store: Store | None, which: str, format: str | None, about: Mapp
 
 
 def clock_of(clock: ClockName, rate: str | None, merge_below: str) -> Clock:
-    """What measures computation; UsageError for a rate or a threshold that is none."""
+    """The clock that measures computation. UsageError for a rate that is not positive or a negative threshold."""
     from retrompi.measure import record as recorder
 
     if clock in ("instructions", "cycles"):

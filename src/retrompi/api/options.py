@@ -1,4 +1,4 @@
-"""What every run may be given."""
+"""Options common to every run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Options"]
 
 
 class Options(TypedDict, total=False):
-    """What every run may be given, by name. The defaults are those of the commands.
+    """Options common to every run, as keyword arguments. The defaults are those of the commands.
 
     >>> slow: retrompi.Options = {"set": {"platform.link.bandwidth": "1 Mbps"}}
     >>> curve = retrompi.pingpong("wmpi", sizes="64 KiB", reps=2, **slow)

@@ -1,4 +1,4 @@
-"""The critical path of a run: what its time consists of, what is beside it, and how it depends on a number."""
+"""The critical path of a run: its stages, the slack beside it, and the sensitivity of the run's time to a parameter."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class CriticalPath(Table):
 
     @property
     def warnings(self) -> tuple[Caution, ...]:
-        """What one should know of the run, as the command says it."""
+        """Cautions about the run, as the command prints them."""
         return self.cautions
 
     @property
     def title(self) -> str:
-        """What it is the path of, in a few words."""
+        """The run in a few words, e.g. for a heading."""
         return f"the critical path of {self.asked}"
 
     @property

@@ -1,4 +1,4 @@
-"""What the models say where nobody has looked: the table of transfer, and the predictions."""
+"""Predictions: every model on machines that it was not fitted to (the table of transfer), and values that were published only later."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Transfer(Table):
 
     @property
     def title(self) -> str:
-        """Which models."""
+        """The model, or all of them."""
         return f"{self.model or 'every model'} on every machine it is known to have run on"
 
     @property
@@ -41,7 +41,7 @@ class Transfer(Table):
 
 
 class Predictions(Table):
-    """The predictions of numbers that the project does not know: a row for each size, times in s.
+    """Predictions made before the true values were known to the project: a row for each size, times in s.
 
     >>> retrompi.predict("mpibip-lanai9").rows[0]["nominal_s"] > 0
     True
@@ -53,7 +53,7 @@ class Predictions(Table):
 
     @property
     def title(self) -> str:
-        """Which predictions."""
+        """The names of the predictions."""
         return ", ".join(self.names) if len(self.names) <= 3 else f"{len(self.names)} predictions"
 
     @property
@@ -110,7 +110,7 @@ def made_again(names: Sequence[str], jobs: int | None, report: Report) -> Iterat
 
 
 def differing_of(names: Sequence[str], folder: Path | None, jobs: int | None, report: Report) -> list[str]:
-    """Those of the predictions that differ from their files in ``folder`` when they are simulated again."""
+    """Simulates the predictions again and returns those that differ from their files in ``folder``."""
     from retrompi.papers.predict import predictions
 
     differ = []

@@ -48,7 +48,7 @@ class Execution(Table):
 
     @property
     def warnings(self) -> tuple[Caution, ...]:
-        """What one should know of a simulated run; ``done.notes`` are about the measurement."""
+        """Cautions about a simulated run; ``done.notes`` has those about a measurement."""
         return tuple(self.done.cautions)
 
     @property
@@ -84,19 +84,19 @@ class Execution(Table):
 
 
 class Rows(Table):
-    """A table that is kept."""
+    """A table made from a title and finished rows."""
 
     def __init__(self, title: str, rows: Sequence[Row]) -> None:
         self._title, self._rows = title, rows
 
     @property
     def title(self) -> str:
-        """What it is."""
+        """The table in a few words, e.g. for a heading."""
         return self._title
 
     @property
     def rows(self) -> Sequence[Row]:
-        """Its rows."""
+        """The rows it was made from."""
         return self._rows
 
 
@@ -117,7 +117,7 @@ class Comparison(Table):
 
     @property
     def warnings(self) -> tuple[Caution, ...]:
-        """What one should know of the executions: what makes them incomparable, and their notes."""
+        """Cautions about the executions: reasons why they cannot be compared, and the notes of each."""
         from retrompi.measure.compare import cautions
 
         return tuple(cautions(self.found))
@@ -172,7 +172,7 @@ class Runtimes(Table):
 
     @property
     def warnings(self) -> tuple[Caution, ...]:
-        """What one should know of the runs; ``about`` names the runtimes that it is about, unless they all are."""
+        """Cautions about the runs; ``about`` names the runtimes that a caution concerns, unless it concerns all."""
         from retrompi.studies.compare.compare_runtimes import cautions, cautions_of_draws
 
         drawn = [] if self.drawn is None else cautions_of_draws(self.candidates, self.drawn)
@@ -186,7 +186,7 @@ class Runtimes(Table):
 
     @property
     def statements(self) -> list[str]:
-        """Which runtime is ahead of the next, and how sure that is, in words; empty without draws."""
+        """A sentence for each pair of neighbours in the ranking, with the certainty of their order; empty without draws."""
         return [] if self.drawn is None else self.drawn.lines()
 
     @cached_property
@@ -225,7 +225,7 @@ def run(
     on = backend or ("model" if model is not None else "native")
     with reporting(progress, Path(program).name) as report, needs.asking(what_if_hardware or needs.allows_fiction()):
         return Execution(launch.run(
-            as_store(store), on, str(program), arguments, ranks, sets=texts(set or {}), model=None if model is None else str(model),
+            as_store(store), on, str(program), arguments, ranks, set=texts(set or {}), model=None if model is None else str(model),
             platform=None if platform is None else str(platform), mode=mode, fidelity=fidelity, repetitions=repetitions,
             timeout_s=None if on == "model" else parse(RUN_LIMIT, "s"), fresh=fresh, report=report,
         ))  # fmt: skip

@@ -83,7 +83,7 @@ class _Answer(Table):
 
     @property
     def title(self) -> str:
-        """What was asked, in a few words."""
+        """The question in a few words, e.g. for a heading."""
         q = self.question
         return "; ".join(w for w in (f"{q.model} on {q.platform}, {self.asked.mode_text}", self.asked.fiction) if w)
 
@@ -94,7 +94,7 @@ class _Answer(Table):
 
     @property
     def warnings(self) -> tuple[Caution, ...]:
-        """What one should know of it beside its numbers, as the command says it: code, text, about, minor."""
+        """Cautions about the run that its numbers do not show, as the command prints them: code, text, about, minor."""
         asked = self.asked
         beyond = calibration_of(asked, self._sizes())
         return (*of_run(asked, stored_cautions(self.row["facts"]), self.rate), *beyond, *self._of_draws())
@@ -107,7 +107,7 @@ class _Answer(Table):
         return [] if nominal is None else [DrawnReading("time", float(nominal), drawn.values(metrics.parse("time")))]
 
     def _of_draws(self) -> list[Caution]:
-        """What is odd about the intervals."""
+        """Cautions about the intervals, e.g. too few draws for their level."""
         if self.drawn is None:
             return []
         from retrompi.studies.read.interval_reasons import reasons
@@ -148,7 +148,7 @@ class Curve(_Answer):
 
     @property
     def warnings(self) -> tuple[Caution, ...]:
-        """Also what the first size contains, if no exchange before it was left out."""
+        """Cautions as of every answer, and one if the first size includes the set-up of the connection (no warm-up)."""
         return (*super().warnings, *first_call(self.found.rows))
 
     def _sizes(self) -> Sequence[int]:
@@ -199,12 +199,12 @@ class Curve(_Answer):
         return path_of(self.asked)
 
     def anatomy(self, size: Size) -> Anatomy:
-        """Where the time of one message of this size goes."""
+        """The anatomy of one message of this size: its one-way time by stage and process."""
         return anatomy_of(self.asked.with_fields(workload=Message(as_bytes(size)), beside=Beside()), self.where)
 
     @property
     def simulated(self) -> Simulated:
-        """What a page or figure of it shows."""
+        """The data of its page and its figure."""
         from retrompi.render.pages.curve_page import Simulated
 
         q, spec = self.question, None if self.drawn is None else self.drawn.spec
@@ -255,7 +255,7 @@ class Anatomy(_Answer):
 
     @property
     def title(self) -> str:
-        """What was asked, in a few words."""
+        """The question in a few words, e.g. for a heading."""
         return f"{format_bytes(self.size)} with {super().title}"
 
     def plot(self) -> go.Figure:
@@ -266,7 +266,7 @@ class Anatomy(_Answer):
 
     @property
     def stages(self) -> Stages:
-        """What a page or figure of it shows."""
+        """The data of its page and its figure."""
         from retrompi.render.pages import message_page
 
         found = message_page.Stages(self.title, tuple(self.rows), self.whole, self.run_id)

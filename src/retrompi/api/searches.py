@@ -40,7 +40,7 @@ class Search(Answer):
 
     @property
     def title(self) -> str:
-        """What was searched for."""
+        """The metric and the keys of the search."""
         return f"{self.scenario.name}: {self.metric.label}, the {'largest' if self.metric.more_is_better else 'smallest'}"
 
     @cached_property

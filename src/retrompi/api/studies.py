@@ -52,7 +52,7 @@ class StudyResult(Table):
 
     @property
     def warnings(self) -> tuple[Caution, ...]:
-        """What one should know of the points; ``about`` says how many of them it is about, unless they all are."""
+        """Cautions about the points; ``about`` says how many of them a caution concerns, unless it concerns all."""
         from retrompi.studies.read.cautions import of_study
         from retrompi.studies.read.interval_reasons import of_view
 

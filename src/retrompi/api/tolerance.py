@@ -1,4 +1,4 @@
-"""How far a key can move until a metric is worse by a given share."""
+"""Tolerance: how far a parameter can move before a metric gets worse by a given share."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Tolerance(Answer):
 
     @property
     def title(self) -> str:
-        """What was asked, in a few words."""
+        """The question in a few words, e.g. for a heading."""
         way = self.found.way
         return f"how far {way.scale.key} of {self.scenario.name} can move from {way.scale.text(way.base)}"
 
@@ -162,7 +162,7 @@ def tolerance_of(
 
 
 def _alone(base: Scenario, way: SearchRange, shares: Sequence[float]) -> dict[float, Tolerated]:
-    """What the record of the base run says, by share."""
+    """Tolerances read off the critical path of the base run alone, by share."""
     from retrompi.sim import simulate
     from retrompi.sim.observe import Observe
     from retrompi.studies.search.sensitivity import tolerances

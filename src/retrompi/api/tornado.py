@@ -1,4 +1,4 @@
-"""Which parameters matter for a number."""
+"""Sensitivity of a metric to the parameters of a scenario."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Method = Literal["oat", "sobol", "information"]
 
 
 class Tornado(Answer):
-    """What a metric depends on: a row for each value tried, index or parameter, those that matter most first.
+    """Sensitivity of a metric: a row for each value tried, each index, or each parameter (by ``method``), the most important first.
 
     >>> found = retrompi.tornado("bf-wmpi-shared", {"wmpi.packet": ["64 KiB", "256 KiB"]}, metric="time@1KiB",
     ...                          set={"trace.sizes": "1KiB", "trace.reps": 2})
@@ -66,7 +66,7 @@ class Tornado(Answer):
 
     @property
     def title(self) -> str:
-        """What was asked, in a few words."""
+        """The question in a few words, e.g. for a heading."""
         return f"what {self.metric.label} of {self.scenario.name} depends on"
 
     @property
@@ -180,7 +180,10 @@ def sobol_of(
 def information_of(
     base: Scenario, metric: Metric, measure: Sequence[str], draw: Callable[[Sequence[Resolved]], Sequence[Ensemble]]
 ) -> Tornado:
-    """What would make the metric more certain: ``draw`` draws its own question and that of each measurement that could be made."""
+    """Value of information: the share of the metric's variance that knowing each parameter, or making each measurement, would remove.
+
+    ``draw`` simulates the draws of the question and of each measurement that could be made.
+    """
     from retrompi.sim.resolved import Resolved
     from retrompi.studies.read.cautions import of_scenarios
     from retrompi.studies.search.worth import measurements, worth

@@ -1,4 +1,4 @@
-"""Where the editable folders are, in a source tree, an editable install and a wheel alike."""
+"""Paths of the folders that users edit; the same functions in a source tree, an editable install and a wheel."""
 
 from __future__ import annotations
 
@@ -116,7 +116,8 @@ def working_with(*folders: Path) -> Iterator[None]:
 
 
 def places(what: str) -> list[Path]:
-    """Where ``models``, ``platforms`` or ``scenarios`` are looked for by name, in this order: the package, the papers at hand, the user's.
+    """Folders that are searched for ``models``, ``platforms`` or ``scenarios`` by name, in this order: the package, the papers at hand, the
+    user's.
 
     A folder listed need not exist.
     """
@@ -125,21 +126,21 @@ def places(what: str) -> list[Path]:
 
 
 def data_dir() -> Path:
-    """Where a user's own data goes: ``$XDG_DATA_HOME/retrompi``, by default ``~/.local/share/retrompi``."""
+    """The folder of a user's own data: ``$XDG_DATA_HOME/retrompi``, by default ``~/.local/share/retrompi``."""
     base = os.environ.get("XDG_DATA_HOME")
     return (Path(base) if base and Path(base).is_absolute() else Path.home() / ".local" / "share") / "retrompi"
 
 
 def user_models_dir() -> Path:
-    """Where the user's own models are found by name (``retrompi fit`` puts them there); it need not exist."""
+    """The folder in which the user's own models are found by name (``retrompi fit`` puts them there); it need not exist."""
     return data_dir() / "models"
 
 
 def user_labs_dir() -> Path:
-    """Where a teacher's own labs are found by name; it need not exist."""
+    """The folder in which a teacher's own labs are found by name; it need not exist."""
     return data_dir() / "labs"
 
 
 def user_platforms_dir() -> Path:
-    """Where the user's own platforms are found by name; it need not exist."""
+    """The folder in which the user's own platforms are found by name; it need not exist."""
     return data_dir() / "platforms"

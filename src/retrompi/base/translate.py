@@ -1,4 +1,4 @@
-"""What people read in their language: gettext, with a language that belongs to the context (a request, a command), not to the process.
+"""Translation of texts: gettext with a language that belongs to the context (a request, a command) instead of the process.
 
 ``_("Whole sentence with {name}.").format(name=...)`` where a text is shown; English is its own key. A text of a module is made before
 anybody's language is known: it is marked with `lazy` and translated where it is shown, ``_(page.title)``. Catalogues are the .po files

@@ -1,4 +1,4 @@
-"""What every reader of a zip that others made has to expect: damage, and names that are no plain ones."""
+"""Checks on a zip file of unknown origin: damage, and entries whose names are paths."""
 
 from __future__ import annotations
 

@@ -59,12 +59,12 @@ def ago(time: datetime | None) -> str:
 
 
 def role(name: str) -> str:
-    """What a member is, in the reader's language."""
+    """A member's role, in the reader's language."""
     return {"student": _("student"), "assistant": _("assistant"), "teacher": _("teacher")}.get(name, name)
 
 
 def status(name: str | None) -> str:
-    """What a check said of a task, in a word."""
+    """The result of a check for a task, in a word."""
     told = {"right": _("right"), "sealed": _("sealed"), "open": _("to be marked"), "wrong": _("wrong"), "unreadable": _("cannot be read"),
             "missing": _("to do"), "waiting": _("waits for a prediction"), "changed": _("changed after it was sealed")}  # fmt: skip
     return told.get(name, name) if name else _("not checked")

@@ -1,4 +1,4 @@
-"""Import and conversion of traces: reads OTF2, DUMPI and GOAL, writes plain TI and GOAL, each with a report of what is lost.
+"""Formats of traces (OTF2, DUMPI, GOAL, TI) and of timelines (HTML, Perfetto, OTF2, Paje, CSV, JSON); conversions report their losses.
 
 A format is one module (`retrompi.convert.formats`); other packages can add theirs. Timelines are written by `retrompi.convert.timelines`.
 """

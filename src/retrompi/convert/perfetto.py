@@ -65,7 +65,7 @@ def write(timeline: Timeline, path: Path) -> list[str]:
                 for begin, end, state, merged in p.states():
                     states.plain(begin, _BEGIN, t.states[state], merged)
                     states.plain(end, _END)
-            with tracks.sequence(threads[i]) as thread:
+            with _Track(tracks, threads[i]) as thread:
                 _thread(t, thread, calls.get(ranks.get(i, -1), range(0)), instants[i])
         loss = [*LOSS, *t.notes()]
         if t.every_message == 1:
@@ -181,14 +181,11 @@ class _Tracks:
         return self._descriptor(thread=self.pb.ThreadDescriptor(pid=pid, tid=tid, thread_name=name), sibling_order_rank=rank)
 
     def child(self, parent: int, name: str) -> _Track:
-        return self.sequence(self._descriptor(parent_uuid=parent, name=name))
+        return _Track(self, self._descriptor(parent_uuid=parent, name=name))
 
     def counter(self, name: str, unit: int) -> _Track:
         """``unit``: 2 a number, 3 bytes (CounterDescriptor.Unit)."""
-        return self.sequence(self._descriptor(name=name, counter=self.pb.CounterDescriptor(unit=unit)))
-
-    def sequence(self, track: int) -> _Track:
-        return _Track(self, track)
+        return _Track(self, self._descriptor(name=name, counter=self.pb.CounterDescriptor(unit=unit)))
 
 
 class _Track:

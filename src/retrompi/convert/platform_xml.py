@@ -55,7 +55,7 @@ def host_names(platform: Platform) -> list[str]:
 
 
 def _about(platform: Platform) -> str:
-    """What the format has no words for; no two dashes, which end a comment."""
+    """Properties that the format cannot express, as the text of a comment (without two dashes, which would end it)."""
     link = platform.link
     lost = f"operating systems, cards, {link.frame_overhead:g} B around the payload of each frame, frames of {link.mtu:g} B"
     text = f"{platform.name} ({platform.title}), written by retrompi. Not in this file: {lost}."

@@ -47,7 +47,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 @dataclass(frozen=True)
 class FileProblem:
-    """What is wrong with one file of a crate; ``file`` is its path in the crate, or "" for the crate as a whole."""
+    """A problem with one file of a crate; ``file`` is its path in the crate, or "" for the crate as a whole."""
 
     file: str
     what: str
@@ -196,7 +196,7 @@ def _of_zip(crate: Path) -> Contents:
 
 
 def _directory(whole: bytes, infos: Iterable[zipfile.ZipInfo]) -> int:
-    """Where the last of the files in a zip ends and its directory begins, bytes."""
+    """The offset (bytes) at which the last file of a zip ends and its directory begins."""
     return max((i.header_offset + 30 + len(i.filename.encode()) + i.compress_size for i in infos), default=0)
 
 

@@ -1,4 +1,4 @@
-"""What the draws of a paper's parameters say, in its crate: asked for how, the third verdict of each statement, intervals of the curves.
+"""Draws of a paper's parameters in its crate: asked for how, the third verdict of each statement, intervals of the curves.
 
 The draws' own runs are not in the crate, which would hold a hundred times as many; they are simulated again by `retrompi.crate.verify` as
 all others are, since a sample follows from its specification.
@@ -32,7 +32,7 @@ def round_quantile(value: float) -> float:
 
 
 def of_study(study: Reproduction) -> dict[str, Any]:
-    """What a record has of a paper's draws: the specification, and the interval of each simulated time; {} without draws."""
+    """The draws of a paper in a record: the specification, and the interval of each simulated time; {} without draws."""
     if study.spec is None:
         return {}
     bands = [
@@ -44,7 +44,7 @@ def of_study(study: Reproduction) -> dict[str, Any]:
 
 
 def agreement(verdict: Verdict) -> dict[str, Any]:
-    """What a record has of a verdict's draws; {} without them."""
+    """The draws of a verdict in a record; {} without them."""
     if verdict.agreement is None:
         return {}
     told = {k: round_quantile(v) if isinstance(v, float) else v for k, v in verdict.agreement.row().items()}

@@ -288,7 +288,7 @@ class _Graph:
         self.statements += [name, review]
 
     def draws(self, told: Row) -> list[str]:
-        """What the draws of the parameters say of a statement: the share that passes, and the interval of what is simulated."""
+        """The draws of the parameters for a statement: the share that passes, and the interval of what is simulated."""
         seen = told.get("agreement")
         if seen is None:
             return []

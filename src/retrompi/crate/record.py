@@ -73,7 +73,8 @@ class CrateRecord:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """Who made a crate, under which licence: what a writer is asked. ``license``, ``orcid`` and ``organization_url`` are addresses."""
+    """The author and the licence of a crate, as given by whoever writes it. ``license``, ``orcid`` and ``organization_url`` are
+    addresses."""
 
     agent: str
     license: str
@@ -239,7 +240,7 @@ def _readers(study: Reproduction, path: str) -> list[tuple[str, tuple[int, ...]]
 
 
 def _function(function: Callable[..., Any]) -> Row:
-    """Where a function is: its module, file, first line, and the SHA-256 of its source text."""
+    """The place of a function: its module, file, first line, and the SHA-256 of its source text."""
     real = inspect.unwrap(getattr(function, "func", function))
     lines, first = inspect.getsourcelines(real)
     file = Path(inspect.getfile(real)).resolve()
@@ -362,7 +363,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 @dataclass
 class _Parts:
-    """What runs share, each once: models, sets of parameters, and the files of retrompi that they were read from.
+    """Parts shared by runs, each stored once: models, sets of parameters, and the files of retrompi that they were read from.
 
     ``classes`` and ``platforms``: the name of a model or platform -> the text by which the registry finds it.
     """

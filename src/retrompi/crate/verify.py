@@ -57,7 +57,8 @@ class Rebuild:
 
 @dataclass
 class Verification:
-    """What was found: nothing if the crate is as it was written. ``runs`` and ``numbers`` are how many were made again and compared."""
+    """The problems found in a crate; empty if it is as it was written. ``runs`` and ``numbers`` are how many were made again and
+    compared."""
 
     digest: str
     files: int

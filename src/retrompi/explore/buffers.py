@@ -1,4 +1,4 @@
-"""What a compiled model says about messages that nobody has asked for: which are sent eagerly, and where they wait.
+"""Buffers of a compiled model for messages that no receive has been posted for: which are sent eagerly, and where they wait.
 
 Everywhere in these runtimes a rank that waits in a call takes in what arrives, into memory without a stated limit; eager messages then
 never hold up their sender for good. Three mechanisms do limit them, and only these are carried along by the search:
@@ -38,13 +38,13 @@ class PoolSize:
         return tuple(k if (k := bisect_left(self.classes, n)) < len(self.classes) else -n for n in sizes)
 
     def bytes_of(self, buffer: int) -> int:
-        """What a buffer takes of the pool (B), header included."""
+        """Bytes of the pool that a message occupies, header included."""
         return (self.classes[buffer] if buffer >= 0 else -buffer) + self.prefix
 
 
 @dataclass(frozen=True)
 class Space:
-    """What a path holds while its receiver takes in nothing: ``total`` in ``unit`` (``packets`` or ``B``), of the receiver for all its
+    """The capacity of a path while its receiver receives nothing: ``total`` in ``unit`` (``packets`` or ``B``), of the receiver for all its
     senders (``shared``) or of a pair. ``drains``: a sender that waits for it takes in messages meanwhile."""
 
     total: int
@@ -73,7 +73,7 @@ class BufferPath:
         return [self.packet + self.header] * whole + ([rest + self.header] if rest or not whole else [])
 
     def units(self, size: int) -> int:
-        """What an eager message takes of `space`."""
+        """The part of `space` that an eager message occupies."""
         if self.space is None:
             return 0
         return math.ceil(size / self.packet) or 1 if self.space.unit == "packets" else sum(self.packets(size))
@@ -127,7 +127,7 @@ def _path(rows: Mapping[str, Any], where: str) -> BufferPath:
 
 
 def _space(hops: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> Space | None:
-    """What all hops of a path hold together, in packets of the first one, or in bytes if that is a socket without credits."""
+    """The capacity of all hops of a path together, in packets of the first one, or in bytes if that is a socket without credits."""
     first = hops[0]
     drains = bool(first.get("progress", True))
     if first["medium"] == "ring":

@@ -202,7 +202,7 @@ class ProgramMachine:
         return sum(op[0] == CALL for op in self.ops[strand][:step])
 
     def about(self, slot: int) -> tuple[str, int, int]:
-        """What a slot belongs to: ``send``, ``receive`` or ``collective``, the peer, the tag."""
+        """The operation that a slot belongs to: ``send``, ``receive`` or ``collective``, the peer, the tag."""
         return self._about.get(slot, ("collective", ANY_SOURCE, 0))
 
     def start(self) -> ExecutionState:
@@ -226,7 +226,7 @@ class ProgramMachine:
     # ---- moves
 
     def moves(self, st: ExecutionState) -> list[Move]:
-        """What can happen next, in a fixed order; none: the execution is over."""
+        """The possible next steps, in a fixed order; without any the execution is over."""
         if st.aborted:
             return []
         found: list[Move] = []

@@ -1,4 +1,4 @@
-"""What a search of all message orders has found."""
+"""The result of a search over all message orders."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Explored:
 
     @property
     def doubts(self) -> list[str]:
-        """Where the engine, made to follow an execution, ends otherwise: a simplification of the search shows."""
+        """Executions that the engine, made to follow them, ends differently: the effect of a simplification of the search."""
         return [f"an order that is to end as {e.outcome} ends as {e.replayed} in the engine" for e in self.ends
                 if e.replayed and e.replayed != e.outcome]  # fmt: skip
 

@@ -322,7 +322,7 @@ def _count_paths(machine: ProgramMachine, most: int) -> int | None:
 
 
 def _tell(end: ExecutionEnd, st: ExecutionState, program: ExploredProgram, machine: ProgramMachine) -> None:
-    """What the open calls of an execution did, and in which order the calls began."""
+    """Fills in the choices of the open calls of an execution, and the order in which calls began."""
     moves = list(_moves(st))[::-1]
     done: dict[int, PendingMessage] = machine.messages
     line_of = machine.call_of
@@ -358,7 +358,7 @@ def _stuck_call(st: ExecutionState, strand: int, program: ExploredProgram, machi
 
 
 def _waits(st: ExecutionState, rank: int, op: tuple[Any, ...], machine: ProgramMachine) -> tuple[str, tuple[int, ...]]:
-    """What a stuck step waits for, in words, and the ranks that could provide it."""
+    """A sentence on the message that a stuck step waits for, and the ranks that could provide it."""
     texts: list[str] = []
     who: set[int] = set()
     others = set(range(machine.ranks)) - {rank}

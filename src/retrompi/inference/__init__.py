@@ -1,1 +1,1 @@
-"""What the data say about the parameters: emulated simulations, likelihood, posterior, evidence, and the check that intervals hold."""
+"""Bayesian inference of parameters: emulators of the simulator, likelihood, posterior, evidence, and tests that intervals cover."""

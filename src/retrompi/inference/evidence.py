@@ -89,7 +89,7 @@ def groups() -> dict[str, dict[str, PosteriorFile]]:
 
 
 def word(difference: float, error: float) -> str:
-    """What a difference of log evidences says, its error counted against it."""
+    """A word for the strength of a difference of log evidences, its error counted against it."""
     size = abs(difference) - error
     if size < NONE:
         return "no difference"

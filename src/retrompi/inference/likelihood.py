@@ -63,7 +63,7 @@ class CurveData:
 
 @dataclass(frozen=True)
 class Observations:
-    """What was published about the observables; ``groups``: number of models with a discrepancy of their own.
+    """Published values of the observables; ``groups``: number of models with a discrepancy of their own.
 
     Its standard deviations are the columns of every ``sigma``: the smooth part's of each group, then those of `rough`.
     """

@@ -1,4 +1,4 @@
-"""What a posterior is of: the parameters of calibrations that belong together, and what they may see of the published numbers.
+"""The problem that a posterior solves: the parameters of calibrations that belong together, and the published values they may use.
 
     problem = of_model("wmpi", "nt-pair")          # with winmpich and hpvm, which are calibrated on the same platform
     problem.parts[0].simulate(shares)              # observables at a point of the prior
@@ -165,7 +165,7 @@ def _on_scale(value: float | None, log: bool) -> float:
 
 
 def _try_look(one: Look, sets: Sequence[str]) -> Seen | None:
-    """What a run shows; None if it does not complete, or if drawn values exclude each other."""
+    """The observables of a run; None if it does not complete, or if drawn values exclude each other."""
     try:
         return one.with_(sets)
     except (simulate.SimulationEnded, UsageError, EngineError):
@@ -225,7 +225,7 @@ class Problem:
 
     @cached_property
     def data(self) -> Observations:
-        """What was published about `observables`."""
+        """The published values of `observables`."""
         statements: list[StatedInterval] = []
         points: dict[str, list[tuple[int, PointObservable]]] = {}
         for k, o in enumerate(self.observables):
@@ -247,7 +247,7 @@ class Problem:
 
 
 def printed_range(claim: Claim) -> tuple[float, float]:
-    """What a claim says: ``low``..``high`` in its unit; where these are one number, the interval of its printed digits.
+    """The range that a claim states: ``low``..``high`` in its unit; where these are one number, the interval of its printed digits.
 
     Raises ValueError for a claim without a number.
     """

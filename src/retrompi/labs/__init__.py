@@ -1,4 +1,4 @@
-"""Teaching labs: a text with tasks, individual parameters for every student, predictions first, checks that do not reveal the answer.
+"""Teaching labs: a text with tasks, parameters of each student's own, predictions first, and checks that do not reveal the answer.
 
     lab.py       definition of a lab: lab.toml, text.md and reference.py of a folder in labs/
     work.py      a student's work, immutable, and what is done with it: answer, seal, check, hint

@@ -25,7 +25,7 @@ _AGAIN = re.compile(r"-\d{1,3}(?=\.[^.]*$)")
 
 @dataclass(frozen=True)
 class Account:
-    """Who handed something in: the platform's ``name`` for the person (or group), and ``id``, the number it gave there.
+    """The account that handed something in: the platform's ``name`` for the person (or group), and ``id``, the number it gave there.
 
     In Moodle the number is the participant's of the assignment, as in the grading worksheet, in Canvas the user's. ``late``: Canvas says
     so; Moodle's names do not.

@@ -1,4 +1,4 @@
-"""What a box takes of the machine: counted from outside while it runs, and bounded by a cgroup where one can be made.
+"""Resources of a box: counted from outside while it runs, and bounded by a cgroup where one can be made.
 
 A box has one writable file system, in memory. So what its processes hold, what its files hold and what the kernel keeps for it are one
 sum, and one bound is on disk and memory together.
@@ -113,7 +113,7 @@ class Cgroup:
         (self.folder / name).write_text(f"{value}\n", encoding="ascii")
 
     def words(self) -> list[str]:
-        """What precedes a command line, so that it runs in this group from its first instruction on."""
+        """Words to put before a command line, so that it runs in this group from its first instruction on."""
         return ["/bin/sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.folder / "cgroup.procs")]
 
     def ran_out(self) -> bool:

@@ -164,7 +164,7 @@ def shortly(row: Mapping[str, Any]) -> list[str]:
 
 
 def _display_name(graded: Graded) -> str:
-    """Who it is, for the others' rows: the id in the folder, and the account if that has another name."""
+    """The student's name in the rows of others: the id in the folder, and the account if that has another name."""
     name = graded.row["student"] if graded.row else graded.student or graded.source
     other = graded.account.name if graded.account else ""
     return f"{name} ({other})" if other and other.casefold() != name.casefold() else str(name)

@@ -1,4 +1,4 @@
-"""What of a submission is compared with others': gathered from its answers, wherever they are kept."""
+"""Facts of a submission that are compared with those of others, from its answers."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _link(text: str, among: tuple[Term, ...]) -> tuple[str, tuple[Term, ...]]:
 
 
 def _first(text: str, term: Term) -> tuple[int, int] | None:
-    """Where the term stands first in a text, as a word of its own (with an ending such as a plural's)."""
+    """The first place of the term in a text, as a word of its own (with an ending such as a plural's)."""
     return min((found.span() for word in term.match if (found := _pattern(word).search(text))), default=None)
 
 

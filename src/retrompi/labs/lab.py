@@ -118,7 +118,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Criterion:
-    """What a teacher's marks for an open answer are given for; ``levels`` are the marks to choose from: (points, description)."""
+    """A criterion of a teacher's marks for an open answer; ``levels`` are the marks to choose from: (points, description)."""
 
     name: str
     points: float

@@ -155,7 +155,7 @@ def _limit_command() -> list[str]:
 
 
 def _script(wanted: Sequence[str]) -> str:
-    """What runs the command and then writes the files that are to leave, on what is the standard output of nothing else.
+    """A script that runs the command and then writes the files that are to leave the box to a pipe of their own.
 
     Its reader takes what comes for what the program itself wrote: they run as one user, side by side.
     """
@@ -193,7 +193,7 @@ def _variables(values: Mapping[str, str]) -> list[str]:
 
 @dataclass
 class _Inside:
-    """What goes into a box: files by their descriptors, so that whoever is in there need not be able to reach them."""
+    """The contents of a box: files by their descriptors, so that processes inside need no access to their paths."""
 
     work: Path
     opened: ExitStack

@@ -101,7 +101,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 class Remembered:
-    """What the newest checks said, while the program runs: a folder keeps the work alone. Thread-safe."""
+    """Results of the newest checks, kept in memory: a folder stores only the work. Thread-safe."""
 
     MOST = 2000
     """Works whose last check is remembered."""
@@ -122,7 +122,7 @@ class Remembered:
                 self._kept.popitem(last=False)
 
     def get(self, lab: str, student: str) -> Last:
-        """What is remembered."""
+        """The remembered result."""
         with self._lock:
             kept = self._kept.get((lab, normal_id(student)), {})
             (checked, row), (failed, error) = kept.get("row", (0, {})), kept.get("error", (0, ""))
@@ -206,7 +206,7 @@ class FolderShelf:
             self._last.put(asked, self.student, error=error)
 
     def last(self, lab: str) -> Last:
-        """What the last check said, as long as the program runs."""
+        """The result of the last check, as long as the program runs."""
         return self._last.get(lab, self.student)
 
     def ran(self, lab: Lab) -> dict[str, Ran]:

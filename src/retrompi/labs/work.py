@@ -82,13 +82,14 @@ class CheckRequest:
 
     @classmethod
     def now(cls, work: Work) -> CheckRequest:
-        """Of a work with its predictions sealed."""
+        """A check, asked for now, of a work whose predictions are sealed."""
         return cls(work.state.lab, work.state.checks, datetime.now(UTC))
 
 
 @dataclass(frozen=True)
 class Last:
-    """What a student's last check of a lab said. ``row``: of its grading, {} for none; ``error``: why a later one could not be graded."""
+    """The result of a student's last check of a lab. ``row``: of its grading, {} for none; ``error``: why a later one could not be
+    graded."""
 
     row: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
@@ -120,7 +121,7 @@ class Ran:
 
     @classmethod
     def unpack(cls, data: bytes) -> Ran:
-        """What `pack` made. InputError for anything else."""
+        """Reads the bytes that `pack` made. InputError for anything else."""
         try:
             row = json.loads(zlib.decompressobj().decompress(data, _LARGEST_UNPACKED))
             return cls(row["key"], row["line"], row["values"], row["told"], datetime.fromisoformat(row["at"]))
@@ -129,7 +130,7 @@ class Ran:
 
 
 class Shelf(Protocol):
-    """Where the works of one student are kept."""
+    """Storage for the work of one student."""
 
     def labs(self) -> list[str]:
         """The names of the labs with a work."""
@@ -160,7 +161,7 @@ class Shelf(Protocol):
         ...
 
     def last(self, lab: str) -> Last:
-        """What the newest of the student's checks of a lab said."""
+        """The result of the student's newest check of a lab."""
         ...
 
     def ran(self, lab: Lab) -> dict[str, Ran]:

@@ -1,4 +1,4 @@
-"""The reference part of the documentation, generated from the code and the evidence.
+"""The generated reference of this documentation: a page for each model, platform, scenario, study, lab and command.
 
 `pages` returns every page as Markdown. A new model, platform, scenario, study, lab or command gets its page without a change here.
 """

@@ -1,1 +1,1 @@
-"""Real measurements beside simulation: recording, launching, measuring this machine, fitting and comparing."""
+"""Measurements on real machines: recording and launching programs, measuring this machine, fitting curves and comparing."""

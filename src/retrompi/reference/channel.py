@@ -80,7 +80,7 @@ class Packet:
 
 
 class SimulatedJob:
-    """What the processes of one job have in common."""
+    """State shared by the processes of one job."""
 
     def __init__(self, loop: EventLoop, hosts: list[Host], random: Any) -> None:
         self.loop, self.hosts, self.random = loop, hosts, random
@@ -155,7 +155,7 @@ class Process:
         return False
 
     def handle(self, packet: Packet) -> Steps:
-        """What it does with a packet that has reached it."""
+        """Handles a packet that has reached the process."""
         raise NotImplementedError
 
     def leave_in_pool(self, packet: Packet) -> bool:
@@ -221,7 +221,7 @@ class Channel:
         self.deferred: deque[Packet] = deque()
 
     def push(self, packet: Packet) -> Steps:
-        """What the sending process does with a packet."""
+        """The sending process's work for a packet."""
         raise NotImplementedError
 
     def pull(self, what: Any) -> Steps:
@@ -247,7 +247,7 @@ class Channel:
         return False
 
     def holds(self, size: int, inwards: bool) -> float:
-        """What the channel holds of a message at one end."""
+        """The part of a message that the channel holds at one end."""
         host = (self.source if inwards else self.target).host
         return self.memory(host, float(size), min(float(size), float(self.spec.packet)), inwards)
 

@@ -69,7 +69,7 @@ Points = Sequence[tuple[int, int]]
 
 
 def cost_at(points: Points, size: int) -> int:
-    """What a size costs, of points (bytes, ps): linear between two, beyond the last at the last rate, before the first as there."""
+    """The cost of a size from points (bytes, ps): linear between two, beyond the last at the last rate, before the first as there."""
     if not points:
         return 0
     if len(points) == 1 or size <= points[0][0]:
@@ -80,7 +80,7 @@ def cost_at(points: Points, size: int) -> int:
 
 
 class LibraryWork:
-    """What a library does in collectives besides sending, in picoseconds on the reference host; nothing where it was not measured.
+    """A library's work in collectives besides sending, in picoseconds on the reference host; none where it was not measured.
 
     Three things: a call on a single rank, which checks its arguments, chooses the algorithm and copies the own block; combining operands;
     and using temporary buffers, whose pages are new, one at a time or two.

@@ -20,7 +20,7 @@ __all__ = ["Dma"]
 
 @dataclass(eq=False)
 class Burst:
-    """What the card moves at once."""
+    """A burst: the bytes that the card moves at once."""
 
     packet: Packet
     arrived: bool = False

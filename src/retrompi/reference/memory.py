@@ -1,4 +1,4 @@
-"""What copying costs: caches, lines that another core has changed, and processors that wait for the same memory.
+"""The cost of copying: caches, lines that another core has changed, and processors that wait for the same memory.
 
 The state of a cache is not simulated. A copy is given, for either side, the bytes that were used between two uses of a line (its *reuse
 distance*; each channel knows it from the buffers that a message goes through), and the cost follows from where such a line is found.

@@ -69,8 +69,8 @@ class TracedCall:
 
 @dataclass(eq=False)
 class Request:
-    """What a call has begun. ``key``: (source, destination, tag) under which SMPI's replay files it; ``number``: its identity in the
-    trace, 0 for none."""
+    """An operation that a call has begun. ``key``: (source, destination, tag) under which SMPI's replay files it; ``number``: its identity
+    in the trace, 0 for none."""
 
     kind: str
     peer: int = 0
@@ -336,7 +336,7 @@ class Rank(Process):
         yield from self.drive(lambda: request.done, policy)
 
     def finish_pending(self) -> Steps:
-        """What MPI_Finalize waits for."""
+        """The operations that MPI_Finalize waits for."""
         yield from self.drive(lambda: self.open_sends == 0 and not self.collectives.running, self.spec.send_wait)
 
     def near(self, other: int) -> bool:

@@ -1,4 +1,4 @@
-"""What joins the hosts: cards, links that are queues, and a hub.
+"""The network between the hosts: cards, links that are queues, and a hub.
 
 A frame crosses the sender's card, the links of its way, and the receiver's card. Nothing is planned for a link before a frame has come to
 it: there it waits until those that came before it have passed. Sources: docs/networks.md; the order at a switch's port is first come,
@@ -42,7 +42,7 @@ class Frame:
 
 @dataclass
 class LinkFailure:
-    """What is down from a time on (ps), until another one or for good: links, by their names, and cards. ``frames``: how many it took."""
+    """An outage from a time on (ps), until another time or for good: links, by their names, and cards. ``frames``: how many it took."""
 
     name: str
     begin: int
@@ -54,7 +54,7 @@ class LinkFailure:
 
 
 class Wire:
-    """What all wires have in common: a list of what happens on links, apart from the events of hosts (`loop`).
+    """Common to all wires: a list of what happens on links, apart from the events of hosts (`loop`).
 
     At one instant, what happens on links comes first, in the order in which the frames were sent; then decisions of media; then arrivals,
     again in the order of sending.

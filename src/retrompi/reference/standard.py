@@ -1,4 +1,4 @@
-"""What MPI's standard decides of a program, whatever the library and the machine: a third reading of its lines, without time.
+"""The outcome that the MPI standard prescribes for a program on any library and machine: a third reading of its lines, without time.
 
 Ranks take their calls one after the other; a message takes the first posted receive that fits it, a receive the first message (MPI 1.1,
 3.5). What a library is free in is taken both ways:

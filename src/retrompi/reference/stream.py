@@ -91,7 +91,7 @@ class Credits:
 
 
 class Stream(Channel):
-    """What all styles share."""
+    """Common to all styles of socket I/O."""
 
     def __init__(self, job: SimulatedJob, spec: Any, source: Process, target: Process) -> None:
         super().__init__(job, spec, source, target)
@@ -285,7 +285,7 @@ class Queued(Stream):
         return self.copy_cost(self.frames[0].packet, n, False)
 
     def take_in(self, packets: list[Packet]) -> Steps:
-        """What the library does with packets that it has."""
+        """The library's work for packets that it has read."""
         for packet in packets:
             yield from self.library_work(self.target, packet)
             if not self.target.take(packet):

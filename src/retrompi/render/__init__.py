@@ -1,4 +1,4 @@
-"""Figures and pages of replayed studies.
+"""Figures, tables and pages.
 
     written = write(study, "out")            # out/<paper>.html and CSV files
     atlas = write_atlas(studies, "out", "...")  # a page for each paper and out/index.html

@@ -1,1 +1,1 @@
-"""Running simulations: the engine's worker processes, the levels of fidelity, and the results of a run."""
+"""One simulation: the engine's worker processes, the levels of fidelity, and the results."""

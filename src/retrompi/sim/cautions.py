@@ -1,4 +1,4 @@
-"""What a user should know of a run beside its numbers, decided once: every command, the Python interface and the studio show this list.
+"""Cautions about a run that its numbers do not show, decided once: every command, the Python interface and the studio show this list.
 
 `of_question` needs no run, `stored_cautions` is what a run kept in its facts, `of_run` is both; `calibration` says what lies outside the
 calibrated range of the model, and `first_call` what the first size of a PingPong contains. `merge_cautions` joins those of several runs.
@@ -75,7 +75,7 @@ class Caution:
 
 
 def of_question(asked: Resolved, rate: Rate | None = None) -> list[Caution]:
-    """What a question itself gives cause for. ``rate``: as of `scale_of`, the rate to which the amounts of its trace were scaled."""
+    """Cautions that follow from the question alone. ``rate``: as of `scale_of`, the rate to which the amounts of its trace were scaled."""
     scale = scale_of(asked, rate)
     assumed = [Caution("computation-assumed", scale.line)] if scale is not None and scale.assumed else []
     return [*assumed, *to_keep(asked)]
@@ -85,7 +85,7 @@ def to_keep(asked: Resolved) -> list[Caution]:
     """Those of `of_question` that a run keeps: what its trace was scaled to is not known where it runs."""
     found = [Caution("never-ran-there", asked.fiction)] if asked.fiction else []
     found += [Caution("more-ranks-than-processors", line) for line in crowding(asked)]
-    if isinstance(asked.question.workload, Replay) and asked.program.compute_flops is not None and (scale := scale_of(asked)) is not None:
+    if asked.program.compute_flops is not None and (scale := scale_of(asked)) is not None:
         found.append(Caution("computation-carried", scale.line))
     handed = master_worker.note(asked.trace) if isinstance(asked.question.workload, Replay) else ""
     found += [Caution("work-handed-out", handed)] if handed else []
@@ -125,7 +125,7 @@ def calibration(
     model: str | type[RuntimeModel], platform: str | Platform, *, sizes: Iterable[int] = (), ranks: int | None = None,
     sets: Mapping[str, str] | Sequence[str] = (),
 ) -> list[Caution]:  # fmt: skip
-    """What lies outside the calibrated range of a model: a caution where it is far outside, else a mark
+    """Cautions about properties outside the calibrated range of a model: a caution where it is far outside, else a mark
     (`retrompi.spec.runtime.outside_range`)."""
     return _of_range(model if isinstance(model, str) else model.name, beyond(model, platform, sizes=sizes, ranks=ranks, sets=sets))
 
@@ -158,7 +158,7 @@ IN_THE_PAPERS = "as in the papers, nothing is left out"
 
 
 def first_call(rows: Sequence[Mapping[str, Any]], remedy: str = "--warm-up 1 leaves it out") -> list[Caution]:
-    """What the first size of a curve contains besides its messages, where it shows: a smaller message takes longer than the next."""
+    """A caution if the first size of a curve visibly includes set-up besides its messages: a smaller message takes longer than the next."""
     if len(rows) < 2 or rows[0]["size_B"] >= rows[1]["size_B"] or rows[0]["time_us"] <= 1.01 * rows[1]["time_us"]:
         return []
     a, b = (f"{format_time(r['time_us'] * 1e-6)} at {format_bytes(r['size_B'])}" for r in rows[:2])
@@ -184,8 +184,8 @@ def split(told: Iterable[Caution]) -> dict[str, list[str]]:
 
 
 def mark(told: Iterable[Caution]) -> str:
-    """What the title line says of a pair that never was, and of minor cautions: `` [outside calibration: platform nt-cluster, 4 ranks]``;
-    empty without any."""
+    """The mark in the title line for a pair that never existed and for minor cautions: `` [outside calibration: platform nt-cluster, 4
+    ranks]``; empty without any."""
     told = list(told)
     fictions = "".join(f" [{text}]" for text in dict.fromkeys(c.text for c in told if c.code == "never-ran-there"))
     about: dict[str, dict[str, None]] = {}

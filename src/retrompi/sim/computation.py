@@ -73,7 +73,7 @@ def by_kernels(asked: Resolved) -> bool:
 
 
 def _kernels(asked: Resolved, workload: Replay) -> str:
-    """What the kernels of a trace that are stated by operations and bytes take, in one sentence; empty if it names none."""
+    """One sentence on the rates of a trace's kernels that are stated by operations and bytes; empty if it names none."""
     if not by_kernels(asked):
         return ""
     named = {name.partition(":")[0] for name, *_ in workload.trace.kernels()} & roofline.KINDS.keys()

@@ -48,7 +48,7 @@ class PathPiece:
 
 @dataclass(frozen=True, slots=True)
 class StageShare:
-    """What a stage of somebody contributes to the path: ``ps`` in ``pieces`` intervals."""
+    """The contribution of one stage of one process to the path: ``ps`` in ``pieces`` intervals."""
 
     stage: str
     who: str

@@ -1,4 +1,4 @@
-"""What is observed of a run beside its times. Observation changes no times, so it is not part of a question."""
+"""Optional records of a run: anatomy, timeline, profile, critical path. Observation changes no times, so it is not part of a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each rank of a job did, as columns: a million ranks take 72 MB, and a row is made when it is looked at."""
+"""Results of each rank of a job, stored as columns: a million ranks take 72 MB, and a row is built when it is read."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ REPORT = ("detail", "diagnosis", "leftovers", "waits")
 
 
 class Repetitions(IntEnum):
-    """What is done about periods that only repeat; the value is what the engine's configuration holds."""
+    """The treatment of periods that only repeat; the value is what the engine's configuration holds."""
 
     OFF = 0
     ON = 1

@@ -87,7 +87,8 @@ class Resolved:
             if not question.what_if_hardware:
                 possible.check(runtime, base)
         values, platform = resolve(model, base, question.sets)
-        question = replace(question, overrides=absolute_sets(question.sets, values, platform))
+        if (sets := absolute_sets(question.sets, values, platform)) != question.sets:
+            question = replace(question, overrides=sets)
         if isinstance(question.placement, str):
             platform.placement(question.placement)
         workload = question.workload
@@ -136,10 +137,8 @@ class Resolved:
     @cached_property
     def ranks(self) -> int:
         """Number of ranks of the job."""
-        workload = self.question.workload
-        if isinstance(workload, Message):
-            return 2
-        return workload.ranks if isinstance(workload, Starts) else self.trace.ranks
+        known = self.question.workload.ranks
+        return self.trace.ranks if known is None else known
 
     @cached_property
     def placement(self) -> Placement:
@@ -165,7 +164,7 @@ class Resolved:
 
     @property
     def network(self) -> str:
-        """What carries the frames: the question's network, but ``native`` for a job on one host, which crosses none."""
+        """The network model in force: the question's, but ``native`` for a job on one host, which crosses none."""
         q = self.question
         if q.network == NATIVE:  # the placement may need the trace
             return NATIVE
@@ -175,8 +174,7 @@ class Resolved:
     @property
     def program(self) -> Program:
         """The facts about the program that are not in its trace."""
-        workload = self.question.workload
-        return workload.program if isinstance(workload, Replay) else Program()
+        return self.question.workload.program
 
     @property
     def mode(self) -> str:

@@ -86,7 +86,7 @@ def counters_of(got: Mapping[str, Any]) -> dict[str, int]:
 
 
 def traffic_results(texts: Sequence[str], got: Sequence[Mapping[str, int]]) -> list[TrafficRow]:
-    """What became of each flow of cross traffic."""
+    """Results of each flow of cross traffic."""
     return [{"traffic": text, **row} for text, row in zip(texts, got, strict=True)]  # type: ignore[typeddict-item]
 
 

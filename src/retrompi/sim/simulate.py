@@ -96,24 +96,17 @@ def library_steps(question: Question | Resolved) -> tuple[CompiledRuntime, list[
 
 
 def engine_rows(asked: Resolved) -> dict[str, Any]:
-    """What the engine is given for a question about one job, without simulating it; below mechanism level its curves are sampled.
+    """The engine's input for a question about one job, without simulating it; below mechanism level its curves are sampled.
 
     Raises UsageError where they cannot be.
     """
     _refuse_wireless(asked.question)
     rows = compile_question(asked, calls_of(asked.trace, asked.question)).rows
     rows["kills"] = _kills(asked.question.beside.kills, rows)
-    trace, scale = _timed_trace(asked)
-    if asked.question.fidelity != "mechanism":
-        samples = Samples(run)
-        try:
-            rows, _ = ladder.lower_fidelity(
-                rows, asked.question.fidelity, asked.platform, asked.placement, lambda pair: samples.of(asked, pair)
-            )
-        except NotSampled as error:
-            raise UsageError(f"fidelity '{asked.question.fidelity}' cannot be sampled: {error}", code="needs-mechanism") from None
-    rows |= _asked_of_the_engine(asked, trace, scale)
-    _join(rows, asked, ())
+    try:
+        rows, _ = _complete_rows(rows, asked, *_timed_trace(asked))
+    except NotSampled as error:
+        raise UsageError(f"fidelity '{asked.question.fidelity}' cannot be sampled: {error}", code="needs-mechanism") from None
     return rows
 
 
@@ -144,16 +137,12 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         if reason:
             return _not_run(asked, Outcome.FAILED_START, reason, begin, steps)
     trace, scale = _timed_trace(asked)
-    notes: list[str] = []
-    if q.fidelity != "mechanism":
-        samples = Samples(run)
-        try:
-            rows, notes = ladder.lower_fidelity(rows, q.fidelity, asked.platform, asked.placement, lambda pair: samples.of(asked, pair))
-        except NotSampled as error:
-            return _not_run(asked, error.outcome, str(error), begin)
-    rows |= _asked_of_the_engine(asked, trace, scale) | _observe_rows(observe)
     beside = [j for j in others if not j.apart]
-    _join(rows, asked, beside)
+    try:
+        rows, notes = _complete_rows(rows, asked, trace, scale, beside)
+    except NotSampled as error:
+        return _not_run(asked, error.outcome, str(error), begin)
+    rows |= _observe_rows(observe)
     try:
         with users_code(asked.model.folder(), passing=(EngineError,)):
             got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
@@ -217,14 +206,15 @@ def _origin(trace: Trace, outcome: Outcome) -> list[str]:
 
 
 def _derived_cautions(asked: Resolved, used: Collection[str]) -> list[Caution]:
-    """What followed the user's overrides and what did not. Draws and other generated values are no changes of a user's."""
+    """Cautions about values derived from the user's overrides: which followed, and which kept a value of their own. Draws and other
+    generated values are no changes of a user's."""
     if asked.question.idle_overrides:
         return []
     return [Caution("follows-override", line) for line in derived.lines(asked.base_platform, asked.platform, used)]
 
 
 def _left_open(got: Mapping[str, Any], others: Sequence[CompiledJob]) -> list[str]:
-    """What the jobs that completed have left undone: messages not received, requests not completed, windows not freed."""
+    """Left open by the jobs that completed: messages not received, requests not completed, windows not freed."""
     names = [j.spec.name for j in others if not j.apart]
     further = [f"{name}: {told}" for name, job in zip(names, got["jobs"], strict=True) for told in job["leftovers"]]
     return [*got["leftovers"], *further]
@@ -300,9 +290,17 @@ def _refuse_wireless(q: Question) -> None:
         raise UsageError(f"fidelity '{q.fidelity}' has no wire for traffic and failures; use mechanism", code="needs-mechanism")
 
 
-def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[CompiledJob]) -> None:
-    """Adds further jobs, cross traffic and failures to ``rows``."""
+def _complete_rows(
+    rows: dict[str, Any], asked: Resolved, trace: Trace, scale: float, beside: Sequence[CompiledJob] = ()
+) -> tuple[dict[str, Any], list[str]]:
+    """A compiled runtime's ``rows`` with the rest of the engine's input: at the question's level of fidelity, with its settings, further
+    jobs, cross traffic and failures; and notes on what was sampled. Raises NotSampled."""
     q = asked.question
+    notes: list[str] = []
+    if q.fidelity != "mechanism":
+        samples = Samples(run)
+        rows, notes = ladder.lower_fidelity(rows, q.fidelity, asked.platform, asked.placement, lambda pair: samples.of(asked, pair))
+    rows |= _asked_of_the_engine(asked, trace, scale)
     if beside:
         rows["positions"], rows["hosts"] = cojobs.merge_hosts(beside, q.model, rows)
         rows["jobs"] = cojobs.rows(beside, rows["positions"], asked.platform, q.wildcards)
@@ -310,6 +308,7 @@ def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[CompiledJob]) 
         rows["traffic"], rows["positions"] = cross_traffic.traffic(q.beside.traffic, asked.platform, rows["positions"])
     if q.beside.failures:
         rows["failures"] = cross_traffic.failures(q.beside.failures, asked.platform)
+    return rows, notes
 
 
 def _compiled_jobs(asked: Resolved) -> list[CompiledJob]:

@@ -14,7 +14,7 @@ Row = TypeVar("Row", bound=Mapping[str, Any])
 
 
 def place_of(stage: str) -> int:
-    """Where a stage stands in `ORDER`; behind all of them if it is none of them."""
+    """The position of a stage in `ORDER`; an unknown stage comes last."""
     return ORDER.index(stage) if stage in ORDER else len(ORDER)
 
 

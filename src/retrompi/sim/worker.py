@@ -75,7 +75,7 @@ def needs_fork(config: Mapping[str, Any], traces: Sequence[Any]) -> bool:
 
 
 def stop_message(config: Mapping[str, Any]) -> str:
-    """What `Stopped` says."""
+    """The message of `Stopped`."""
     return f"the bound of {config['wall_limit']:g} s of wall time is reached within one event"
 
 

@@ -12,7 +12,7 @@ __all__ = ["Range"]
 
 @dataclass(frozen=True)
 class Range:
-    """What the published data behind a model covers: message sizes (text with units), ranks and platforms, with the ``source``.
+    """The range of the published data behind a model: message sizes (text with units), ranks and platforms, with the ``source``.
 
     Raises ValueError for an invalid declaration, so that a bad model fails on import.
     """

@@ -1,4 +1,4 @@
-"""What the parts of a model return: message paths, the cost of library calls, and the protocol by message size.
+"""Return types of the parts of a model: message paths, the cost of library calls, and the protocol by message size.
 
 A path is made of media (`retrompi.spec.media`). Times are seconds on the reference host, as `Values` hands them out; sizes are bytes.
 """

@@ -1,4 +1,4 @@
-"""Which algorithm a runtime uses for a collective operation: a model's table with a source for each row, and the user's overrides.
+"""Selection of the algorithm for a collective operation: a model's table with a source for each row, and the user's overrides.
 
 The engine implements the algorithms, one per file in ``engine/coll/``, each citing its paper and library; docs/collectives.md
 lists them. A table is a tuple of `Choice`; the first row that matches is used.

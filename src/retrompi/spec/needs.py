@@ -1,4 +1,4 @@
-"""What a runtime needs of a platform to be able to run there at all: a network that it drives, and an operating system.
+"""Requirements of a runtime on its platform: a network that it can drive, and an operating system.
 
 A model declares its `Needs` once, a network of the library its ``technology``, a host its operating system. A pair of model and platform
 that cannot have been is refused (`retrompi.spec.runtime.possible`), unless a fiction is asked for (``--what-if-hardware``); then titles say
@@ -28,7 +28,7 @@ SYSTEMS = {"win32": "Windows", "unix": "Unix", "linux": "Linux", "aix": "AIX", "
 
 @dataclass(frozen=True)
 class Needs:
-    """What a runtime needs: one of ``networks`` (`TECHNOLOGIES`; () for any, or for none) between its hosts, and one of ``systems``
+    """Requirements of a runtime: one of ``networks`` (`TECHNOLOGIES`; () for any, or for none) between its hosts, and one of ``systems``
     (`SYSTEMS`; () for any) on every host, with the ``source``. Raises ValueError for an unknown name or a wrong source."""
 
     networks: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Needs:
 
 
 def lacks(needs: Needs | None, platform: Platform) -> tuple[str, ...]:
-    """What of ``needs`` a platform lacks: ``network``, ``system``; () if the runtime can run there."""
+    """The requirements of ``needs`` that a platform does not meet: ``network``, ``system``; () if the runtime can run there."""
     if needs is None:
         return ()
     found = []

@@ -74,6 +74,9 @@ class Benchmark:
 
     generator: str
     args: Mapping[str, Any] | tuple[tuple[str, Any], ...] = ()
+    ranks: ClassVar[int | None] = None
+    """The job's, where they are known without a trace."""
+    program: ClassVar[Program] = Program()
 
     def __post_init__(self) -> None:
         pairs = self.args.items() if isinstance(self.args, Mapping) else self.args
@@ -133,8 +136,13 @@ class Replay:
     source: Mapping[str, Any] = field(default_factory=dict)
     kind: ClassVar[str] = "replay"
 
+    @property
+    def ranks(self) -> int:
+        """The ranks of the trace."""
+        return self.trace.ranks
+
     def facts(self) -> dict[str, Any]:
-        """What determines the program."""
+        """The values that determine the program, for the run's identity."""
         return {"trace": self.trace.sha256, **self.program.row()}
 
     def row(self) -> dict[str, Any]:
@@ -160,9 +168,11 @@ class Message:
     size: int
     kind: ClassVar[str] = "explain"
     label: ClassVar[str] = "one message"
+    ranks: ClassVar[int] = 2
+    program: ClassVar[Program] = Program()
 
     def facts(self) -> dict[str, Any]:
-        """What determines the program."""
+        """The values that determine the program, for the run's identity."""
         return {"generator": "explain", "size": self.size}
 
     def row(self) -> dict[str, Any]:
@@ -183,9 +193,10 @@ class Starts:
     starts: int = 1
     kind: ClassVar[str] = "startup"
     label: ClassVar[str] = "start-up"
+    program: ClassVar[Program] = Program()
 
     def facts(self) -> dict[str, Any]:
-        """What determines the program."""
+        """The values that determine the program, for the run's identity."""
         return {"ranks": self.ranks, "starts": self.starts}
 
     def row(self) -> dict[str, Any]:
@@ -205,6 +216,8 @@ class Experiment:
     kind: str
     label: str
     made: str
+    ranks: ClassVar[int | None] = None
+    program: ClassVar[Program] = Program()
 
     @classmethod
     def of(cls, kind: str, label: str, made: Any) -> Experiment:
@@ -212,7 +225,7 @@ class Experiment:
         return cls(kind, label, json.dumps(made, sort_keys=True, default=str))
 
     def facts(self) -> dict[str, Any]:
-        """What determines the program."""
+        """The values that determine the program, for the run's identity."""
         return {"experiment": self.kind, "made": json.loads(self.made)}
 
     def row(self) -> dict[str, Any]:
@@ -233,7 +246,7 @@ WORKLOADS: Mapping[str, type[Any]] = {
 
 
 def _trace_row(of: Replay | JobSpec) -> dict[str, Any]:
-    """What names a trace: its hash, label and source."""
+    """A trace as it is stored in a question: its hash, label and source."""
     return {"sha256": of.trace.sha256, "label": of.label, **({"source": _plain(of.source)} if of.source else {})}
 
 
@@ -250,8 +263,8 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Beside:
-    """What happens beside the program: cross ``traffic`` and ``failures`` as of `retrompi.spec.conditions.cross_traffic`, further ``jobs``
-    on the same platform, and ``kills``: processes killed at a time, ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job
+    """Concurrent load and events of a run: cross ``traffic`` and ``failures`` as of `retrompi.spec.conditions.cross_traffic`, further
+    ``jobs`` on the same platform, and ``kills``: processes killed at a time, ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job
     2@1s"``."""
 
     traffic: Sequence[str] = texts(

@@ -1,4 +1,4 @@
-"""What an operating system makes of the size of a socket buffer that a library asks for."""
+"""Socket buffer sizes: the size an operating system grants for the size a library requests."""
 
 from __future__ import annotations
 

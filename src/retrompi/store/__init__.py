@@ -1,4 +1,4 @@
-"""The store: every run with everything needed to repeat it, and the points, verdicts and anatomy made by it.
+"""The store: a database of runs, each with everything needed to repeat it, and their points, verdicts and anatomies.
 
     store = open_store()                                  # or a path, or a database URL
     spec = specification(Question("wmpi", "nt-pair", Benchmark("pingpong"), "shared"))

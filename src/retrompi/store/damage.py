@@ -23,7 +23,7 @@ _ANYTHING = {("verdicts", "observed")}
 
 
 def first_damage(path: Path) -> str:
-    """What is wrong with the SQLite store ``path``, with table, row and column, as the end of a sentence; empty if nothing is."""
+    """The first damage found in the SQLite store ``path``, with table, row and column, as the end of a sentence; empty without any."""
     try:
         connection = sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True, timeout=1)
     except (sqlite3.Error, OSError, UnicodeError):

@@ -236,7 +236,7 @@ def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 
 class Matching(TypedDict, total=False):
-    """What a run may be found by; what is None or left out does not matter."""
+    """Search criteria for runs; None, or left out, matches everything."""
 
     model: str | None
     platform: str | None
@@ -287,7 +287,7 @@ class Store(Studies, Tags, Copies):
             raise self.find_damage() or StoreError(f"the store {self.label} holds a value that cannot be read: {error}") from error
 
     def find_damage(self) -> StoreError | None:
-        """What is wrong with the file of this store, if it is not as the schema says; for errors of unknown cause, since all is read."""
+        """Damage of this store's file, where it does not agree with the schema; for errors of unknown cause, since all is read."""
         if self.path is None:
             return None
         from retrompi.store.damage import first_damage

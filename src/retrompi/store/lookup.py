@@ -71,7 +71,7 @@ def answer(
     if isinstance(workload, Benchmark):
         return (_loop_rates if workload.generator == "rinf1" else _benchmark)(store, asked, fresh)
     if isinstance(workload, Message):
-        return _explain(store, asked, fresh)
+        return _explain(store, asked, workload.size, fresh)
     if isinstance(workload, Starts):
         return _startup(store, asked, fresh)
     raise UsageError(f"{workload.label} is not simulated by itself")
@@ -165,19 +165,17 @@ def _loop_rates(store: Store, asked: Resolved, fresh: bool) -> Found:
     return Found(run_id, list(kept["rows"]), found)
 
 
-def _explain(store: Store, asked: Resolved, fresh: bool) -> Found:
+def _explain(store: Store, asked: Resolved, size: int, fresh: bool) -> Found:
     spec = specification(asked)
     known = None if fresh else store.find_run(spec)
     if known is not None:
         return Found(known, store.anatomy(known), True)
-    workload = asked.question.workload
-    assert isinstance(workload, Message)
     prepare_samples(store, simulate.of_message(asked), fresh)
     began = time.perf_counter()
     told = simulate.explain(asked)
     facts = {"outcome": Outcome.COMPLETED, "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": told["total_s"],
              "cautions": told["cautions"]}  # fmt: skip
-    stages = [{"size_B": workload.size, **stage} for stage in told["stages"]]
+    stages = [{"size_B": size, **stage} for stage in told["stages"]]
     kept = Kept.of(spec, facts, anatomy=stages)
     return Found(store.keep(kept, fresh=fresh), number_rows(kept.anatomy), False)
 

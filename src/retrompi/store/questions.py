@@ -28,7 +28,7 @@ _OF_COLUMNS = ("model", "platform", "mode", "set", "seed", "fidelity", "network"
 
 
 def beside_columns(run: Mapping[str, Any]) -> dict[str, Any]:
-    """What the question of a run (`Store.run`) says beside the run's own columns: ``kills``, ``workload.size``, ..."""
+    """The fields of a run's question (`Store.run`) that are no columns of the run: ``kills``, ``workload.size``, ..."""
     out: dict[str, Any] = {}
     for key, value in (run["question"] or {}).items():
         if key not in _OF_COLUMNS:
@@ -57,6 +57,6 @@ def question_of(store: Store, run_id: int) -> Question:
 
 
 def _differences(spec: RunSpec, row: Mapping[str, Any]) -> list[str]:
-    """What determines a run and is another than in its row; the code may be newer."""
+    """The properties that determine a run and differ from its row; the code may be newer."""
     names = [f.name for f in fields(spec) if f.name not in _LABELS and getattr(spec, f.name) != row[f.name]]
     return [_WORDS.get(name, f"the {name}") for name in names]

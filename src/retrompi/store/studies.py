@@ -159,7 +159,7 @@ class Studies:
             return {int(position): identity for position, identity in connection.execute(query)}
 
     def study_cautions(self, study_id: int) -> list[Any]:
-        """What the runs of the study's points kept as cautions, for each point whose run has some."""
+        """The stored cautions of the runs of a study's points, for each point that has some."""
         query = sa.select(RUN.c.facts["cautions"]).join(STUDY_POINT, STUDY_POINT.c.run_id == RUN.c.id)
         query = query.where(STUDY_POINT.c.study_id == study_id, RUN.c.facts["cautions"].as_string().is_not(None))
         with self._connect() as connection:

@@ -1,4 +1,4 @@
-"""What a database can hold, checked before it is asked, so that SQLite and PostgreSQL take and refuse the same."""
+"""Checks that a text or number fits into a database, so that SQLite and PostgreSQL accept and refuse the same."""
 
 from __future__ import annotations
 

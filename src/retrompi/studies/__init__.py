@@ -1,4 +1,4 @@
-"""What-if studies: a scenario, its axes, and the results (docs/studies.md).
+"""What-if studies: a scenario, the axes along which it varies, and the results.
 
     study = design.from_command("bf-wmpi-shared", vary={"wmpi.packet": "64KiB..2MiB:x2"})
     run = run_study(open_store(), study, executor=Pool())

@@ -16,7 +16,7 @@ __all__ = ["ExecutableJob", "JobExecution"]
 
 
 class ExecutableJob(Protocol):
-    """What an execution needs of a job (`retrompi.traces.matching.MatchedJob`)."""
+    """The interface of a job that an execution needs (`retrompi.traces.matching.MatchedJob`)."""
 
     lines: list[list[str]]
     trackers: list[Tracker]

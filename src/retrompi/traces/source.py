@@ -1,4 +1,4 @@
-"""Where a trace comes from: the file it was read from or the generator that wrote it, as plain JSON, and reading it again."""
+"""The origin of a trace: the file it was read from or the generator that wrote it, as plain JSON, and reading it again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Source:
         return read_outcomes(Path(self.matching)).apply_to(found, self.matching) if self.matching else found
 
     def row(self) -> dict[str, Any]:
-        """What is not as by default, as plain JSON."""
+        """The fields that differ from their defaults, as plain JSON."""
         made = type(self)()
         given = {f.name: getattr(self, f.name) for f in fields(self)}
         return {k: list(v) if isinstance(v, tuple) else v for k, v in given.items() if v != getattr(made, k)}

@@ -39,7 +39,7 @@ def share(cells: int, parts: int, part: int) -> int:
 
 
 class Setup(NamedTuple):
-    """What the input file says, and the factors on computation."""
+    """The values of the input file, and the factors on computation."""
 
     cells: tuple[int, int, int]
     grid: tuple[int, int]

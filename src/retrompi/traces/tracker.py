@@ -1,4 +1,4 @@
-"""What one rank's lines send and receive, and which lines complete which of its requests."""
+"""Bookkeeping of one rank's lines: what they send and receive, and which line completes which request."""
 
 from __future__ import annotations
 

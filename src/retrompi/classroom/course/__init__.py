@@ -1,1 +1,1 @@
-"""A course in its database: tables, settings, members and their sessions, the class list, quotas, backup."""
+"""The database of a course: tables, settings, members and their sessions, the class list, quotas, backup."""

@@ -1,4 +1,4 @@
-"""Who belongs to a course, and how a browser becomes one of them: links and codes used once, and sessions of devices.
+"""Members of a course and how they sign in: single-use links and codes, and a session for each device.
 
 Links, codes and session cookies are kept as hashes: who reads the database, or a backup of it, cannot enter with what it holds.
 """
@@ -44,7 +44,7 @@ def _now() -> datetime:
 
 
 def digest(secret: str) -> str:
-    """What is kept of a secret."""
+    """The hash by which a secret is stored."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""What each student may use in a day: jobs, processor seconds, uploads. Teachers have no quota."""
+"""Daily quotas of a student: jobs, processor seconds, uploads. Teachers have no quota."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Used:
 
 
 def usage_of(db: Database, member_id: int, day: date) -> dict[str, Any]:
-    """What a member has used on a day: runs, cpu_s, uploads, upload_B."""
+    """A member's usage on a day: runs, cpu_s, uploads, upload_B."""
     columns = (Usage.runs, Usage.cpu_s, Usage.uploads, Usage.upload_B)
     with db.reading() as connection:
         row = connection.execute(sa.select(*columns).where(Usage.member_id == member_id, Usage.day == day)).mappings().first()

@@ -205,7 +205,7 @@ class Check(Base):
 
 
 class CheckResult(Base):
-    """What a check said of one task."""
+    """The result of a check for one task."""
 
     __tablename__ = "check_results"
 
@@ -264,7 +264,7 @@ class Mark(Base):
 
 
 class Usage(Base):
-    """What a member has used on one day, for the quotas."""
+    """A member's usage on one day, for the quotas."""
 
     __tablename__ = "usage"
 

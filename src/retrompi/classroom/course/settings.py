@@ -25,7 +25,7 @@ __all__ = ["CourseInfo", "Settings", "about", "change", "dates", "lab_names", "l
 
 @dataclass(frozen=True)
 class Settings:
-    """What a teacher may set; quotas are a student's, for a day (UTC)."""
+    """Settings of a course, for its teacher; quotas are per student and day (UTC)."""
 
     address: str = ""
     """The course's address as students reach it, ``https://lab.example.org/``; empty: of the machine that serves it."""

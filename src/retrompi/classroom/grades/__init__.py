@@ -1,1 +1,1 @@
-"""What a class has reached: records of checks, scores, marks as students see them, and exports to learning platforms."""
+"""Results of a class: records of checks, scores, marks as students see them, and exports to learning platforms."""

@@ -23,7 +23,7 @@ PLAIN = ("student", "name", "email", "account", "account_id", "lab", "points", "
 
 @dataclass(frozen=True)
 class Grade:
-    """What a student reached in a lab; ``open``: points of answers that nobody has marked yet."""
+    """A student's points in a lab; ``open``: points of answers that still wait for a mark."""
 
     points: float
     of: float
@@ -88,7 +88,7 @@ def of_course(db: Database, labs: Sequence[str] = ()) -> list[Person]:
 
 
 def _feedback(left: float, late: bool) -> str:
-    """What goes with the points as feedback."""
+    """The feedback that accompanies the points."""
     parts = [f"not marked yet: {left:g} points" if left else "", "handed in late" if late else ""]
     return "; ".join(p for p in parts if p)
 

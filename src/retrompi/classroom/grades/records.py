@@ -1,4 +1,4 @@
-"""What the checks of a class say: progress, statistics of tasks, common mistakes, grades. Rows, for pages and commands alike."""
+"""Statistics from the checks of a class: progress, tasks, common mistakes, grades. Rows, for pages and commands alike."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DONE = ("right", "sealed", "changed", "open")
 
 @dataclass
 class Standing:
-    """Where a student is in a lab. ``results``: task -> its status at the newest check."""
+    """A student's progress in a lab. ``results``: task -> its status at the newest check."""
 
     member_id: int
     lab: str

@@ -36,7 +36,7 @@ MOST_LOGINS = 20_000
 
 
 class LtiCourse(Protocol):
-    """What a course offers to those who come by a platform (`retrompi.classroom.serve.ServedCourse`)."""
+    """The interface of a course for launches from a platform (`retrompi.classroom.serve.ServedCourse`)."""
 
     engine: Engine
     course: int
@@ -114,7 +114,7 @@ def _tidy(connection: Connection) -> None:
 
 
 def again(hall: LtiCourse, state: str) -> dict[str, str]:
-    """What a platform asked for in a login under way, to begin it anew in another window."""
+    """The parameters of a login under way, to begin it anew in another window."""
     with hall.engine.connect() as connection:
         query = sa.select(LtiLogin.asked).where(LtiLogin.state == digest(state), LtiLogin.expires >= _now(), LtiLogin.used.is_(None))
         found = connection.scalar(query)
@@ -266,7 +266,7 @@ def ticket(engine: Engine, kind: str, data: Mapping[str, Any]) -> str:
 
 
 def redeem_ticket(engine: Engine, kind: str, secret: str) -> dict[str, Any]:
-    """What a ticket stands for, which is used up. LtiError otherwise."""
+    """Redeems a single-use ticket and returns what it was issued for. LtiError for an unknown or used one."""
     with writing(engine) as connection:
         same = (LtiTicket.digest == digest(secret), LtiTicket.kind == kind)
         row = connection.execute(sa.select(LtiTicket.data, LtiTicket.expires).where(*same)).first()

@@ -52,7 +52,7 @@ def record(connection: Connection, member: int, lab: str, points: float, of: flo
 
 
 def outbox(engine: Engine) -> list[dict[str, Any]]:
-    """What the platforms do not have yet, with the number of tries and the last error."""
+    """Scores that still have to be sent to the platforms, with the number of attempts and the last error."""
     query = sa.select(LtiScore.__table__).where(LtiScore.sent.is_(None)).order_by(LtiScore.due)
     with engine.connect() as connection:
         return [dict(row) for row in connection.execute(query).mappings()]

@@ -1,1 +1,1 @@
-"""Who may enter, and the course's own pages: its doors, a member's data, the teacher's pages, the start of a class."""
+"""Access to a course, and its pages: signing in, a member's data, the teacher's pages, the start of a class."""

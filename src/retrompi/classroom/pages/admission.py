@@ -1,4 +1,4 @@
-"""Who may enter a class's studio: members, by the session that a link, a code or a learning platform gave their browser."""
+"""Access to a class's studio: members enter by the session that a link, a code or a learning platform gave their browser."""
 
 from __future__ import annotations
 

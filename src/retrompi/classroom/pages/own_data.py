@@ -1,4 +1,4 @@
-"""What is kept of one member, for that member: devices, and a copy of everything."""
+"""A member's own data, shown to that member: devices, and a copy of everything."""
 
 from __future__ import annotations
 

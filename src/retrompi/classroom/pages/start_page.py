@@ -31,7 +31,7 @@ _LONGEST = 400_000
 
 @dataclass(frozen=True)
 class CoursePlan:
-    """What a class is made of. ``dates``: lab -> (opens, closes), as written."""
+    """The form's values from which a class is created. ``dates``: lab -> (opens, closes), as written."""
 
     name: str
     labs: tuple[str, ...]

@@ -34,7 +34,7 @@ _COMPARING_S = 60.0
 
 
 class Served(Protocol):
-    """What these pages need of the server (`retrompi.classroom.serve.ClassServer`)."""
+    """The interface of the server that these pages use (`retrompi.classroom.serve.ClassServer`)."""
 
     db: Database
     course: course.CourseInfo

@@ -1,1 +1,2 @@
-"""The works of members and their checks: the shelf, checks that are asked for and owed, answers, predictions, marks, likeness."""
+"""Members' work on labs: where it is kept, checks that wait for their turn, answers, predictions, marks, and similarity between
+students."""

@@ -36,7 +36,7 @@ class Answered:
 
     @property
     def status(self) -> str:
-        """What the newest check said of it."""
+        """The result of the newest check."""
         return self.tries[-1][2] if self.tries else ""
 
 

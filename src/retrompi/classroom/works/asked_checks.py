@@ -111,7 +111,7 @@ def fail(db: Database, asked: CheckRequest, error: str) -> None:
 
 
 def last(db: Database, member_id: int, lab: str) -> Last:
-    """What the newest of a member's checks of a lab said."""
+    """The result of a member's newest check of a lab."""
     query = sa.select(Note.status, Note.said, Note.error).where(Note.member_id == member_id, Note.lab == lab)
     with db.reading() as connection:
         rows = connection.execute(query.where(Note.status != "waiting").order_by(Note.number.desc(), Note.id.desc())).all()

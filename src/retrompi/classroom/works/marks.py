@@ -35,7 +35,7 @@ _WRAPPED = re.compile(r"(?<!\n)\n(?![\n*-])")
 
 @dataclass(frozen=True)
 class GivenMark:
-    """What a teacher gave for a criterion."""
+    """A teacher's mark for a criterion."""
 
     points: float | None = None
     comment: str = ""
@@ -74,7 +74,7 @@ def open_tasks(lab: Lab) -> list[Task]:
 
 
 def criteria(task: Task) -> tuple[Criterion, ...]:
-    """What marks are given for: the rubric's criteria, or the whole answer."""
+    """The criteria to be marked: those of the rubric, or the whole answer as one."""
     return task.criteria or (Criterion(WHOLE, task.points, ""),)
 
 

@@ -1,4 +1,4 @@
-"""What a class predicted, as a distribution: counts by choice, or by decade and its parts for numbers."""
+"""The predictions of a class as a distribution: counts by choice, or by decade and its parts for numbers."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class DatabaseShelf:
         asked_checks.fail(self.db, asked, error)
 
     def last(self, lab: str) -> Last:
-        """What the newest of the member's checks of a lab said, with the marks that are shown."""
+        """The result of the member's newest check of a lab, with the marks that are shown."""
         found = asked_checks.last(self.db, self.member.id, lab)
         return replace(found, row=with_marks(self.db, self.member.id, lab, found.row)) if found.row else found
 

@@ -1,4 +1,4 @@
-"""Which works of a class are alike, and why (`retrompi.labs.alike`): facts for the teacher to look at, never a verdict."""
+"""Similar works of a class, with reasons (`retrompi.labs.alike`): facts for the teacher to look at, never a verdict."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def compare_works(
 
 
 def _facts(lab: Lab, student: str, work: Done, known: Mapping[str, Mapping[str, Any]], store: str | None) -> Facts | None:
-    """What is compared of a work; None if its right values are not known."""
+    """The facts of a work that are compared; None if its right values are not known."""
     from retrompi.labs.facts import gather_facts
     from retrompi.studio.labs.lab_jobs import bench_of, key_of
 

@@ -39,7 +39,7 @@ def collective_line(name: str, record: dict[str, Any], size: Bytes, members: int
 
 
 def _amounts(record: dict[str, Any], side: str, size: Bytes) -> list[int]:
-    """What a record says of one side, in bytes: nothing, a number, or one for each rank."""
+    """The amounts of one side of a record, in bytes: nothing, a number, or one for each rank."""
     each, one = record.get(f"{side}counts"), record.get(f"{side}count")
     kind: int = record.get(f"{side}type", record.get("datatype", 0))
     if each is not None:

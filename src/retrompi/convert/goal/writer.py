@@ -308,7 +308,7 @@ class _Writer:
         )  # fmt: skip
 
     def other_messages(self, e: End) -> str:
-        """What else in the schedule matches a receive of any tag."""
+        """Other messages of the schedule that match a receive of any tag."""
         for (to, comm), sent in self.job.sent_to.items():
             if to == self.rank and comm != e.comm and any(e.peer in (ANY_SOURCE, source) for source, _ in sent):
                 return f"communicator {comm}" if comm else "MPI_COMM_WORLD"

@@ -108,7 +108,7 @@ def read_archive(path: Path, progress: Callable[[int, int], None] | None = None)
 
 
 def _reason(said: str, error: Exception) -> str:
-    """What is wrong, in a line: the library's own words, without its file names and the tracebacks of its callbacks."""
+    """The error in one line: the library's own message, without its file names and the tracebacks of its callbacks."""
     lines = [line.strip() for line in said.partition("Traceback (most recent call last)")[0].splitlines() if line.strip()]
     told = next((line for line in lines if "error" in line.lower()), "")
     # [OTF2] src/File.c:123: error: Memory fault: Cannot read chunk.

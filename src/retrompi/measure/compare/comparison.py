@@ -250,7 +250,7 @@ def split_of(backend: str, reference: str, executions: Mapping[str, Execution], 
 
 
 def cautions(c: Comparison) -> list[Caution]:
-    """What makes its numbers doubtful, and what one should know of its executions; ``about`` names the backend."""
+    """Cautions about its numbers and its executions; ``about`` names the backend."""
     own = [Caution("comparison", text) for text in c.warnings]
     return [*own, *(replace(one, about=name) for name, e in c.executions.items() for one in e.cautions)]
 

@@ -57,7 +57,7 @@ def compare(
     """Run ``program`` on each of ``backends`` and compare the runs, which are all stored.
 
     The model replays the trace recorded in the native run, or with ``trace_from`` "smpi" (the default without a native run) that of the
-    comparison's online run. ``options`` are fields of `backends.Request`. Raises what `backends.run` raises.
+    comparison's online run. ``options`` are those of `retrompi.measure.launch.run`. Raises what it raises.
     """
     wanted = choose_backends(backends, model)
     source = trace_from or ("native" if "native" in wanted else "smpi")
@@ -68,7 +68,7 @@ def compare(
     if mode is None and "native" in wanted:
         mode = "shared"  # where the ranks are natively
     simulated: dict[str, Any] = {"model": model, "platform": platform, "mode": mode, "fidelity": fidelity}
-    simulated |= {k: v for k in ("sets", "seed", "fresh", "timeout_s", "limit_s", "bounds") if (v := options.get(k)) is not None}
+    simulated |= {k: v for k in ("set", "seed", "fresh", "timeout_s", "time_limit", "bounds") if (v := options.get(k)) is not None}
     keys = ("mpi", "repetitions", "warmup", "wait_quiet_s", "timeout_s", "bounds")
     native: dict[str, Any] = {k: v for k in keys if (v := options.get(k)) is not None}
     if "native" in wanted and ranks > 1:
@@ -100,7 +100,7 @@ def _not_replayed(online: Execution, fidelity: str) -> Execution:
 
 
 def _seen_by_fit(executions: Sequence[Execution]) -> Seen:
-    """What the simulated model's fit saw, for the pair kinds of messages in the ranks' placement."""
+    """The messages that the simulated model's fit used, for the kinds of pairs in the ranks' placement."""
     simulated = next((e for e in reversed(executions) if e.model), None)
     if simulated is None:
         return NOTHING_SEEN

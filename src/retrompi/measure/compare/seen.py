@@ -57,7 +57,8 @@ NOTHING_SEEN = Seen()
 
 
 def seen_by(model: str, *, remote: bool | None = None) -> Seen:
-    """What the fit of ``model`` saw: messages inside a host (``remote`` False), between hosts (True), or both (None).
+    """The measured messages that the fit of ``model`` used: messages inside a host (``remote`` False), between hosts (True), or both
+    (None).
 
     Raises UsageError for an unknown model.
     """

@@ -54,7 +54,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where points come from. ``units`` and ``said``: what the file or the user stated about them; ``host`` and ``date`` as printed."""
+    """Provenance of measured points. ``units`` and ``said``: what the file or the user stated about them; ``host`` and ``date`` as
+    printed."""
 
     file: str
     sha256: str

@@ -265,7 +265,7 @@ def _is_header(text: str) -> bool:
 
 
 def _meaning_by_rate(rows: Sequence[Line], delimiter: str | None, columns: Mapping[str, _Column], main: _Column, unit: str) -> str:
-    """What a bandwidth beside the times shows about them: size over time is one way, twice that is a round trip; "" for neither."""
+    """The meaning of the times, from a bandwidth beside them: size over time is one way, twice that is a round trip; "" for neither."""
     rate = columns.get("rate")
     if main.role != "time" or rate is None or not rate.unit:
         return ""

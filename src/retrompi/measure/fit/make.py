@@ -189,7 +189,7 @@ def make(
             f"{target} holds something that 'retrompi fit' has not written; choose another --name or folder", code="exists-already"
         )
     platform_file = None
-    where = platform or f"{name}-room"
+    where = platform or f"{name}-platform"
     if platform is None:
         platform_file = (target.parent / f"{where}.toml") if folder is not None else paths.user_platforms_dir() / f"{where}.toml"
         if folder is None:
@@ -203,7 +203,7 @@ def make(
         IdealPlatform(
             name=where,
             title=f"Two hosts for the fitted curve {name}",
-            summary="a room that stands for nothing: what was measured is all in the model's curve",
+            summary="a placeholder: all measured behaviour is in the model's curve",
             years=_years(curves),
             known={"cores": cores},
             by=by,

@@ -27,7 +27,7 @@ Known = Mapping[int, float]
 
 @dataclass(frozen=True)
 class Parts:
-    """What is known besides the one-way time: column -> {size in bytes: seconds}.
+    """Values known besides the one-way time: column -> {size in bytes: seconds}.
 
     ``send`` and ``recv`` are the sender's and receiver's own work, ``gap`` the time that a message of a stream adds on one channel,
     ``port`` on a host's port with several pairs at once, ``both`` with both directions at once. Interpolation is linear between sizes,

@@ -13,11 +13,12 @@ so that no program output is parsed. See ``docs/run.md``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.measure.launch.execution import BACKENDS, KINDS, BackendError, CallProfile, Execution, NativeMachine, Noise, RunRequest
+from retrompi.spec.question import OPTIONS
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -31,13 +32,12 @@ def run(
     program: str,
     arguments: Sequence[str] = (),
     ranks: int = 2,
-    *,
-    sets: Mapping[str, str] | Sequence[str] = (),
     **options: Any,
 ) -> Execution:
     """Run ``program`` (a source file, a binary or an mpi4py script) with ``arguments`` on ``ranks`` ranks of ``backend`` and store it.
 
-    ``options`` are the fields of `RunRequest`. ``model`` and ``smpi`` need ``model``; ``platform`` defaults to the model's own.
+    ``options`` are the fields of `RunRequest`, and of a simulation the options of a question by key (``model``, ``set``, ...; None: not
+    given). The backends ``model`` and ``smpi`` need ``model``; ``platform`` defaults to the model's own.
     Raises UsageError for an invalid request, BackendError for a program that cannot be built or started. How the program ended is part of
     the result: see `Execution.outcome`.
     """
@@ -49,8 +49,8 @@ def run(
         raise UsageError(f"no backend '{backend}'{nearest(backend, BACKENDS)}", code="unknown-name")
     if ranks < 1:
         raise UsageError(f"{ranks} ranks cannot run a program; at least 1", code="wrong-ranks")
-    listed = tuple(f"{k}={v}" for k, v in sets.items()) if isinstance(sets, Mapping) else tuple(sets)
-    request = RunRequest(program, tuple(arguments), ranks, sets=listed, **options)
+    given = {key: value for key in OPTIONS if (value := options.pop(key, None)) is not None}
+    request = RunRequest(program, tuple(arguments), ranks, given, **options)
     return execute[backend](store, request)
 
 

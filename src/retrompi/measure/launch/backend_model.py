@@ -26,7 +26,7 @@ from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
 from retrompi.spec.declare.outcome import Outcome
-from retrompi.spec.question import Experiment, Question, Replay
+from retrompi.spec.question import Experiment, Replay
 from retrompi.store.identity import specification
 from retrompi.store.lookup import Record, answer
 from retrompi.traces.computation import Rate
@@ -142,7 +142,7 @@ def _read_cached(folder: Path) -> RecordedProgram | None:
 
 def execute(store: Store, request: RunRequest) -> Execution:
     """Replay the program's trace on a model: see `retrompi.measure.launch.run`."""
-    model, platform, mode, done = on_model("model", request, request.fidelity)
+    asked, done = on_model("model", request)
     if request.trace is not None:
         folder = Path(request.trace)
         done.notes.append(f"the trace {request.trace} was replayed")
@@ -152,16 +152,15 @@ def execute(store: Store, request: RunRequest) -> Execution:
         if program.failed:
             done.outcome, done.detail = Outcome.FAILED, f"the program failed while its trace was recorded: {program.failed}"
             made = [done.program, done.arguments, done.ranks, done.detail]
-            failed = Experiment.of(KINDS["model"], done.program, made)
-            asked = Question(model, platform, failed, mode, request.sets, request.seed, request.fidelity)
-            return executions.save(store, specification(asked), done)
+            failed = asked.with_(workload=Experiment.of(KINDS["model"], done.program, made))
+            return executions.save(store, specification(failed), done)
         folder = program.folder
         recorder = TITLES.get(program.family, program.family)
         done.notes.append(f"its trace was recorded on this machine with {recorder}")
         if program.busy:
             done.notes.append(f"this machine was busy then ({program.busy}): what the program computes is too long in the trace")
     done.trace = str(folder)
-    read, home = traces.read(folder), home_rate(platform)
+    read, home = traces.read(folder), home_rate(asked.platform)
     if home is not None and traces.rate_of(read) is not None:
         read = traces.at_rate(read, home)
     else:
@@ -169,11 +168,8 @@ def execute(store: Store, request: RunRequest) -> Execution:
     source = Source(str(folder), rate=None if home is None else (home.flops, home.source))
     if read.ranks != request.ranks:
         raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
-    done.cautions += calibration(model, platform, sizes=[read.info()["largest_B"]], ranks=read.ranks, sets=request.sets)
-    resolved = Resolved.of(Question(
-        model, platform, Replay(read, done.program, source=source.row()), mode, request.sets, request.seed, request.fidelity,
-        limit_s=request.limit_s, bounds=request.bounds,
-    ))  # fmt: skip
+    done.cautions += calibration(asked.model, asked.platform, sizes=[read.info()["largest_B"]], ranks=read.ranks, sets=asked.sets)
+    resolved = Resolved.of(asked.with_(workload=Replay(read, done.program, source=source.row()), bounds=request.bounds))
     scale = scale_of(resolved, home)
     done.notes += [scale.line] if scale and not scale.assumed else []
     done.cautions += [c for c in of_question(resolved, home) if c.code == "computation-assumed"]

@@ -15,7 +15,7 @@ import resource
 import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.sampling import NotSampled
 from retrompi.spec.declare.outcome import Outcome
-from retrompi.spec.question import Experiment, Question, Replay
+from retrompi.spec.question import Experiment, Replay
 from retrompi.store.identity import specification
 
 if TYPE_CHECKING:
@@ -185,10 +185,10 @@ def execute(store: Store, request: RunRequest) -> Execution:
     """Run the program under SMPI at a model's costs: see `retrompi.measure.launch.run`."""
     if request.mpi is not None:
         raise UsageError("--mpi is for the native backend: SMPI is the MPI here")
-    model, platform, mode, done = on_model("smpi", request, FIDELITY)
+    asked, done = on_model("smpi", replace(request, given={**request.given, "fidelity": FIDELITY}))
     built = build(request.program, "smpi")
     made = [built.digest, list(request.arguments), request.ranks]
-    asked = Question(model, platform, Experiment.of(KINDS["smpi"], done.program, made), mode, request.sets, request.seed, FIDELITY)
+    asked = asked.with_(workload=Experiment.of(KINDS["smpi"], done.program, made))
     spec = specification(asked)
     request.report(0, 2, "the model's curves")
     try:
@@ -201,7 +201,7 @@ def execute(store: Store, request: RunRequest) -> Execution:
     with temporary("run") as folder:
         ended, told, profiles = online(
             [*built.command, *request.arguments], request.ranks, facts, trace, Path(folder), request=request,
-            profiles=request.profile, rate=home_rate(platform), report=request.report,
+            profiles=request.profile, rate=home_rate(asked.platform), report=request.report,
         )  # fmt: skip
     request.report(2, 2, "running under SMPI")
     _tell(done, ended, told, profiles, request)
@@ -216,12 +216,12 @@ def execute(store: Store, request: RunRequest) -> Execution:
         scale = scale_of(replayed)
         done.notes += [scale.line] if scale and not scale.assumed else []
         done.cautions += [c for c in of_question(replayed) if c.code == "computation-assumed"]
-    done.cautions += calibration(model, platform, sizes=sizes, ranks=request.ranks, sets=request.sets)
+    done.cautions += calibration(asked.model, asked.platform, sizes=sizes, ranks=request.ranks, sets=asked.sets)
     return executions.save(store, spec, done, {"collectives": _collectives(told), "messages": told.messages, "bytes": told.bytes})
 
 
 def _place(identity: str, made: Sequence[object]) -> Path:
-    """Where the trace of such a run is kept until the next one."""
+    """The folder in which the trace of such a run is kept until the next one."""
     digest = hashlib.sha256(json.dumps([identity, made]).encode()).hexdigest()[:24]
     folder = cache_dir("online") / digest
     try:
@@ -263,7 +263,7 @@ def _tell(done: Execution, ended: mpi_job.Ended, told: Online, profiles: list[pr
 
 
 def why_killed(program: Path) -> str:
-    """What may have ended a rank by SIGSEGV under SMPI. A Fortran program has a further candidate, a defect of SimGrid 3.32 itself."""
+    """Possible reasons for a SIGSEGV of a rank under SMPI. A Fortran program has a further candidate, a defect of SimGrid 3.32 itself."""
     stack = f"a rank's stack has {_stack_kib() / 1024:g} MiB (ulimit -s)"
     if not _is_fortran(program):
         return stack

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from retrompi.spec import needs, registry
 from retrompi.spec.conditions.bounds import Bounds
 from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.machine.placements import NATURAL
+from retrompi.spec.question import OPTIONS, Experiment, Question, Workload
 from retrompi.spec.runtime import possible
 
 __all__ = ["BACKENDS", "KINDS", "BackendError", "CallProfile", "Execution", "NativeMachine", "Noise", "RunRequest", "on_model"]
@@ -147,24 +148,19 @@ class RunRequest:
 
     ``mpi``: ``mpich``, ``openmpi`` or None for what the program links or what is installed. ``repetitions`` and ``warmup`` count runs of
     the whole program, natively. ``timeout_s``: wall time of a run natively and under SMPI, where ``bounds`` set none; None: no limit.
-    ``limit_s``: simulated time under SMPI and on a model. ``bounds``: of the simulation, or of the program's processes (no events).
+    ``bounds``: of the simulation, or of the program's processes (no events).
     ``profile``: whether the per-call profile is wanted (natively one more run). ``report(done, total, what)`` is called to report progress.
     """
 
     program: str
     arguments: tuple[str, ...] = ()
     ranks: int = 2
-    model: str | None = None
-    platform: str | None = None
-    mode: str | None = None
-    sets: tuple[str, ...] = ()
-    seed: int = 1
-    fidelity: str = "mechanism"
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Of a simulation, the question's options that were given, by key (`retrompi.spec.question.OPTIONS`): ``model``, ``set``, ..."""
     mpi: str | None = None
     repetitions: int = 10
     warmup: int = 1
     timeout_s: float | None = None
-    limit_s: float | None = None
     bounds: Bounds = field(default_factory=Bounds)
     """Of the simulation, on a model."""
     recording_limit_s: float = 600.0
@@ -180,6 +176,18 @@ class RunRequest:
     fresh: bool = False
     report: Callable[[int, int, str], None] = _quiet
 
+    def question(self, workload: Workload, **more: Any) -> Question:
+        """The question about ``workload`` that was asked, with the model's own platform and its natural placement where none is given;
+        ``more`` are fields beside what was given."""
+        model = self.given["model"]
+        usual = {"platform": registry.own_platform(model), "mode": NATURAL}
+        return Question.asking(workload, {**usual, **self.given}, **more)
+
+    @property
+    def limit_s(self) -> float | None:
+        """The simulated time after which the job is ended; None: no limit."""
+        limit: float | None = OPTIONS["time_limit"].take(self.given["time_limit"], "time_limit") if "time_limit" in self.given else None
+        return limit
 
     @property
     def wall_s(self) -> float | None:
@@ -194,24 +202,25 @@ class RunRequest:
         return Outcome.TIMEOUT if self.bounds.wall_s is None else Outcome.LIMIT, f"not finished after {self.wall_s or 0:g} s{inside}"
 
 
-def on_model(backend: str, request: RunRequest, fidelity: str) -> tuple[str, str, str, Execution]:
-    """(model, platform, mode, the execution to be filled in) of a run at a model's costs.
+def on_model(backend: str, request: RunRequest) -> tuple[Question, Execution]:
+    """The question of a run at a model's costs, about the program as it is named, and the execution to be filled in.
 
     Raises UsageError for an unknown model, platform or mode, and for a model that cannot have run on the platform: before the program
     is compiled.
     """
-    if request.model is None:
+    if "model" not in request.given:
         raise UsageError("a model is needed: --model NAME (see 'retrompi models list')", code="missing-option")
-    platform = request.platform or registry.own_platform(request.model)
-    loaded = registry.platform(platform)
-    mode = request.mode or NATURAL
-    model = registry.model(request.model)
+    name = Path(request.program).name
+    asked = request.question(Experiment.of(KINDS[backend], name, [name, list(request.arguments), request.ranks]))
+    loaded = registry.platform(asked.platform)
+    model = registry.model(asked.model)
     if not needs.allows_fiction():
         possible.check(model, loaded)
+    mode = str(asked.placement)
     found = loaded.placement(mode)
     done = Execution(
-        backend, Path(request.program).name, list(request.arguments), request.ranks, model=model.name, platform=loaded.name,
+        backend, name, list(request.arguments), request.ranks, model=model.name, platform=loaded.name,
         mode=found if isinstance(found, str) else mode,
-        fidelity=fidelity,
+        fidelity=asked.fidelity,
     )  # fmt: skip
-    return request.model, platform, mode, done
+    return asked, done

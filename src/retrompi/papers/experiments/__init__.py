@@ -5,7 +5,7 @@ module defines ``jobs(plan, store, fresh) -> list[Job]``. A job is a unit of wor
 returns its result with the destination. It may also define
 
 - ``looks(model, platform) -> list[Look]``: the runs by which a model is measured for its fit;
-- ``kernels() -> Iterable[Judged]``: kernels that were measured, beside the roofline (`retrompi.papers.fit.kernel_rates`);
+- ``kernels() -> Iterable[KernelComparison]``: kernels that were measured, beside the roofline (`retrompi.papers.fit.kernel_rates`);
 - ``SLOW = True``: it takes longer than all others together, so only some draws of the parameters have it;
 - ``JUDGED = False``: no statement is judged by it, so no draw has it;
 - ``FACTS``: first word of the path of a fact -> what a statement about it is about (`MESSAGES`: what one about a curve is).
@@ -70,12 +70,12 @@ class Look:
     seen: Callable[[Question], Seen]
 
     def with_(self, sets: Sequence[str]) -> Seen:
-        """What it shows with these overrides; those that the run does not use change nothing. Raises the errors of a simulation."""
+        """The observations with these overrides; those that the run does not use change nothing. Raises the errors of a simulation."""
         return self.seen(self.question.with_(overrides=[*(f"{k}={v}" for k, v in self.question.sets.items()), *sets]))
 
 
 def look(looks: Sequence[Look], sets: Sequence[str]) -> Seen:
-    """What all of them show together."""
+    """The observations of all of them together."""
     points: list[dict[str, Any]] = []
     facts: dict[str, Any] = {}
     for one in looks:

@@ -1,4 +1,4 @@
-"""Where the time of single messages goes."""
+"""The time of single messages by stage."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def _judged_modes(model: str) -> list[str]:
 
 
 def looks(model: str, platform: str) -> list[Look]:
-    """What a model is measured by for its fit: points of both modes with few repetitions, and facts of its start-up."""
+    """The runs by which a model is measured for its fit: points of both modes with few repetitions, and facts of its start-up."""
     base = registry.model(model).name.partition(":")[0]
     sizes = sizes_asked(evidence(registry.model(model))[1])
 

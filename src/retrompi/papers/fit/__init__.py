@@ -1,1 +1,1 @@
-"""Fits to claims and to measured curves: what is free, the optimiser, and the fits of a model, of curves and of machines."""
+"""Fits to claims and to measured curves: the free parameters, the optimiser, and the fits of models, curves and machines."""

@@ -129,7 +129,8 @@ def looks_of(cls: type[RuntimeModel], model: str, platform: str) -> list[Look]:
 
 @dataclass(frozen=True)
 class ModelEvidence:
-    """What a fit of a model sees: claims with their checks where they are its own, and curves of its own evidence.toml."""
+    """The evidence that a fit of a model may use: claims (with checks, where they are the model's own) and the curves of its
+    evidence.toml."""
 
     claims: Sequence[Claim]
     entries: Checks
@@ -142,7 +143,7 @@ class ModelEvidence:
 
 
 def seen_by_fit(cls: type[RuntimeModel], model: str, platform: str) -> ModelEvidence:
-    """What a fit of a model reads, and nothing else does it read. Raises UsageError if no claim is marked for it."""
+    """All the evidence that a fit of a model reads. Raises UsageError if no claim is marked for it."""
     own, entries = own_for_fit(cls)
     measured = own_curves(cls, model, platform)
     return ModelEvidence(own or ([] if any(c.use == "calibrate" for c in measured) else for_fit(cls.name)), entries, measured)

@@ -52,7 +52,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class PaperEvidence:
-    """What the fits of a paper may see: its curves by name, and its claims of use calibrate with their checks."""
+    """The evidence that the fits of a paper may use: its curves by name, and its claims of use calibrate with their checks."""
 
     key: str
     curves: Mapping[str, PaperCurve]
@@ -156,7 +156,7 @@ def sizes_of(plan: FitPlan, of: PaperEvidence) -> dict[str, set[int]]:
 
 
 class _Problem:
-    """What is simulated for a point of the free values, and how far it is from the evidence."""
+    """The simulations for a point of the free values, and their distance from the evidence."""
 
     def __init__(self, plan: FitPlan, of: PaperEvidence, folder: Path | None) -> None:
         self.plan, self.of = plan, of
@@ -230,7 +230,7 @@ class _Problem:
 
 
 def inspect_fits(paper: Paper) -> list[InputError]:
-    """What is wrong with the fits of a paper at hand, whose curves and claims are right: names, ranges, sources. Nothing is simulated."""
+    """Errors in the fits of a paper at hand, whose curves and claims are right: names, ranges, sources. Nothing is simulated."""
     found = []
     evidence = evidence_of(paper)
     for plan in curves.fits_of(paper):

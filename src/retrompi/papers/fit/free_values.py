@@ -45,7 +45,7 @@ def value_text(value: float, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Where a free value lives: ``kind`` host, network, platform or model, its name, and the key there."""
+    """The owner of a free value: ``kind`` host, network, platform or model, its name, and the key there."""
 
     kind: str
     name: str
@@ -169,7 +169,8 @@ class FitPlace:
 
 
 def place(path: str, o: Owner, folder: Path | None, name: str) -> FitPlace:
-    """Where the fit ``name`` writes the value: beside its owner, or in ``folder``'s ``fit.toml`` if a paper there is not its owner's.
+    """The file into which the fit ``name`` writes the value: beside its owner, or in ``folder``'s ``fit.toml`` if a paper there is not its
+    owner's.
 
     ``folder`` None: of a paper of the package, or no paper's.
     """

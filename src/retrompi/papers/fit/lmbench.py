@@ -106,7 +106,7 @@ def systems() -> tuple[System, ...]:
 
 
 def pipe_buffer(os: str) -> str:
-    """What a pipe of the operating system holds; Linux's for one that is not known."""
+    """Capacity of a pipe of the operating system; Linux's for one that is not known."""
     known: Mapping[str, Mapping[str, str]] = _tables()["pipe"]
     return next((v["buffer"] for name, v in known.items() if os.startswith(name)), known["Linux"]["buffer"])
 
@@ -218,7 +218,7 @@ def one(platform: str, observable: str, sets: Sequence[str] = ()) -> float:
 
 
 def measure(platform: str, sets: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """What lmbench would print on the first host of ``platform``, and between its first two: rows observable, title, value, unit.
+    """The output of lmbench on the first host of ``platform``, and between its first two: rows observable, title, value, unit.
 
     Raises UsageError for an unknown platform or override.
     """

@@ -1,1 +1,1 @@
-"""How statements are judged: evaluators of claims, checks of facts and curves, their findings and verdicts."""
+"""Judging published statements: evaluators of claims, checks of facts and curves, and the verdicts they give."""

@@ -106,7 +106,7 @@ _UNITS = re.compile(r"(?<![A-Za-z])(?:[KMG]?B(?:yte)?/s|[KMG]bit/s|[KMG]bps|ms|u
 
 
 def _published_text(claim: Claim) -> str:
-    """What the paper states, with its unit once: some rows have it in their text."""
+    """The published text with its unit, which is not repeated where the text has it."""
     if claim.kind != "quant" or claim.unit == "-" or claim.unit in claim.value or _UNITS.search(claim.value):
         return claim.value
     return f"{claim.value} {claim.unit}"

@@ -1,1 +1,1 @@
-"""Blind predictions and what they are held against: scores, transfer to other machines, interventions, the matrix of all sources."""
+"""Blind predictions and their scores: transfer to other machines, interventions, and the matrix of all sources."""

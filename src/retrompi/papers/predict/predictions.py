@@ -51,7 +51,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class PredictionPlan:
-    """What is predicted: the one-way times of a PingPong at ``sizes`` (B); ``draws`` and ``seed`` are the sample's.
+    """A planned prediction: the one-way times of a PingPong at ``sizes`` (B); ``draws`` and ``seed`` are the sample's.
 
     ``use`` is ``blind``, or ``input`` if a value of the model or machine comes from another report of the same number. A whole curve has
     its ``paper``, the overrides ``sets`` of its configuration, and further `sizes` where its protocol changes.
@@ -276,7 +276,7 @@ def file_text(found: Prediction) -> str:
 
 
 def _discrepancy(drawn: Drawn) -> str:
-    """Where the discrepancy comes from, and the median of its standard deviation."""
+    """The origin of the discrepancy, and the median of its standard deviation."""
     middle = quantile([float(v) for v in drawn.sigma], 0.5)
     return f"{_origin(drawn.applied.discrepancy)}: {middle:.3f}"
 

@@ -151,7 +151,7 @@ class Miss:
 
 
 def folder() -> Path:
-    """Where the opened data are."""
+    """The folder of the published data that predictions are scored against."""
     return paths.validate_dir() / "reference" / "period" / "opened"
 
 
@@ -304,7 +304,7 @@ def _number(about: Compared, name: str, values: Sequence[Mapping[str, Any]]) -> 
 
 
 def misses() -> tuple[Miss, ...]:
-    """What went wrong, and what is known of its cause (``validate/predictions/misses.toml``)."""
+    """Failed predictions and the known causes (``validate/predictions/misses.toml``)."""
     with (predictions.folder() / "misses.toml").open("rb") as file:
         given = tomllib.load(file)["miss"]
     return tuple(

@@ -1,1 +1,1 @@
-"""A paper's study run again: what is wrong in its folder, the runs, a digest, and how far statements agree with what is uncertain."""
+"""Reproducing a paper: inspection of its folder, the runs of its study, a digest, and agreement under uncertainty."""

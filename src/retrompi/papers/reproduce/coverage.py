@@ -97,7 +97,7 @@ def _subjects() -> dict[str, str]:
 
 
 def _what(claim: str, subjects: Mapping[str, str]) -> str:
-    """What a claim is about: by the first fact that its checks look at, or curves."""
+    """The subject of a claim: by the first fact that its checks look at, or curves."""
     entries = checks().get(claim, ())
     paths = [str(p) for c in entries for p in (c.get("path"), *c.get("paths", {}).values()) if p]
     first = paths[0].partition(".")[0] if paths else ""

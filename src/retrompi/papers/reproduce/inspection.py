@@ -63,7 +63,7 @@ class Inspected:
 
 
 def inspect(paper: str) -> Inspected:
-    """What the folder of a paper (a key or a path) holds, and everything wrong in it. Raises UsageError if it is no paper's folder."""
+    """Reads the folder of a paper (a key or a path) and lists all errors in it. Raises UsageError if it is no paper's folder."""
     return _inspect(of_paper.folder_of(paper))
 
 

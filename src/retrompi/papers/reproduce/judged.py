@@ -52,7 +52,7 @@ class AdvanceVerdict:
 
 
 def file() -> Path:
-    """Where they are."""
+    """The file of the stored verdicts."""
     return validate_dir() / "judged.json"
 
 

@@ -1,1 +1,1 @@
-"""A paper's folder as it is read: claims, curves with their points, figures and tables, sources and systems, code of its own."""
+"""Reading a paper's folder: claims, measured curves, figures and tables, sources and systems, and the folder's own code."""

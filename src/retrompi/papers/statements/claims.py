@@ -231,7 +231,7 @@ def state(folder: Path) -> State:
 
 
 def version() -> tuple[tuple[Path, State], ...]:
-    """What `load` and `checks` depend on, as a key for what is made from them."""
+    """A key of the state that `load` and `checks` depend on, for caches of values derived from them."""
     return tuple((folder, state(folder)) for folder in folders())
 
 

@@ -41,8 +41,8 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class PointSource:
-    """Where points are: ``where`` selects rows of a table by their columns; ``error`` (a share) where the file has none; ``megabit`` (bits)
-    of a column mbps; ``series`` of an output with several, and its ``format`` if it is not to be detected."""
+    """The place of a curve's points: ``where`` selects rows of a table by their columns; ``error`` (a share) where the file has none;
+    ``megabit`` (bits) of a column mbps; ``series`` of an output with several, and its ``format`` if it is not to be detected."""
 
     file: Path
     where: tuple[tuple[str, str], ...] = ()

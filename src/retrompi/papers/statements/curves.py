@@ -113,7 +113,8 @@ class PaperCurve:
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What is free (``MODEL.param``, ``HOST.key``, ``NETWORK.card.key``), and the curves and claims it is fitted to."""
+    """A fit of a paper: its free values (``MODEL.param``, ``HOST.key``, ``NETWORK.card.key``), and the curves and claims it is fitted
+    to."""
 
     name: str
     title: str

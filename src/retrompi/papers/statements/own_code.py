@@ -23,7 +23,7 @@ __all__ = ["module", "names", "running"]
 
 
 def names(folder: Path, what: str) -> list[str]:
-    """What a paper's folder has of ``what`` ("experiments" or "commands"); nothing is imported."""
+    """The names of a paper's own ``what`` ("experiments" or "commands"); nothing is imported."""
     return sorted(f.stem for f in (folder / what).glob("*.py") if f.stem.isidentifier() and not f.stem.startswith("_"))
 
 

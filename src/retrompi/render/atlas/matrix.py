@@ -31,7 +31,7 @@ document.querySelectorAll('table.sortable').forEach(table => table.querySelector
 
 
 def _link(cell: MatrixCell, pages: Sequence[str]) -> str:
-    """Where the atlas shows the cell; "" if no page does."""
+    """The address at which the atlas shows the cell; "" if no page does."""
     page = f"{cell.paper}.html" if cell.paper in pages else ""
     return f"{page}#{cell.anchor}" if cell.anchor and (page or not cell.paper) else page
 

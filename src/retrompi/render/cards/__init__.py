@@ -1,1 +1,1 @@
-"""A model's or a platform's card: its numbers with their sources, what its posteriors leave undetermined, its dossier."""
+"""Cards of models and platforms: their numbers with sources, what the posteriors leave undetermined, and the full dossier."""

@@ -1,4 +1,4 @@
-"""What a posterior says of each parameter: its prior range, its interval, and whether the data determine it.
+"""The posterior of each parameter: its prior range, its interval, and whether the data determine it.
 
 The rows are computed from the posterior's file and are the same on the card of a model, in the manual, in the studio and in JSON.
 """
@@ -72,7 +72,7 @@ def of_folder(folder: Path) -> list[dict[str, Any]]:
 
 
 def facts(told: Mapping[str, Any]) -> str:
-    """What a posterior is of, what it has seen, whether its sampling converged, and the discrepancy, in one sentence."""
+    """One sentence on a posterior: its subject, the evidence it used, whether its sampling converged, and the discrepancy."""
     joint = [m for m in told["members"] or () if m != told["of"]]
     seen = [f"{len(told[k])} {what}{'' if len(told[k]) == 1 else 's'}" for k, what in (("claims", "statement"), ("curves", "curve"))
             if told[k]]  # fmt: skip

@@ -1,1 +1,1 @@
-"""What pages are made of: the frame, style and pieces of HTML, figures in one file, words of scripts, and images."""
+"""Building blocks of pages: the HTML frame and style, embedded figures, texts of scripts, and export of images."""

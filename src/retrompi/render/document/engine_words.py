@@ -1,4 +1,4 @@
-"""What the engine calls things, in the language of the reader: stages, states, processes, outcomes.
+"""The engine's terms (stages, states, processes, outcomes) in the language of the reader.
 
 Data, files and the command line keep the engine's own words; these are for pages. A word that is not listed is shown as it is.
 """
@@ -31,7 +31,7 @@ def stage_name(stage: str) -> str:
 
 
 def waited_for(why: str) -> str:
-    """What a process waits for."""
+    """The name of a reason for waiting."""
     return _(_WAITED.get(why, why))
 
 

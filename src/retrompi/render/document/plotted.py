@@ -151,7 +151,8 @@ _DRAW = """
 
 
 def drawing(figures: Mapping[str, go.Figure]) -> str:
-    """What draws the figures of `figure_html`. It comes last: a figure drawn before its neighbours exist would take their space."""
+    """The script that draws the figures of `figure_html`. It comes last: a figure drawn before its neighbours exist would take their
+    space."""
     parts = []
     for name, figure in figures.items():
         if not figure.data:

@@ -1,1 +1,1 @@
-"""Points to figures: curves, bars, bands, marks of statements, published against simulated, and sweeps."""
+"""Figures from points: curves, bars, bands, published statements as marks, published against simulated, and sweeps."""

@@ -1,1 +1,1 @@
-"""One page for each answer: a curve, a message, a path, a comparison, a study."""
+"""A page for each kind of answer: a curve, a message, a critical path, a comparison, a study."""

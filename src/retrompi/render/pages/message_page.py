@@ -1,4 +1,4 @@
-"""Where the time of one message goes, as a page: a bar for each stage and for the total, with its interval if there are draws."""
+"""The page of one message: a bar for each stage and for the total, with intervals if there are draws."""
 
 from __future__ import annotations
 

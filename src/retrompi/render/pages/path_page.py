@@ -38,7 +38,7 @@ def _kinds() -> list[tuple[str, str, str, tuple[str, ...]]]:
 
 
 def _course(name: str, path: CriticalPath) -> go.Figure:
-    """Who was on the path when: a bar for each piece."""
+    """The process on the path over time: a bar for each piece."""
     figure = go.Figure()
     pieces = list(islice(path, MOST_PIECES))
     for kind, color, shape, stages in _kinds():

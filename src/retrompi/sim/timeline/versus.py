@@ -26,7 +26,7 @@ class SectionTimes:
 
     @property
     def more_s(self) -> float:
-        """What the other takes more, in seconds."""
+        """The additional time of the other run, in seconds."""
         return self.other_s - self.one_s
 
     @property

@@ -1,1 +1,1 @@
-"""What the engine is handed: structs and tables generated from the declarations, and a model's parameters compiled to them."""
+"""The engine's input: C++ structs and tables generated from the declarations, and a model's parameters compiled into them."""

@@ -1,4 +1,4 @@
-"""Which values of a platform a run uses, from the kinds of work (`fields.Use`) caused by its channels and its program.
+"""The values of a platform that a run uses, from the kinds of work (`fields.Use`) caused by its channels and its program.
 
 Each field of `Host` and `Link` declares the work that uses it; `work_of` returns the kinds of work of a compiled run. An override of a
 value that no work of a run uses is refused (`retrompi.spec.compiled.compile.unused_overrides`).

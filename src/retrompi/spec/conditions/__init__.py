@@ -1,1 +1,2 @@
-"""What a run has beside its runtime and platform: bounds, further jobs, traffic and failures, a timed section, the network's laws."""
+"""Conditions of a run beside its runtime and platform: limits, further jobs, cross traffic and failures, a timed section, the network's
+model."""

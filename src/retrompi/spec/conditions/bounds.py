@@ -1,4 +1,4 @@
-"""What a simulation may take before it is stopped, so that an endless one ends by itself."""
+"""Limits of a simulation, so that an endless one ends by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens on the network beside a job: cross traffic and failures. docs/networks.md describes what is simulated.
+"""Cross traffic and failures on the network during a job. docs/networks.md describes what is simulated.
 
 ``any->any 2Mbps 1500B poisson``, ``server->workstation 2Mbps 1500B``, ``any->n1 1Mbps 1518B onoff:10ms/90ms``;
 ``link server@1s..2s``, ``link n1-n2@1s`` (a cable, neighbours in a torus), ``switch@2s..``, ``switch 1.0@1s`` (fat tree: level, number),

@@ -1,2 +1,2 @@
-"""Declarations that others are made from: fields with unit and bounds, calls, results and outcomes, numbers, curves, parameters,
-sources."""
+"""Declarations from which code, files and pages are derived: fields with unit and bounds, MPI calls, results, numbers, curves,
+parameters, sources."""

@@ -108,7 +108,7 @@ class Form(Enum):
 
 
 class Family(StrEnum):
-    """What kind of call it is."""
+    """The kind of a call."""
 
     LOCAL = "local"
     SEND = "send"

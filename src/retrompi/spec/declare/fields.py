@@ -54,7 +54,7 @@ class Use(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """What becomes of a value when the user sets another one, its base: ``clock`` of the same host, or ``link.mtu``.
+    """How a value changes when the user sets the value that it derives from: ``clock`` of the same host, or ``link.mtu``.
 
     ``how``: ``rate`` (in proportion), ``time`` (in inverse proportion), ``rest`` (the base less ``less``, where it was that before), or
     ``stays`` (a speed of the same machine that does not derive from the base; the answer says that it did not follow).

@@ -71,7 +71,7 @@ class Param:
             raise ValueError(f"{where}: the default lies outside {self.range_text}")
 
     def _cost_problem(self, unit: str) -> str:
-        """What is wrong with `cost` and `on` of a parameter in ``unit``; "" if nothing is."""
+        """The error in `cost` and `on` of a parameter in ``unit``; "" without one."""
         if unit not in _TIMED:
             return f"a parameter in {unit} has neither cost nor on" if self.cost or self.on else ""
         if self.cost not in COSTS:

@@ -50,7 +50,7 @@ class OutputField:
 
     @property
     def meaning(self) -> str:
-        """What it is: the help, or the title."""
+        """The help text, or the title without one."""
         return self.help or self.title
 
     @property
@@ -60,7 +60,7 @@ class OutputField:
 
     @property
     def path(self) -> str:
-        """Where the row of a stored run has it: ``messages``, ``facts.frames``."""
+        """Its place in the row of a stored run: ``messages``, ``facts.frames``."""
         return self.name if self.column else f"facts.{self.name}"
 
     @property
@@ -128,7 +128,7 @@ class Ending:
 
 @dataclass(kw_only=True)
 class Counters:
-    """What is counted for a job."""
+    """Counters of a job."""
 
     messages: int = counter(lazy("messages"), help="messages sent", column=True)
     bytes: int = counter(lazy("bytes of the messages"), "B", help="bytes of the messages sent, without headers", column=True)
@@ -145,7 +145,7 @@ class Counters:
 
 @dataclass(kw_only=True)
 class Totals:
-    """What is counted for a whole simulation: all jobs and cross traffic."""
+    """Counters of a whole simulation: all jobs and cross traffic."""
 
     contended: int = counter(
         lazy("frames that waited"), help="frames and bursts that found a link of their way taken (docs/networks.md)", trouble=True,
@@ -167,7 +167,7 @@ class StepRow(TypedDict):
 
 
 class RankRow(TypedDict):
-    """What one rank did."""
+    """Results of one rank."""
 
     rank: int
     host: Annotated[str, word(lazy("host"), cpp="size_t")]
@@ -194,7 +194,7 @@ class WaitRow(TypedDict):
 
 
 class TrafficRow(TypedDict):
-    """What became of a flow of cross traffic: ``traffic`` is its text."""
+    """Result of a flow of cross traffic: ``traffic`` is its text."""
 
     traffic: str
     frames: Annotated[int, counter("frames offered")]

@@ -1,4 +1,4 @@
-"""Where a number comes from: its kind, and for a published one the row of the reference that says so."""
+"""The source of a number: its kind, and for a published one the row of the reference that states it."""
 
 from __future__ import annotations
 

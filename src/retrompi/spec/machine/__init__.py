@@ -1,1 +1,1 @@
-"""Platforms out of files: the library of hosts and networks, links and their shapes, placements, computation by kernel."""
+"""Platform files: the library of hosts and networks, links and topologies, placements, computation by kernel."""

@@ -1,4 +1,4 @@
-"""What a change of one value of a platform did to others: a line for each base that was set, on what followed it and what did not."""
+"""Effects of changing one value of a platform on others: a line for each base that was set, on what followed it and what did not."""
 
 from __future__ import annotations
 

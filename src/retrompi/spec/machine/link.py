@@ -14,7 +14,7 @@ __all__ = ["Link"]
 @stating_what_follows
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What joins the hosts. A cable and a switch carry both directions at once, a hub one frame at a time.
+    """The network between the hosts. A cable and a switch carry both directions at once, a hub one frame at a time.
 
     A torus joins neighbours in each dimension of its ``shape``; hosts are placed in file order, the first dimension fastest. A
     fat tree and the sites of a ``wan`` have a ``shape`` as well (`topology`). With ``rails`` links of the same kind, a host has a card on

@@ -117,7 +117,7 @@ def _speed(given: Mapping[str, Quantity]) -> float:
 
 
 def _folders(kind: str, beside: Path | None) -> list[Path]:
-    """Where hosts or networks are looked for: beside a platform's file, in the package, the papers at hand, the user's folder."""
+    """Folders that are searched for hosts or networks: beside a platform's file, in the package, the papers at hand, the user's folder."""
     roots = [*([beside] if beside is not None else []), *paths.places("platforms")]
     return [root / _FOLDERS[kind] for root in roots]
 

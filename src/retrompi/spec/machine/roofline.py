@@ -37,8 +37,9 @@ TILE = 4
 
 @dataclass(frozen=True)
 class KernelWork:
-    """What a pass over the length of a kernel does: ``operations`` in floating point; bytes ``inner`` between registers and the first-level
-    cache; bytes ``read`` and ``written`` beyond it unless they are kept; ``kept``: bytes touched between two uses of the same data."""
+    """The work of one pass over the length of a kernel: ``operations`` in floating point; bytes ``inner`` between registers and the
+    first-level cache; bytes ``read`` and ``written`` beyond it unless they are kept; ``kept``: bytes touched between two uses of the same
+    data."""
 
     operations: float
     inner: float

@@ -62,7 +62,7 @@ class FileHost:
 
 @dataclass(frozen=True)
 class PlatformFile:
-    """What SimGrid reads: hosts, and the links from the first of them to the others and back as (name, B/s, s)."""
+    """A platform as SimGrid reads it: hosts, and the links from the first of them to the others and back as (name, B/s, s)."""
 
     hosts: tuple[FileHost, ...]
     links: tuple[tuple[str, float, float], ...]
@@ -121,7 +121,8 @@ def _refusal(file: Path, said: str) -> InputError:
 
 @dataclass(frozen=True)
 class Filled:
-    """What fills a file's hosts: the ``host`` of most, ``others`` by pattern of the name, and the ``network`` whose cards they have."""
+    """Values for the hosts of a file: the ``host`` of most, ``others`` by pattern of the name, and the ``network`` whose cards they
+    have."""
 
     host: Machine
     network: Network | None = None

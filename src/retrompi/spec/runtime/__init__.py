@@ -1,1 +1,2 @@
-"""What is said of a runtime: overrides of its parameters, where a number is stated, its legend, where it can run, code of users."""
+"""Facts about a runtime besides its model: overrides, the place where a number is stated, its legend, the systems it runs on, code of
+users."""

@@ -1,4 +1,4 @@
-"""Where a number of a run is stated: the canonical name of a parameter, the same for every run that uses the statement.
+"""The canonical name of a parameter: where its value is stated, the same for every run that uses that statement.
 
     MODEL.param                          of a model, or of the base (``_mpich1.library``) or model that it inherits it from
     HOST.key, NETWORK.card.key, NETWORK.link.key     of the library of machines
@@ -134,7 +134,7 @@ def _stem(platform: Platform) -> str:
 
 
 def _origin_in_file(file: Path, host: str, key: str) -> Origin:
-    """Where the number of a platform file's own host is stated: in its table, above it, in another file, or in the library."""
+    """The place where the number of a platform file's own host is stated: in its table, above it, in another file, or in the library."""
     tables = {t["name"]: t for t in toml_text.read(file, "platform")[1]["host"]}
     table = tables[host]
     if key in table or "like" not in table:

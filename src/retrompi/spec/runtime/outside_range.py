@@ -1,4 +1,4 @@
-"""Which parts of a question lie outside the calibrated range of its model."""
+"""Parts of a question outside the calibrated range of its model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def outside(
     ranks: int | None = None,
     sets: Mapping[str, str] | Sequence[str] = (),
 ) -> list[str]:
-    """What lies outside the calibrated range of a model, one short text each; [] if nothing does.
+    """A short text for each part of a question outside the calibrated range of a model; [] if all lie inside.
 
     ``sizes`` are message sizes in bytes. An override of a fitted parameter, of the model or of the platform, counts as
     outside, since fitted values are valid only together. For a model that declares no range everything is outside.

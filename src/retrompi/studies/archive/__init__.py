@@ -1,1 +1,1 @@
-"""Studies as files: exported with their provenance, packed and opened again, and stores merged."""
+"""Studies as files: export with provenance, packing and unpacking, and merging of stores."""

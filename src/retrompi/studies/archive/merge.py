@@ -99,7 +99,7 @@ def _source(store: Store, file: Path) -> Store:
 
 
 def _look(store: Store, digest: str, one: Merged) -> None:
-    """What is there of a study, and what is missing."""
+    """Fills in the parts of a study that are present, and those that are missing."""
     done = store.study_done(one.study_id)
     rows = next(row for row in store.studies() if row["id"] == one.study_id)
     one.stored, one.errors = rows["done"], rows["errors"]

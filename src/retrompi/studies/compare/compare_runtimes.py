@@ -187,8 +187,8 @@ class Candidates:
 
     @property
     def time(self) -> metrics.Metric:
-        """What the candidates are ranked by: of a generator with a warm-up the time of what is timed, else that of the job, as of every
-        scenario's file."""
+        """The time by which the candidates are ranked: of a generator with a warm-up the time of what is timed, else that of the job, as of
+        every scenario's file."""
         made = None if self.base.generator is None or self.base.path is not None else generate.generator(self.base.generator)
         warmed = made is not None and int(made.with_defaults(self.base.args).get("warm_up") or 0) > 0
         return metrics.parse("timed" if warmed and self.base.outcome == Outcome.COMPLETED and not self.base.setting("kills") else "time")
@@ -200,7 +200,7 @@ class Candidates:
 
     @property
     def names(self) -> list[str]:
-        """What each of them is called where there are several platforms."""
+        """The names of the candidates where there are several platforms."""
         return [f"{m} on {p}" for p in (self.platforms or [self.base.platform]) for m in self.models]
 
 
@@ -363,7 +363,7 @@ def _rank_rows(told: Sequence[RuntimeRow]) -> list[RuntimeRow]:
 
 
 def cautions(candidates: Candidates, found: Sequence[RuntimeRow]) -> list[Caution]:
-    """What one should know of the candidates and of their runs; ``about`` names those that it is about, unless they all are."""
+    """Cautions about the candidates and their runs; ``about`` names those that a caution concerns, unless it concerns all."""
     kept = {(r.model, r.platform): r.kept for r in found}
     several = len({p for _, p in kept}) > 1
     named = {(m, p): f"{m} on {p}" if several else m for m, p in kept}
@@ -371,7 +371,7 @@ def cautions(candidates: Candidates, found: Sequence[RuntimeRow]) -> list[Cautio
 
 
 def cautions_of_draws(candidates: Candidates, drawn: DrawnComparison) -> list[Caution]:
-    """What is odd about the intervals of the time, by candidate."""
+    """Cautions about the intervals of the time, by candidate."""
     took = {(r.model, r.platform): r.time_s for r in drawn.rows}
     names = {id(one): name for name, one in drawn.named.items()}
     readings = {

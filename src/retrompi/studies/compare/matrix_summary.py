@@ -1,4 +1,4 @@
-"""What to say first of many pairs of runtimes and platforms: how many completed, the best of each, and by reason what has no time."""
+"""The summary of many pairs of runtimes and platforms: how many completed, the best of each, and by reason what has no time."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What one point of a study is: a scenario, its keys with their ranges, the values of its axes, and the metrics read of it."""
+"""One point of a study: its scenario, the keys that may vary and their ranges, the axes, and the metrics of a run."""

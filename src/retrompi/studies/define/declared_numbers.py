@@ -100,7 +100,7 @@ def _leaves(value: Any, at: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def _not_of_curves(at: Place) -> bool:
-    """What the coarser levels of detail do not read, or read as the points of a curve."""
+    """Numbers that the coarser levels of fidelity do not read, or read as points of a curve."""
     match at:
         case ("hosts", "kinds", _, field):
             return field not in _SCHEDULED

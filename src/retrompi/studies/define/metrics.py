@@ -55,7 +55,7 @@ _FACTS = "facts."
 
 
 def fact_of(run: Row, path: str) -> Any:
-    """What a run's row has at a path, ``messages`` or ``facts.section.seconds``; None for nothing."""
+    """The value of a run's row at a path, ``messages`` or ``facts.section.seconds``; None for nothing."""
     value: Any = run
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None

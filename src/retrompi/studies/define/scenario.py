@@ -132,7 +132,7 @@ def trace_of(job: Scenario | Neighbour) -> Trace:
 
 
 def source_of(job: Scenario | Neighbour) -> dict[str, Any]:
-    """Where that trace comes from, for a question."""
+    """The source of that trace, for a question."""
     from retrompi.traces.source import Source
 
     made = Source(str(job.trace), job.np) if job.trace is not None else Source(generator=str(job.generator), args=job.args)
@@ -228,7 +228,7 @@ class Scenario:
         return hashlib.sha256(json.dumps(self.facts(), sort_keys=True).encode()).hexdigest()
 
     def facts(self) -> dict[str, Any]:
-        """What `hash` is made of."""
+        """The values that `hash` is computed from."""
         return {
             "model": self.model,
             "platform": self.platform,

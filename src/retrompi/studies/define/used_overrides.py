@@ -1,4 +1,4 @@
-"""Which overrides of a study's points their runs use.
+"""The overrides of a study's points that their runs use.
 
 An axis such as ``wmpi.pool`` applies to runs on one machine only. A point whose run does not use an override is run without it and has
 the value ``-``; the study reports this before anything runs, and rejects an axis that no point uses.

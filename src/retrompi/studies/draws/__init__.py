@@ -1,1 +1,1 @@
-"""The uncertain numbers of a run and draws of them: priors, posteriors, populations of machines, and ensembles of runs."""
+"""Draws of the uncertain numbers of a run: priors, posteriors, populations of machines, and ensembles of runs."""

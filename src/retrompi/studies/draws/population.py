@@ -37,7 +37,7 @@ LEAST, MOST = 1e-4, 0.95
 
 @dataclass(frozen=True)
 class Population:
-    """What measured machines say of a field: of each the mean and the variance of its z, under a standard normal prior."""
+    """The distribution of a field over measured machines: of each the mean and the variance of its z, under a standard normal prior."""
 
     means: tuple[float, ...]
     variances: tuple[float, ...]

@@ -140,7 +140,7 @@ def _table(file: Path, stamped: tuple[int, int] | None) -> dict[str, NDArray[np.
 
 
 def word(left: float) -> str:
-    """What the data do to a parameter of whose prior variance the share ``left`` is left: ``determined``, ``partly`` or
+    """A word for how well the data determine a parameter of whose prior variance the share ``left`` remains: ``determined``, ``partly`` or
     ``not determined``."""
     return "determined" if left <= DETERMINED else "not determined" if left >= NOT_DETERMINED else "partly"
 
@@ -166,7 +166,7 @@ def at_hand(cls: type[RuntimeModel]) -> list[PosteriorFile]:
 
 @dataclass(frozen=True)
 class Applied:
-    """What a run draws from: path -> posterior, and the posterior that has the model's discrepancy (None: its prior)."""
+    """The distributions that a run draws from: path -> posterior, and the posterior that has the model's discrepancy (None: its prior)."""
 
     paths: Mapping[str, PosteriorFile]
     discrepancy: PosteriorFile | None
@@ -202,7 +202,7 @@ def _code(model: str) -> str:
 
 
 def posteriors_for(cls: type[RuntimeModel], priors: Sequence[Number]) -> Applied:
-    """Which posteriors a run of the model ``cls`` with these ``priors`` draws from. InputError for a file that cannot be read.
+    """The posteriors that a run of the model ``cls`` with these ``priors`` draws from. InputError for a file that cannot be read.
 
     A joint posterior applies to a run that has a number that it was fitted to. Where two have a path, the one whose fit was for it gives
     it, otherwise the one with more of the run's paths.

@@ -66,8 +66,8 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Spec:
-    """What is asked: the ``level`` of central intervals (0..1), the number of ``draws``, their ``seed``, whether times have the model's
-    ``discrepancy``, and whether a machine without measurement has the priors of its `population`."""
+    """A request for draws: the ``level`` of central intervals (0..1), the number of ``draws``, their ``seed``, whether times have the
+    model's ``discrepancy``, and whether a machine without measurement has the priors of its `population`."""
 
     level: float = LEVEL
     draws: int = DRAWS
@@ -131,7 +131,7 @@ def _order(seed: int, group: str, rows: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """What a run draws: its ``priors``, and the posteriors ``applied`` to them."""
+    """The distributions that a run draws from: its ``priors``, and the posteriors ``applied`` to them."""
 
     asked: Resolved
     spec: Spec
@@ -198,7 +198,7 @@ _MOST = 256
 
 
 def drawn_of(asked: Resolved, spec: Spec) -> Drawn:
-    """What a run draws. Raises what `priors_of` raises, InputError for a posterior that cannot be read."""
+    """The distributions that a run draws from. Raises what `priors_of` raises, InputError for a posterior that cannot be read."""
     if asked not in _PRIORS:
         key = asked.key, asked.question.overrides, tuple((f, stamp(f)) for f in posteriors.files(asked.model))
         if key not in _ALIKE:

@@ -1,1 +1,1 @@
-"""A study as it is run: its definition, its plan, and the executors that simulate its points."""
+"""Running a study: its definition, the plan of its runs, and the executors that simulate them."""

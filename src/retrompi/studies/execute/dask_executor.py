@@ -132,7 +132,7 @@ class DaskExecutor:
         self._flow: _Flow | None = None
 
     def describe(self) -> str:
-        """Where the jobs run, in a few words."""
+        """The cluster in a few words."""
         return f"Dask scheduler {self._address}" if self._address else f"{self._workers} Dask workers on this machine"
 
     def __enter__(self) -> DaskExecutor:

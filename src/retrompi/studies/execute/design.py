@@ -116,7 +116,7 @@ class Study:
 
     @cached_property
     def applies(self) -> Applies:
-        """Which of the study's overrides the runs of its points use."""
+        """The overrides of the study that the runs of its points use."""
         found = Applies()
         # What a run uses does not depend on its seed: one of many stands for all.
         seeds = [g for g in self.groups if all(a.key == "seed" for a in g)] if self.sampling == "grid" else []

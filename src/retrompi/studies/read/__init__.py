@@ -1,1 +1,1 @@
-"""Stored studies as they are read: rows, views and tables, their intervals, and the cautions beside them."""
+"""Reading a stored study: rows, views and tables, intervals, and the cautions that belong to its numbers."""

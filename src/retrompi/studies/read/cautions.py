@@ -23,7 +23,7 @@ __all__ = ["count_cautions", "kept_by", "of_scenario", "of_scenarios", "of_searc
 
 
 def of_scenario(scenario: Scenario, kept: Iterable[Caution] = ()) -> list[Caution]:
-    """Those of a scenario and those ``kept`` by its run, if it was run. Raises UsageError for a scenario that cannot be asked."""
+    """The cautions of a scenario and those ``kept`` by its run, if it was run. Raises UsageError for a scenario that cannot be asked."""
     s = scenario
     if s.trace is not None:
         trace = trace_of(s)
@@ -37,7 +37,7 @@ def of_scenario(scenario: Scenario, kept: Iterable[Caution] = ()) -> list[Cautio
 
 
 def of_scenarios(named: Iterable[tuple[str, Scenario]], kept: Mapping[str, Sequence[Caution]] | None = None) -> list[Caution]:
-    """Those of several scenarios, by name; scenarios that cannot be asked have none (who runs them says why)."""
+    """The cautions of several scenarios, by name; scenarios that cannot be asked have none (who runs them says why)."""
     some: dict[str, list[Caution]] = {}
     for name, scenario in named:
         with suppress(RetrompiError):
@@ -46,20 +46,20 @@ def of_scenarios(named: Iterable[tuple[str, Scenario]], kept: Mapping[str, Seque
 
 
 def of_search(store: Store, scenarios: Iterable[Scenario], run_ids: Iterable[int | None]) -> list[Caution]:
-    """Those of the scenarios of a search, its base and its ends, by model, and what its runs kept beside."""
+    """The cautions of a search: of its base and its ends, by model, and those kept by its runs."""
     found = of_scenarios((s.model, s) for s in scenarios)
     known = {c.code for c in found}
     return [*found, *(c for c in kept_by(store, run_ids) if c.code not in known)]
 
 
 def kept_by(store: Store, run_ids: Iterable[int | None]) -> list[Caution]:
-    """What the runs of a search or a study kept, each once; ``about`` says how many of them have it, unless all do."""
+    """The cautions kept by the runs of a search or a study, each once; ``about`` says how many of them have it, unless all do."""
     wanted = sorted({i for i in run_ids if i is not None})
     return count_cautions(store.cautions(wanted).values(), len(wanted), "runs")
 
 
 def of_study(store: Store, told: StudyRun) -> list[Caution]:
-    """Those of a study that was run: what its question gives cause for, and what its runs kept."""
+    """The cautions of a study that was run: those of its question, and those kept by its runs."""
     return [*told.warnings, *count_cautions(store.study_cautions(told.study_id), told.points, "points")]
 
 

@@ -50,7 +50,7 @@ def fewest(level: float) -> int:
 
 
 def unresolved_level(spec: Spec) -> list[Caution]:
-    """That there are too few draws for the level."""
+    """A caution if there are too few draws for the level."""
     if spec.draws >= fewest(spec.level):
         return []
     told = f"{spec.draws} draws do not resolve an interval at {100 * spec.level:.12g} %, which takes {fewest(spec.level)}"
@@ -58,7 +58,7 @@ def unresolved_level(spec: Spec) -> list[Caution]:
 
 
 def reasons(drawn: Ensemble, readings: Sequence[DrawnReading]) -> list[Caution]:
-    """What is odd about the intervals of these numbers, one sentence each for all numbers alike: told for the first, with how many more."""
+    """Cautions about the intervals of these numbers: one sentence for all numbers alike, which names the first and counts the others."""
     found: list[Caution] = unresolved_level(drawn.spec)
     outside = [r for r in readings if _has_number(r) and not interval(r.values, drawn.spec.level).holds(r.nominal)]
     if outside:
@@ -70,7 +70,7 @@ def reasons(drawn: Ensemble, readings: Sequence[DrawnReading]) -> list[Caution]:
 
 
 def of_view(v: View) -> list[Caution]:
-    """What is odd about the intervals of a study's points: of how many, and which is the first; `reasons` of a point alone says why."""
+    """Cautions about the intervals of a study's points: of how many, and which is the first; `reasons` of a point alone says why."""
     if not v.draws:
         return []
     found = unresolved_level(Spec(v.level, v.draws))
@@ -138,7 +138,7 @@ def _far(found: Interval) -> bool:
 
 
 def _end(drawn: Ensemble, r: DrawnReading) -> str:
-    """Which draws make the far end, and what they have that the others have not."""
+    """The draws at the far end, and the values that set them apart from the others."""
     values = _numbers(r)
     found = interval(r.values, drawn.spec.level)
     upper = found.high > FAR * found.median

@@ -1,1 +1,1 @@
-"""Numbers that are searched for: break-even points, boundaries, tolerances, sensitivities and optima, and how certain they are."""
+"""Searches: break-even points, tolerances, sensitivities and optima, each with its certainty."""

@@ -35,7 +35,7 @@ class BothSides:
     b: Reading
 
     def state(self, more_is_better: bool, tie: float) -> str:
-        """Which side is ahead: a, b, tie, only a, only b, neither."""
+        """The side that is ahead: a, b, tie, only a, only b, neither."""
         a, b = self.a.value, self.b.value
         if a is None or b is None:
             return "neither" if a is b else ("only b" if a is None else "only a")
@@ -144,7 +144,7 @@ def break_even(
 
 
 def _meet(scale: Number, below: BothSides, above: BothSides, more_is_better: bool) -> float | None:
-    """Where the ratio of the two is one, interpolated linearly between the ends on the scale of the search."""
+    """The place where the ratio of the two is one, interpolated linearly between the ends on the scale of the search."""
     left, right = below.lead(more_is_better), above.lead(more_is_better)
     if left is None or right is None or left == right:
         return None

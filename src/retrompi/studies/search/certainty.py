@@ -111,7 +111,7 @@ def ahead(a: Sequence[float | None], b: Sequence[float | None], more_is_better: 
 
 
 def better(metric: Metric, than: str = "") -> str:
-    """What a side is that is ahead: ``is faster than hpvm at 64 KiB``, ``has the larger peak``."""
+    """The predicate of a side that is ahead: ``is faster than hpvm at 64 KiB``, ``has the larger peak``."""
     at = "" if metric.size_B is None else f" at {format_bytes(metric.size_B)}"
     to = f" than {than}" if than else ""
     if metric.kind in _FASTER:
@@ -295,8 +295,8 @@ class Crossed:
 
 
 def merge_crossings(found: Sequence[BreakEven | NoNumber], spec: Spec) -> Crossed:
-    """What the search of each draw found, put together. A change lies where the ratio of the sides is one between two simulated points, or
-    in their middle where a side does not complete."""
+    """The results of the searches of all draws, combined. A change lies where the ratio of the sides is one between two simulated points,
+    or in their middle where a side does not complete."""
     places: dict[tuple[str, str], list[float]] = {}
     without: Counter[str] = Counter()
     known = [f for f in found if not isinstance(f, NoNumber)]

@@ -37,7 +37,7 @@ DOUBT = 0.05
 
 @dataclass(frozen=True)
 class KnownQuantity:
-    """What knowing one quantity would do: ``share`` of the variance that would vanish, with its standard ``error``.
+    """The value of knowing one quantity: ``share`` of the variance that would vanish, with its standard ``error``.
 
     ``resolved``: the draws show that it is not zero. ``ranks`` are the first and the last place that it can have among the resolved
     ones: those before it and those after it by more than the error of the difference. (0, 0) if it is not resolved.
@@ -84,7 +84,7 @@ class Information:
 
 
 def information(number: Array, known: Mapping[str, Any]) -> Information:
-    """What knowing each of ``known`` would tell about ``number``: arrays with a value for each draw, in any unit, finite.
+    """The value of knowing each of ``known`` for ``number``: arrays with a value for each draw, in any unit, finite.
 
     Raises NoNumber for fewer than `FEWEST` draws, and if the number is the same in all of them.
     """

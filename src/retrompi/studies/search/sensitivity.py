@@ -76,7 +76,7 @@ class Sensitivity:
 
     @property
     def linear_in(self) -> str:
-        """What the time is linear in: ``key`` or ``1 / key``."""
+        """The quantity in which the time is linear: ``key`` or ``1 / key``."""
         return "1 / key" if self.rate else "key"
 
     def change_ps(self, value: float) -> float:
@@ -110,7 +110,8 @@ class _Followed:
     rate: bool
 
     def amount(self, value: float) -> float:
-        """What the changes are proportional to: the key's own change, or for a rate that of its reciprocal in units of the key."""
+        """The amount to which the changes are proportional: the key's own change, or for a rate that of its reciprocal in units of the
+        key."""
         at = self.key.value
         return -at * at * (1 / value - 1 / at) if self.rate else value - at
 

@@ -1,4 +1,4 @@
-"""What would make a predicted number more certain: which of its parameters, and which measurements, over the draws of an ensemble.
+"""Value of information: which parameters and which measurements would make a predicted number more certain, from the draws of an ensemble.
 
     found = worth(drawn, metric, {"time@1KiB": values})
     told(drawn, metric)             # in a line or two
@@ -79,7 +79,7 @@ def measurements(scenario: Scenario, number: metrics.Metric, given: Sequence[str
 
 @dataclass(frozen=True)
 class Worth:
-    """What knowing each parameter, and each measurement, would tell about a number; ``number`` is its interval.
+    """The value of knowing each parameter, and of each measurement, for a number; ``number`` is its interval.
 
     ``left``: path -> the share of the prior's variance that the calibrations left (1: no calibration saw it). ``by``: path of a parameter
     that matters -> the measurement that would tell most about it, None if the draws show none.
@@ -117,7 +117,8 @@ def _logarithm(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def worth(drawn: Ensemble, metric: metrics.Metric, measured: Mapping[str, Values] | None = None) -> Worth:
-    """What would make ``metric`` of a run more certain; ``measured``: name -> a value for each draw, in any unit.
+    """The parameters and measurements that would make ``metric`` of a run more certain; ``measured``: name -> a value for each draw, in any
+    unit.
 
     Draws in which the run or a measurement has no number do not count. Raises NoNumber if too few are left, or the number does not vary.
     """

@@ -1,1 +1,1 @@
-"""What the package and the store have, as cards and tables: models, platforms, published statements, studies."""
+"""Cards and tables of models, platforms, published statements and studies."""

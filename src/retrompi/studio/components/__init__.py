@@ -1,1 +1,1 @@
-"""What pages are made of: labelled controls, tables, the bar of a job, menus, titles, sliders' parameters, timelines in frames."""
+"""Building blocks of the pages: labelled controls, tables, progress bars of jobs, menus, titles, sliders, timelines."""

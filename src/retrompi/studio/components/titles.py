@@ -1,4 +1,4 @@
-"""What runtimes, platforms and modes are called on the pages; their names on the command line stand beside or are shown by the pointer."""
+"""Names of runtimes, platforms and modes on the pages; their names on the command line stand beside or are shown by the pointer."""
 
 from __future__ import annotations
 

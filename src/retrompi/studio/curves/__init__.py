@@ -1,1 +1,1 @@
-"""PingPongs for the pages: the jobs that simulate curves and their intervals, uploaded curves, and the figures."""
+"""PingPong curves on the pages: the jobs that simulate them and their intervals, uploaded curves, and the figures."""

@@ -1,1 +1,1 @@
-"""Work in separate processes: the queue of jobs, which of them begin and pause, their limits, and what the pages share of them."""
+"""Work in separate processes: the queue of jobs, scheduling and pausing, limits, and the state that pages share."""

@@ -42,7 +42,7 @@ def _limit(memory_B: int) -> None:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a job may take: bytes of memory and of its result, and the bounds of each of its simulations."""
+    """Limits of a job: bytes of memory and of its result, and the bounds of each of its simulations."""
 
     memory_B: int
     result_B: int

@@ -1,4 +1,4 @@
-"""Which jobs of the studio begin, run and pause: fair scheduling of jobs whose duration nobody knows. Decisions only, no processes.
+"""Fair scheduling of the studio's jobs, whose durations are unknown: which of them begin, run and pause. Decisions only, no processes.
 
 A new job runs at once and undisturbed for its first half second (`FIRST_S`), which is enough for a what-if. From then on it is a *long*
 job: it has low priority on the processors, and a few long ones run at a time. Those that have had the least time go first, after `EVEN_S`
@@ -54,7 +54,7 @@ class JobShare:
 
 @dataclass
 class TurnPlan:
-    """What is to be done now."""
+    """The changes to make now."""
 
     begin: list[JobShare] = field(default_factory=list)
     pause: list[JobShare] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a lab's page has done in jobs: a check, the right values in advance, a report. Independent of Dash."""
+"""Jobs of a lab's page: a check, the right values in advance, a report. Independent of Dash."""
 
 from __future__ import annotations
 

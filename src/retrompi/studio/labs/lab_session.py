@@ -97,10 +97,6 @@ class Desk:
         """The student's work, begun if there is none."""
         return self.shelf(student).open(lab)
 
-    def steps(self, lab: Lab, work: Work) -> list[lab_text.LabStep]:
-        """The steps as far as the student may see them."""
-        return lab_text.steps(lab, work)
-
     # -- what a student does -----------------------------------------------------------------------------------------------
 
     def save(self, name: Any, student: Any, task: str, value: Any) -> Saved:
@@ -135,7 +131,7 @@ class Desk:
         lab = self.lab(name)
         work = self.work(lab, student)
         given, wrong = work.given_answers(lab), {}
-        all_ = self.steps(lab, work)
+        all_ = lab_text.steps(lab, work)
         for task in all_[min(step, len(all_)) - 1].seals:
             if given[task.id].empty:
                 wrong[task.id] = _("no prediction yet; a guess is as good as a reckoning")
@@ -162,7 +158,7 @@ class Desk:
         """Begins the job of a form that the student may see; returns its id. Its result and the files that it makes are kept."""
         lab, shelf = self.lab(name), self.shelf(student)
         work = shelf.open(lab)
-        form = next((p.form for s in self.steps(lab, work) for p in s.pieces if p.key == key and p.form is not None), None)
+        form = next((p.form for s in lab_text.steps(lab, work) for p in s.pieces if p.key == key and p.form is not None), None)
         if form is None:
             raise UsageError(_("Seal the predictions before it first."), code="sealed")
 

@@ -15,7 +15,7 @@ from retrompi.base.translate import _, lazy
 from retrompi.labs.student import normal_id
 from retrompi.studio.cards.card_pieces import Part, facts
 from retrompi.studio.components import parts
-from retrompi.studio.labs import lab_jobs, lab_page
+from retrompi.studio.labs import lab_jobs, lab_page, lab_text
 from retrompi.studio.labs.lab_session import Desk
 from retrompi.studio.requests import inputs, wrong_entries
 from retrompi.studio.requests.page import Page
@@ -104,7 +104,7 @@ def _lab_parts(desk: Desk, name: str, student: str, step: int) -> list[Part]:
         return [title, html.P(found.summary), html.P(begin, className="notice", id="labs-who"), _about(found)]
     try:
         work = desk.work(found, student)
-        all_ = desk.steps(found, work)
+        all_ = lab_text.steps(found, work)
         number_ = min(max(step, 1), len(all_)) - 1
         last = desk.last(found, student)
         view = lab_page.step_view(found, work, all_, number_, desk.mine(found, student, last))
@@ -377,7 +377,7 @@ def register(app: Dash, resources: Resources) -> None:
         if not name or (desk.lab(name).name, normal_id(desk.who(student))) != (told["lab"], normal_id(told["student"])):
             return told["checks"]
         found = desk.lab(name)
-        all_ = desk.steps(found, desk.work(found, student))
+        all_ = lab_text.steps(found, desk.work(found, student))
         here = {t.id for t in all_[min(int(step or 1), len(all_)) - 1].tasks}
         one = str((question or {}).get("task") or "*")
         last = desk.last(found, student)  # with what a teacher gave

@@ -1,1 +1,1 @@
-"""What a request asks and what answers it before any job: its address, checks of values and uploads, its language, the first answer."""
+"""Requests from the browser: the address, checks of values and uploads, the language, and the first answer, sent before any job."""

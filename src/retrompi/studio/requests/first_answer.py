@@ -1,4 +1,4 @@
-"""What a browser shows before the studio's scripts have come: title, navigation, and the page's first figure, sketched.
+"""The first answer to a browser, shown before the studio's scripts arrive: title, navigation, and a sketch of the page's first figure.
 
 On a slow line the scripts take seconds and Plotly more: the first answer already has the figure's numbers, drawn by
 render/document/sketch.js. When the page is there its figure takes the sketch over, until Plotly draws it anew. A page whose figure is not

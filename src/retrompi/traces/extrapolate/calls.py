@@ -22,7 +22,7 @@ _NUMBERS = {"sent": "bytes", "received": "bytes", "flops": "bytes", "tag": "tag"
 
 @dataclass(frozen=True)
 class Shape:
-    """What is left of a call without its peers and numbers: ``action``, and ``form``, its text with ``{}`` for each peer and number.
+    """A call without its peers and numbers: ``action``, and ``form``, its text with ``{}`` for each peer and number.
 
     ``peers`` and ``names`` give the number of peers and the meaning of the numbers (``tag``, ``bytes``), in the order of ``form``.
     """

@@ -44,7 +44,8 @@ class Grid:
         return found
 
     def place(self, rank: int) -> str:
-        """Where a rank is along each axis: ``L`` first, ``H`` last, ``I`` between, ``S`` the only one; ``0`` before it for rank 0."""
+        """The position of a rank along each axis: ``L`` first, ``H`` last, ``I`` between, ``S`` the only one; ``0`` before it for rank
+        0."""
         flags = "".join(
             "S" if d == 1 else "L" if c == 0 else "H" if c == d - 1 else "I" for c, d in zip(self.at(rank), self.dims, strict=True)
         )

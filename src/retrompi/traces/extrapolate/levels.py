@@ -38,7 +38,7 @@ GUARDS = {
 
 @dataclass(frozen=True)
 class LevelToken:
-    """What a rank does next: a call with no neighbour (``axis`` -1), or an exchange with ranks ``stride`` away along ``axis``."""
+    """The next step of a rank: a call with no neighbour (``axis`` -1), or an exchange with ranks ``stride`` away along ``axis``."""
 
     form: Form
     axis: int
@@ -87,9 +87,10 @@ class Planned:
 
 @dataclass
 class Levels:
-    """What was recognised. ``last``: the ranks with points are counted from the last along each axis, not from the first; ``coarsest``
-    points along the axes at level 0; ``level`` of each item (-1: none); ``steps``: the axes along which what is handed over was recorded,
-    in order, by direction and form; ``everyone``: along all axes a rank must have points to exchange (False: along the one)."""
+    """The levels that were recognised. ``last``: the ranks with points are counted from the last along each axis, not from the first;
+    ``coarsest`` points along the axes at level 0; ``level`` of each item (-1: none); ``steps``: the axes along which what is handed over
+    was recorded, in order, by direction and form; ``everyone``: along all axes a rank must have points to exchange (False: along the
+    one)."""
 
     law: GridLaw
     grids: dict[int, Grid]
@@ -135,7 +136,7 @@ class Levels:
         return tuple(o % s for o, s in zip(self.offset(rank, grid), self.strides(0, grid), strict=True))
 
     def plan(self, offset: Sequence[int], grid: Grid, guards: dict[tuple[str, Form], str]) -> Iterator[Planned]:
-        """What a rank does, in order, by its offset or its place."""
+        """The steps of a rank, in order, by its offset or its place."""
         blocks = {k: self.block(offset, k, grid) for k in set(self.level) if k >= 0}
         strides = {k: self.strides(k, grid) for k in blocks}
         top = max(blocks)
@@ -473,7 +474,7 @@ def _add_spec(found: Levels, role: Role, token: LevelToken, of: RecordedCalls, r
 
 
 def _find_guards(found: Levels, recorded: Sequence[RecordedCalls], tokens: dict[int, list[list[LevelToken]]]) -> None:
-    """Which ranks take part, so that every recorded rank does what is planned: all rules that the recordings do not tell apart."""
+    """The rules for which ranks take part that agree with every recorded rank: all that the recordings do not tell apart."""
     worst: tuple[int, NotRecognised] | None = None
     for everyone in (True, False):
         found.everyone = everyone

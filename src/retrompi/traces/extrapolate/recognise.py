@@ -30,7 +30,7 @@ Key = tuple[str, int, int, int, str]
 
 
 class NotRecognised(Exception):
-    """What is not recognised, and where: rank and index of a call of a recording, or -1."""
+    """A part that is not recognised: rank and index of a call of a recording, or -1."""
 
     def __init__(self, why: str, recorded: RecordedCalls | None = None, rank: int = -1, index: int = -1) -> None:
         super().__init__(why)
@@ -59,7 +59,7 @@ class Class:
 
 @dataclass
 class Pattern:
-    """What was recognised: the law of the grid, the recorded grids by size, the axes whose borders matter, the classes, and the laws.
+    """The recognised pattern: the law of the grid, the recorded grids by size, the axes whose borders matter, the classes, and the laws.
 
     ``numbers`` holds the possible laws of each number, ``forms`` how it varies over the turns of a round, ``amounts`` the law of
     computation by context (the calls before and after it, `context`), ``where`` the part of each call of the largest recording.
@@ -397,7 +397,7 @@ Around = tuple[tuple[int, int, bool], ...]
 
 
 def contexts(around: Sequence[tuple[int, int, bool]]) -> list[tuple[object, ...]]:
-    """What surrounds the computation before the last of these calls, from the most specific: that call and those before it, first told
+    """The contexts of the computation before the last of these calls, from the most specific: that call and those before it, first told
     apart by their numbers as well, then by shape and relation alone."""
     last = tuple(around[-4:])
     return [last, last[-2:], *((n, *((i, later) for i, _, later in last[-n:])) for n in (4, 2, 1)), ()]

@@ -1,4 +1,5 @@
-"""What was recognised, for the user: the grid, the calls with their peers and laws, the computation, and the check on the largest size."""
+"""The recognised pattern, for the user: the grid, the calls with their peers and laws, the computation, and the check on the largest
+size."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class TraceComparison:
 
 @dataclass
 class Report:
-    """What was recognised.
+    """The recognised pattern of a program.
 
     ``grid`` the law of the grid and ``grids`` its dimensions by number of ranks, the wanted one last; ``places`` the number of kinds of
     places whose ranks do different things; ``calls`` a row for each kind of call (``action``, ``peers``, ``calls`` of the largest
