@@ -126,9 +126,9 @@ void Host::resume(Thread& t) {
   }
   t.acting_ = true;
   loop.owner = t.owner_;
-  t.resume_.resume();
+  std::exchange(t.resume_, {}).resume();
   t.acting_ = false;
-  if (t.main_.done()) {
+  if (!t.resume_) {  // it has stated no further request: it has ended
     t.mode_ = Thread::Mode::Sleep;
     release(t);
     t.main_.check();

@@ -230,6 +230,7 @@ Task RequestTable::complete_all(const Action& a) {
   co_await Task::At{here};
   switch (a.op) {
     case Op::Waitall:
+      for (const Filed& f : filed_) fetch_lines(f.r, 2);
       for (; i < filed_.size(); ++i)
         if (filed_[i].r && (!filed_[i].r->persistent || filed_[i].r->active)) co_await rank_.wait(*filed_[i].r);
       for (i = filed_.size(); i-- > 0;) retire(i);
