@@ -54,7 +54,7 @@ class CurveChan final : public ChanOf<CurveSpec> {
         return fetch_lines(&to, 12);
       case 2:
         fetch_lines(flying_.empty() ? nullptr : flying_.front().p.m, 5);
-        fetch_lines(&to.host, 4);
+        fetch_lines(&to.host, 7);
         fetch_lines(to.inbox.begin(), 1);
         return to.thread.fetch(0);
       default:

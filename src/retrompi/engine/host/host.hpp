@@ -323,6 +323,7 @@ class Host {
   };
   void make_ready(Thread& t, bool front = false);
   void dispatch(size_t core);
+  void give(size_t core, Thread& t);
   [[nodiscard]] bool undisturbed(const Thread& t, Ps until) const;
   void go(Thread& t);     // the running thread (re)starts consuming its need
   void pause(Thread& t);  // the running thread stops consuming

@@ -287,7 +287,7 @@ void Thread::fetch(int step) const {
     case 0:
       return fetch_lines(this, 7);
     case 1:
-      fetch_lines(&host_, 4);
+      fetch_lines(&host_, 7);
       return fetch_lines(resume_.address(), 4);
     case 2:
       fetch_lines(host_.cores_.data(), 2);
