@@ -14,6 +14,8 @@ import sys
 from collections.abc import Sequence
 
 from retrompi import _engine
+from retrompi.spec.declare.fields import to_engine
+from retrompi.spec.machine.link import Link
 
 RATE, LATENCY = 250e6, 0.5e-6  # Myrinet 2000
 PACKET = int(sys.argv[1]) if __name__ == "__main__" and sys.argv[1:] else 4096  # B; GM's and BIP's largest
@@ -40,7 +42,8 @@ CASES: dict[str, Case] = {
 def carried(wire: str, case: Case, flows: Sequence[Message]) -> list[int]:
     """When each of ``flows`` arrives (ps) on the network of a case."""
     kind, shape, hosts, _ = case
-    return list(_engine.carry(wire, kind, shape, RATE, LATENCY, list(range(hosts)), list(flows)))
+    link = Link(kind, tuple(shape), RATE, LATENCY, frame_overhead=0.0, mtu=1500.0)
+    return list(_engine.carry(wire, to_engine(link), list(range(hosts)), list(flows)))
 
 
 def in_packets(case: Case) -> list[int]:

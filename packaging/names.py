@@ -53,6 +53,7 @@ ONE_MEANING: Mapping[str, tuple[frozenset[str], str]] = {
             "Datagram": (f"{_SPEC}/media.py", f"{_RULES}/datagram.py"),
             "Dma": (f"{_SPEC}/media.py", f"{_RULES}/dma.py"),
             "Host": (f"{_SPEC}/host.py", f"{_RULES}/host.py"),
+            "Hub": (f"{_SPEC}/machine/topology.py", f"{_RULES}/network.py"),
             "Link": (f"{_SPEC}/machine/link.py", f"{_RULES}/network.py"),
             "OneSided": (f"{_SPEC}/media.py", f"{_RULES}/one_sided.py"),
             "Pool": (f"{_SPEC}/media.py", f"{_RULES}/shared_memory.py"),

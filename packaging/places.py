@@ -8,7 +8,8 @@ C++ neighbouring lines, that names at least `SEVERAL` fields of one declaration 
 in Python, of `retrompi.spec.question`. A place of ``papers`` names in the code of the package or of its commands what should lie in a
 folder: a text that is the name of a runtime, the key of a paper, a claim or an experiment of its own; or it is a module that a paper's
 folder has (or had to get: the names are those of this checkout, whatever ``--of`` says). Docstrings, whose examples name some, are none,
-nor is ``mpich`` in ``measure``, ``labs`` and ``this_machine``, where it is a library of today. The declarations themselves, migrations,
+nor is ``mpich`` in ``measure``, ``labs`` and ``this_machine``, where it is a library of today. A place of ``link`` is a line that names a
+kind of link, or, outside of the engine's network, which is how they behave, one of their layouts. The declarations themselves, migrations,
 which say how a store was once, and the executable specification, which shares nothing with the engine on purpose, are none.
 """
 
@@ -29,6 +30,8 @@ from retrompi.papers.statements.claims import papers as keys
 from retrompi.spec import registry
 from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.declare.result import Counters, PointRow, RankRow, Totals, TrafficRow, WaitRow, outputs
+from retrompi.spec.machine.topology import KINDS as LINK_KINDS
+from retrompi.spec.machine.topology import PLATFORM_FILE
 from retrompi.spec.question import OPTIONS
 
 FOLDERS = ("src/retrompi", "cli")
@@ -148,8 +151,23 @@ _OTHER_THINGS = {"function", "replication", "rinf1"}
 """Experiments whose name is that of something else as well: a word, and the program that the package's generator writes."""
 
 
-KINDS: Mapping[str, Callable[[Path], list[Place]]] = {"question": question, "result": result, "outcome": outcome, "papers": papers}
-MOST: Mapping[str, int] = {"question": 22, "result": 30, "outcome": 9, "papers": 4}
+def link(root: Path) -> list[Place]:
+    """The lines that know a kind of link; ``switch`` is another word too, and is meant where the line says so."""
+    named = re.compile(rf"""["']({"|".join({*LINK_KINDS, PLATFORM_FILE} - {"switch"})})["']|kind.*["']switch["']|["']switch["'].*kind""")
+    found = []
+    for file, text in stated(root, ".py", ".cpp", ".hpp"):
+        layouts = not file.startswith("src/retrompi/engine/network/")
+        for number, line in enumerate(text.splitlines(), 1):
+            code = line.split("  # ")[0].partition("//")[0]
+            if named.search(code) or (layouts and re.search(r"\bLinkLayout(\.|::)\w", code)):
+                found.append(Place(file, number, line.strip()))
+    return [p for p in found if p.file != "src/retrompi/spec/machine/topology.py"]
+
+
+KINDS: Mapping[str, Callable[[Path], list[Place]]] = {
+    "question": question, "result": result, "outcome": outcome, "papers": papers, "link": link,
+}  # fmt: skip
+MOST: Mapping[str, int] = {"question": 22, "result": 30, "outcome": 9, "papers": 4, "link": 6}
 """How many places there may be; a change that removes some lowers it."""
 
 

@@ -115,6 +115,7 @@ test_dask.py, test_compare.py, test_record.py, test_run.py, test_smpi_backend.py
 
 APPLIED = {
     "docs/add-a-call.md": "tests/test_add_a_parameter.py",
+    "docs/add-a-link-kind.md": "tests/test_add_a_link_kind.py",
     "docs/add-a-metric.md": "tests/test_add_a_metric.py",
     "docs/add-an-option.md": "tests/test_add_an_option.py",
     "docs/add-a-parameter.md": "tests/test_add_a_parameter.py",
@@ -122,6 +123,7 @@ APPLIED = {
 """Pages whose blocks are edits of the source -> the test that makes them, then builds and runs the result."""
 
 NOT_RUN = [
+    NotRun("docs/add-a-link-kind.md", r"retrompi pingpong .*", "needs an engine built with the page's edits; tests/test_add_a_link_kind.py builds and runs it"),
     NotRun("docs/add-a-metric.md", r"retrompi sweep .*", "needs an engine built with the page's edits; tests/test_add_a_metric.py builds and runs it"),
     NotRun("docs/add-an-option.md", r"retrompi .*", "needs the page's edits; tests/test_add_an_option.py makes them and runs the command"),
     NotRun("docs/add-a-parameter.md", r"retrompi pingpong --model ./tubes.*", "needs an engine built with the page's edits; tests/test_add_a_parameter.py builds and runs it"),

@@ -189,7 +189,7 @@ class Reader:
                     self.do(command)
             elif block.title:
                 self.write(block)
-            if block.kind == "toml":
+            if block.kind == "toml" and self.page not in docs_table.APPLIED:  # keys that the page adds: its own test reads them
                 try:
                     read_toml(block.text, self.folder)
                 except Exception as error:  # whatever a reader raises is what is wrong with the page

@@ -11,6 +11,7 @@ from asking import ask
 from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from links import link
 from refusals import agrees, refused
 
 from retrompi import _engine
@@ -33,9 +34,11 @@ TREE = [4, 4, 1, 2, 1, 1]  # 16 places; four below a switch, two ways up from it
 Flow = tuple[int, int, int, int]
 
 
-def carry(kind: str, shape: list[int], hosts: int, flows: list[Flow], rails: int = 1, wire: str = "native", **more: Any) -> list[int]:
+def carry(
+    kind: str, shape: list[int], hosts: int, flows: list[Flow], rails: int = 1, wire: str = "native", failures: Any = (), **more: Any
+) -> list[int]:
     positions = [h for h in range(hosts) for _ in range(rails)]
-    return _engine.carry(wire, kind, shape, RATE, LATENCY, positions, flows, rails=rails, **more)
+    return _engine.carry(wire, link(kind, shape, RATE, LATENCY, rails=rails, **more), positions, flows, list(failures))
 
 
 def took(bytes_: float, rate: float = RATE, hops: float = 0) -> int:
@@ -55,12 +58,18 @@ def took(bytes_: float, rate: float = RATE, hops: float = 0) -> int:
     ],
 )
 def test_a_shape_is_read_and_written(kind: str, text: str, shape: tuple[int, ...]) -> None:
-    assert topology.parse_shape(kind, text) == shape
-    assert topology.text(kind, shape) == text
+    assert topology.of(kind).parse(text) == shape
+    assert topology.of(kind).text(shape) == text
+
+
+def test_the_engine_names_the_kinds_that_it_has() -> None:
+    valid = ", ".join(sorted((*topology.KINDS, topology.PLATFORM_FILE)))
+    with pytest.raises(_engine.ConfigError, match=f"unknown kind of link 'wire'; valid: {valid}"):
+        carry("wire", [], 2, [])
 
 
 def test_parallel_links_may_be_left_out() -> None:
-    assert topology.parse_shape("fat-tree", "4x8;1x2") == (4, 8, 1, 2, 1, 1)
+    assert topology.of("fat-tree").parse("4x8;1x2") == (4, 8, 1, 2, 1, 1)
 
 
 SITES = [("3+3", (0, 0, 0, 1, 1, 1)), ("2", (0, 0, 0, 1, 1, 1)), ("4+1+1", (0, 0, 0, 0, 1, 2)), ("3", (0, 0, 1, 1, 2, 2))]
@@ -74,10 +83,10 @@ def test_sites_are_read(text: str, sites: tuple[int, ...]) -> None:
 @settings(max_examples=200, deadline=None)
 @given(hosts=st.integers(1, 3000), kind=st.sampled_from(["torus", "fat-tree"]))
 def test_what_a_kind_has_by_default_has_room_and_what_grows_is_the_next_that_fits(hosts: int, kind: str) -> None:
-    assert topology.places(kind, topology.default(kind, hosts)) >= hosts
-    grown = topology.grow_shape("fat-tree", TREE, hosts)
+    assert topology.of(kind).places(topology.of(kind).default(hosts)) >= hosts
+    grown = topology.of("fat-tree").grow(TREE, hosts)
     assert grown[0], grown[2:] == (4, TREE[2:])
-    assert hosts <= topology.places("fat-tree", grown) < hosts + 4
+    assert hosts <= topology.of("fat-tree").places(grown) < hosts + 4
 
 
 OVERRIDES = [
@@ -486,6 +495,8 @@ BAD_FAILURES = [
     ("nt-fat-tree", "switch 1.2@1s", "out-of-range"),
     ("nt-wan", "switch 2@1s", "bad-failure | 'switch 0' | 'switch 1' | 'wan'"),
     ("nt-wan", "wan 0-3@1s", "bad-failure"),
+    ("nt-wan", "switch a.1@1s", "bad-failure | 'switch 0' | 'switch 1'"),
+    ("nt-wan", "wan a@1s", "bad-failure"),
     ("nt-pair", "rail 1@1s", "bad-failure | 'link server' | 'link server-workstation'"),
 ]
 

@@ -1,4 +1,4 @@
-"""How many places state a run's question, its result, its end and what is one paper's (packaging/places.py): no more than there are."""
+"""How many places state a run's question, its result, its end, what is one paper's, the kinds of links: no more than there are."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ def test_no_more_places_state_the_same(kind: str) -> None:
         ("papers", "a.py", 'five = plan.key == "krishna-2010"\n'),
         ("papers", "a.py", 'goal = find("LW-R-06")\n'),
         ("papers", "nas.py", 'from retrompi.base import units\n'),
+        ("link", "a.py", 'two = link.kind in ("cable", "torus")\n'),
+        ("link", "a.py", 'return Link(kind="switch", shape=())\n'),
+        ("link", "a.py", 'elif layout is LinkLayout.PORTS:\n'),
+        ("link", "a.cpp", 'if (link.kind == "hub") return hub_wire(loop);\n'),
     ],
 )
 def test_a_list_or_a_literal_is_found(kind: str, file: str, text: str, tmp_path: Path) -> None:
@@ -54,6 +58,12 @@ def test_an_example_in_a_docstring_and_a_library_of_today_are_no_places(tmp_path
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "a.py").write_text(text)
     assert places.papers(tmp_path) == []
+
+
+def test_a_switch_may_be_something_else(tmp_path: Path) -> None:
+    (tmp_path / "cli").mkdir()
+    (tmp_path / "cli" / "a.py").write_text('stages = ("library", "copy", "switch")\n')
+    assert places.link(tmp_path) == []
 
 
 def test_a_kind_has_a_bound() -> None:

@@ -14,6 +14,7 @@ from asking import ask
 from cases import for_each
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from links import link
 
 from retrompi import _engine
 from retrompi.base.errors import UsageError
@@ -29,8 +30,10 @@ T = FRAME * S // int(RATE)
 Flow = tuple[int, int, int, int]  # start, from, to, bytes
 
 
-def carry(kind: str, shape: list[int], hosts: int, flows: list[Flow], wire: str = "native", **more: Any) -> list[int]:
-    return _engine.carry(wire, kind, shape, RATE, LATENCY / S, list(range(hosts)), flows, **more)
+def carry(
+    kind: str, shape: list[int], hosts: int, flows: list[Flow], wire: str = "native", seed: int = 1, ahead: Any = (), **more: Any
+) -> list[int]:
+    return _engine.carry(wire, link(kind, shape, RATE, LATENCY / S, **more), list(range(hosts)), flows, seed=seed, ahead=ahead)
 
 
 # --- closed forms -----------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from cases import for_each
+from links import link
 
 from retrompi import _engine
 from retrompi.base.errors import InputError
@@ -44,7 +45,7 @@ def carried(wire: str, shape: str, flows: list[tuple[int, int, int, int]], laten
     rails = 2 if shape in RAILED else 1
     kind, sides, hosts = (SHAPES | RAILED)[shape]
     cards = [h for h in range(hosts) for _ in range(rails)]
-    asked = (wire, kind, sides, 1.25 * MB, latency, cards, flows, *LINE.values(), rails)
+    asked = (wire, link(kind, sides, 1.25 * MB, latency, rails=rails, **LINE), cards, flows)
     if wire != "simgrid":
         return _engine.carry(*asked)
     code = "import json, sys; from retrompi import _engine; print(json.dumps(_engine.carry(*json.load(sys.stdin))))"

@@ -117,16 +117,12 @@ def read_platform_file(path: str) -> tuple[list[tuple[str, float, int]], list[tu
 def simgrid_network_models() -> list[str]: ...
 def carry(
     wire: str,
-    kind: str,
-    shape: Sequence[int],
-    bandwidth: float,
-    latency: float,
+    link: Mapping[str, Any],
     positions: Sequence[int],
     flows: Sequence[tuple[int, int, int, int]],
-    wan_bandwidth: float = 0.0,
-    wan_latency: float = 0.0,
-    rails: int = 1,
     failures: Sequence[tuple[str, int, int, int, int]] = (),
+    seed: int = 1,
+    ahead: Sequence[int] = (),
 ) -> list[int]: ...
 def collective_algorithms() -> dict[str, list[str]]: ...
 def collective_steps(

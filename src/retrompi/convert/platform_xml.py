@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from retrompi.base.errors import UsageError
 from retrompi.spec.host import Host
 from retrompi.spec.machine.link import Link
+from retrompi.spec.machine.topology import LinkLayout
 from retrompi.spec.platform import Platform
 
 __all__ = ["host_names", "xml"]
@@ -21,7 +22,7 @@ __all__ = ["host_names", "xml"]
 _HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 """
-_GRIDS = {"torus": "TORUS", "fat-tree": "FAT_TREE"}
+_GRIDS = {LinkLayout.TORUS: "TORUS", LinkLayout.TREE: "FAT_TREE"}
 
 
 def xml(platform: Platform) -> str:
@@ -32,11 +33,12 @@ def xml(platform: Platform) -> str:
     if link.rails > 1:
         raise UsageError(f"platform '{platform.name}' has {int(link.rails)} rails, a SimGrid platform one network", code="bad-topology")
     top = Element("platform", version="4.1")
-    if link.kind in _GRIDS:
+    layout = link.of_kind.layout
+    if layout in _GRIDS:
         SubElement(top, "zone", id="world", routing="Full").append(_grid(platform))  # SimGrid 4.1 takes no torus as the whole platform
-    elif link.kind == "switch":
+    elif layout is LinkLayout.PORTS:
         top.append(_switch_zone("platform", platform.hosts, link))
-    elif link.kind == "wan":
+    elif layout is LinkLayout.SITES:
         top.append(_sites(platform))
     else:
         top.append(_direct(platform))
@@ -46,7 +48,7 @@ def xml(platform: Platform) -> str:
 
 def host_names(platform: Platform) -> list[str]:
     """The names of the hosts in the file, in order: their own, except in a torus or fat tree whose hosts are not numbered."""
-    if platform.link.kind not in _GRIDS:
+    if platform.link.of_kind.layout not in _GRIDS:
         return [h.name for h in platform.hosts]
     prefix, first = _numbering(platform.hosts)
     return [f"{prefix}{first + i}" for i in range(len(platform.hosts))]
@@ -83,13 +85,10 @@ def _grid(platform: Platform) -> Element:
         raise UsageError(f"platform '{platform.name}': the hosts of a {link.kind} in SimGrid are all alike, these differ in flops or cores",
                          code="bad-topology")  # fmt: skip
     prefix, first = _numbering(hosts)
-    levels = len(link.shape) // 3
-    parts = [link.shape] if link.kind == "torus" else [link.shape[i * levels : (i + 1) * levels] for i in range(3)]
+    parts = link.of_kind.parts(link.shape)
     shape = ";".join(",".join(map(str, part)) for part in parts)
-    places = 1
-    for n in parts[0]:
-        places *= n
-    kind = {"topology": _GRIDS[link.kind], "topo_parameters": shape if link.kind == "torus" else f"{levels};{shape}"}
+    places = link.of_kind.places(link.shape)
+    kind = {"topology": _GRIDS[link.of_kind.layout], "topo_parameters": shape if len(parts) == 1 else f"{len(parts[0])};{shape}"}
     return Element(
         "cluster", kind, id="platform", prefix=prefix, suffix="", radical=f"{first}-{first + places - 1}", speed=f"{hosts[0].flops!r}f",
         core=str(int(hosts[0].cores)), bw=f"{link.bandwidth!r}Bps", lat=f"{link.latency!r}s", sharing_policy="SPLITDUPLEX",
@@ -133,7 +132,7 @@ def _direct(platform: Platform) -> Element:
         _host(zone, h)
     if len(platform.hosts) == 1:
         return zone
-    hub = link.kind == "hub"
+    hub = link.of_kind.shared
     _link(zone, link.kind, link.bandwidth, link.latency, "SHARED" if hub else "SPLITDUPLEX")
     for i, a in enumerate(platform.hosts):
         for b in platform.hosts[i + 1 :]:

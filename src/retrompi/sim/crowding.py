@@ -44,6 +44,6 @@ def _wider(asked: Resolved) -> str:
         platform = registry.platform(wider)
     except UsageError:
         return ""
-    if platform.link.kind == "cable" and len(platform.hosts) > 2:  # a cable joins two hosts
+    if platform.link.of_kind.joins_two and len(platform.hosts) > 2:
         return ""
     return f"; -p '{wider}' has a processor for each rank"

@@ -57,7 +57,7 @@ def host_kind(platform: Platform, rank: tuple[int, int]) -> Any:
 
 def _site(platform: Platform, host: int) -> int:
     """The site of a host on a wan, where ranks at one site and at different sites are different pair kinds; else 0."""
-    return platform.link.shape[host] if platform.link.kind == "wan" else 0
+    return platform.link.shape[host] if platform.link.of_kind.sited else 0
 
 
 def _relation(platform: Platform, a: tuple[int, int], b: tuple[int, int]) -> Any:
@@ -231,12 +231,12 @@ def _numbers(p: SamplePoint) -> tuple[int, ...]:
 
 
 def _wire(platform: Platform, p: SamplePoint, answer: SamplePoint) -> int:
-    """How long (ps) a message occupies a hub, which carries one frame at a time; 0 on any other link.
+    """How long (ps) a message occupies a medium such as a hub, which carries one frame at a time; 0 on any other link.
 
     Limited to the time until the reply of a PingPong is sent, since the sampled times include the wire.
     """
     link = platform.link
-    if link.kind != "hub":
+    if not link.of_kind.shared:
         return 0
     frames = p.size / (link.mtu - TCP_IP) + 1
     return min(_ps((p.size + frames * link.frame_overhead) / link.bandwidth), p.transit + p.recv + answer.send)

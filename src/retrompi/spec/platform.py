@@ -22,7 +22,7 @@ from retrompi.spec.host import Host
 from retrompi.spec.hosts import EVERY_HOST, Grown, GrownQuantities, Hosts
 from retrompi.spec.machine import placements, topology
 from retrompi.spec.machine.composition import MAX_SIZED
-from retrompi.spec.machine.link import WAN_KEYS, Link
+from retrompi.spec.machine.link import Link
 from retrompi.spec.machine.placements import Placement
 from retrompi.spec.machine.quantity_file import Quantity, fit_values, with_fitted
 from retrompi.spec.runtime.overrides import absolute
@@ -147,8 +147,8 @@ class Platform:
         platform = self._with_numbers(numbers)
         try:
             platform = replace(platform, link=platform._link_with(words))
-            link, line = platform.link, all(f"link.{k}" in platform.quantities for k in WAN_KEYS)
-            topology.check(link.kind, link.shape, len(platform.hosts), line=line)
+            link, kind = platform.link, platform.link.of_kind
+            kind.check(link.shape, len(platform.hosts), [k for k in kind.needs if f"link.{k}" in platform.quantities])
             topology.check_sharing(link.kind, link.access, link.buffer)
         except UsageError as error:
             raise UsageError(f"platform.link: {error}", code=error.code) from None
@@ -203,11 +203,11 @@ class Platform:
     def _link_with(self, words: Mapping[str, str]) -> Link:
         """The link with another kind, shape, sites, rail policy or access rule. A new kind without a shape gets its default shape."""
         kind = topology.parse_kind(words["kind"]) if "kind" in words else self.link.kind
-        shape = self.link.shape if kind == self.link.kind else topology.default(kind, len(self.hosts))
+        shape = self.link.shape if kind == self.link.kind else topology.of(kind).default(len(self.hosts))
         if "shape" in words:
-            shape = topology.parse_shape(kind, words["shape"])
+            shape = topology.of(kind).parse(words["shape"])
         if "sites" in words:
-            if kind != "wan":
+            if not topology.of(kind).sited:
                 raise UsageError(f"a {kind} has no sites; a wan has", code="bad-topology")
             shape = topology.parse_sites(words["sites"], len(self.hosts))
         return replace(self.link, kind=kind, shape=shape).with_words(topology.words(words, self.link.words))
@@ -231,7 +231,7 @@ class Platform:
         """The same platform with ``n`` hosts, called ``NAME*n``: its own hosts cyclically, copies being called ``HOST-2``, ``HOST-3``, ...
 
         A torus becomes the most cubic one with at least ``n`` places, a fat tree gets as many switches as needed, a copy is
-        at the site of its original (`topology.grow_shape`). Placements that name a removed host are dropped.
+        at the site of its original (`topology.LinkKind.grow`). Placements that name a removed host are dropped.
         Intended for scaling studies; the effect of a larger switch or hub on its latency is not modelled. Copies share the values of
         their originals. Raises UsageError unless 1 <= n <= `MAX_SIZED`.
         """
@@ -255,7 +255,7 @@ class Platform:
         hosts = Grown(self.hosts, n)
         own = GrownQuantities(hosts, self.quantities)
         kept = {name: p for name, p in self.placements.items() if max(p, default=0) < n}
-        link = replace(self.link, shape=topology.grow_shape(self.link.kind, self.link.shape, n) if self.link.shape else ())
+        link = replace(self.link, shape=self.link.of_kind.grow(self.link.shape, n) if self.link.shape else ())
         return replace(self, name=f"{self.name}*{n}", hosts=hosts, link=link, quantities=own, placements=kept)
 
     def _with_quantities(self, changed: Mapping[str, Quantity], link: Link) -> Platform:

@@ -38,21 +38,11 @@ Failure failure(const py::handle& given) {
   return {kind->second, a, b, from, until < 0 ? kNever : until, what};
 }
 
-std::vector<Ps> carry(const std::string& wire, const std::string& kind, const std::vector<unsigned long>& shape, double bandwidth, double latency,
-                      const std::vector<size_t>& positions, const py::list& flows, double wan_bandwidth, double wan_latency, size_t rails,
-                      const py::list& failures, double buffer, const std::string& access, uint64_t seed, const std::vector<Ps>& ahead) {
+std::vector<Ps> carry(const std::string& wire, const py::dict& spec, const std::vector<size_t>& positions, const py::list& flows,
+                      const py::list& failures, uint64_t seed, const std::vector<Ps>& ahead) {
   Loop loop;
   Anatomy anatomy;
-  const LinkSpec link{.kind = kind,
-                      .shape = shape,
-                      .bandwidth = bandwidth,
-                      .latency = latency,
-                      .rails = rails,
-                      .wan_bandwidth = wan_bandwidth,
-                      .wan_latency = wan_latency,
-                      .file = {},
-                      .buffer = buffer,
-                      .access = access == "csma-cd" ? Access::CsmaCd : Access::Fifo};
+  const LinkSpec link = read_link(spec);
   const auto w = wire.substr(0, wire.find(':')) == "simgrid"
                      ? simgrid_wire(loop, anatomy, positions, link, wire.find(':') == std::string::npos ? "" : wire.substr(wire.find(':') + 1))
                  : wire == "fluid" ? fluid_wire(loop, anatomy, positions, link)
@@ -69,7 +59,7 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
     const auto from = f.next<int>(), to = f.next<int>();
     const auto bytes = f.next<int64_t>();
     if (from < 0 || from >= cards || to < 0 || to >= cards || from == to) throw ConfigError("a flow goes from one of the hosts to another");
-    if (static_cast<size_t>(from) % rails != static_cast<size_t>(to) % rails) throw ConfigError("a flow stays on its rail");
+    if (static_cast<size_t>(from) % link.rails != static_cast<size_t>(to) % link.rails) throw ConfigError("a flow stays on its rail");
     rides.push_back({w.get(), &loop, from, to, bytes, at});
     loop.schedule(ahead.empty() ? at : at - std::min(at, ahead.at(rides.size() - 1)), callback<&Ride::on_start>(rides.back()));
   }
@@ -84,11 +74,9 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
 }  // namespace retrompi
 
 void bind_wire(py::module_& m) {
-  m.def("carry", &retrompi::carry, py::arg("wire"), py::arg("kind"), py::arg("shape"), py::arg("bandwidth"), py::arg("latency"), py::arg("positions"),
-        py::arg("flows"), py::arg("wan_bandwidth") = 0.0, py::arg("wan_latency") = 0.0, py::arg("rails") = 1, py::arg("failures") = py::list(),
-        py::arg("buffer") = 0.0, py::arg("access") = "fifo", py::arg("seed") = 1, py::arg("ahead") = std::vector<retrompi::Ps>{},
-        "When each of `flows` (start in ps, from card, to card, bytes) arrives, in ps; -1: never; -2 - t: lost at t. `positions` has the place of "
-        "each card's host. `wire` is native, fluid or simgrid (once in a process); bandwidth in B/s, latency in s. `failures`: (what, a, b, from, "
-        "until) "
-        "in ps, until -1: for good. `ahead`: how long before its start each is sent, on a wire of the engine.");
+  m.def("carry", &retrompi::carry, py::arg("wire"), py::arg("link"), py::arg("positions"), py::arg("flows"), py::arg("failures") = py::list(),
+        py::arg("seed") = 1, py::arg("ahead") = std::vector<retrompi::Ps>{},
+        "When each of `flows` (start in ps, from card, to card, bytes) arrives, in ps; -1: never; -2 - t: lost at t. `link` has the keys of a "
+        "Link, `positions` the place of each card's host. `wire` is native, fluid or simgrid (once in a process). `failures`: (what, a, b, from, "
+        "until) in ps, until -1: for good. `ahead`: how long before its start each is sent, on a wire of the engine.");
 }

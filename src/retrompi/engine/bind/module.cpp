@@ -343,7 +343,7 @@ SimConfig config(const py::dict& d) {
   Reader r(d, "simulation");
   SimConfig c;
   hosts(r.get("hosts"), c.hosts);
-  c.link = read<LinkSpec>(r.get("link"), "link");
+  c.link = read_link(r.get("link"));
   if (d.contains("wire")) {
     const std::string wire = r.text("wire");
     const std::string law = wire.substr(0, wire.find(':'));
@@ -483,6 +483,9 @@ py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trac
 }
 
 }  // namespace
+
+LinkSpec read_link(const py::object& given) { return read<LinkSpec>(given, "link"); }
+
 }  // namespace retrompi
 
 PYBIND11_MODULE(_engine, m) {

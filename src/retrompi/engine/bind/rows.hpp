@@ -14,6 +14,10 @@
 
 namespace retrompi {
 
+struct LinkSpec;
+/// Of a dictionary with the keys of the declaration.
+LinkSpec read_link(const pybind11::object& given);
+
 /// The fields of one row, read from the first to the last.
 class Fields {
  public:

@@ -1,4 +1,5 @@
-// The medium of a hub carries one frame at a time. Each station offers the first of its frames; the others wait behind it.
+// A hub: one half-duplex medium for all stations (one on each rail), with the rule by which they get it. It carries one frame at a time; each
+// station offers the first of its frames, and the others wait behind it.
 //
 // First come, first served: the next frame is chosen when the one before arrives, which is a latency after the medium has become free. By then all
 // that could have come before it is known, so a frame is one event, waiting or not. A frame that is planned for a later time goes back
@@ -7,8 +8,6 @@
 //
 // CSMA/CD (IEEE 802.3, 1-persistent): stations that begin before they can hear each other collide; what happens is decided a latency after the
 // first has begun, when the others have heard it.
-#include "network/hub_wire.hpp"
-
 #include <deque>
 
 #include "host/charge.hpp"

@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "host/charge.hpp"
-#include "network/hub_wire.hpp"
 #include "network/native_wire.hpp"
 
 namespace retrompi {
@@ -71,8 +70,8 @@ class QueueWire final : public RoutedWire, QueueParts {
  public:
   QueueWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
       : RoutedWire(loop, anatomy, positions, link), QueueParts{.buffer_ = link.buffer > 0 ? link.buffer : std::numeric_limits<double>::infinity()} {
-    // On the first link of a torus there are also frames of others, so a card's own frames come to it one after another.
-    const bool crossed = link.kind == "torus";
+    // A card's own frames come to its first link one after another, also where those of others do.
+    const bool crossed = routes_.crossed();
     ports_.resize(routes_.links() + (crossed ? routes_.cards() : 0));
     first_card_ = crossed ? routes_.links() : SIZE_MAX;
     for (uint32_t l = 0; l < routes_.links(); ++l) {
@@ -314,10 +313,13 @@ class QueueWire final : public RoutedWire, QueueParts {
 
 }  // namespace
 
+std::unique_ptr<Wire> queue_wire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link, uint64_t /*seed*/) {
+  return std::make_unique<QueueWire>(loop, anatomy, positions, link);
+}
+
 std::unique_ptr<Wire> native_wire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link, uint64_t seed) {
   if (positions.empty()) return std::make_unique<NativeWire>(loop, anatomy);
-  if (link.kind == "hub") return hub_wire(loop, anatomy, positions, link, seed);
-  return std::make_unique<QueueWire>(loop, anatomy, positions, link);
+  return kind_of(link).wire(loop, anatomy, positions, link, seed);
 }
 
 }  // namespace retrompi

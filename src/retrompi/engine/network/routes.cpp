@@ -3,8 +3,6 @@
 namespace retrompi {
 
 namespace {
-constexpr const char* kKinds = "cable, fat-tree, hub, platform-file, switch, torus, wan";
-
 size_t product(const std::vector<unsigned long>& v, size_t from, size_t to) {
   size_t n = 1;
   for (size_t i = from; i < to; ++i) n *= v[i];
@@ -14,48 +12,49 @@ size_t product(const std::vector<unsigned long>& v, size_t from, size_t to) {
 
 void check_link(const std::vector<size_t>& positions, const LinkSpec& link) {
   const size_t last = *std::max_element(positions.begin(), positions.end());
-  if (link.kind == "torus") {
-    const size_t places = product(link.shape, 0, link.shape.size());
-    if (link.shape.empty() || places <= last)
-      throw ConfigError("a torus of " + std::to_string(places) + " places has no room for host " + std::to_string(last));
-  } else if (link.kind == "fat-tree") {
-    const size_t levels = link.shape.size() / 3;
-    if (levels == 0 || link.shape.size() % 3 != 0 || std::count(link.shape.begin(), link.shape.end(), 0UL) > 0)
-      throw ConfigError("a fat tree needs children, parents and parallel links for each of its levels");
-    const size_t places = product(link.shape, 0, levels);
-    if (places <= last) throw ConfigError("a fat tree of " + std::to_string(places) + " places has no room for host " + std::to_string(last));
-  } else if (link.kind == "wan") {
-    if (link.shape.size() <= last) throw ConfigError("host " + std::to_string(last) + " is at no site");
-    if (!(link.wan_bandwidth > 0)) throw ConfigError("link: wan_bandwidth must be more than nothing");
-  } else if (link.kind == "cable") {
-    if (positions.size() != 2 * link.rails) throw ConfigError("a cable joins two hosts, not " + std::to_string(positions.size() / link.rails));
-  } else if (link.kind == "platform-file") {
-    if (link.file.size() <= last + 1) throw ConfigError("the platform file has no host " + std::to_string(last));
-    if (link.rails != 1) throw ConfigError("a platform file has no rails");
-  } else if (link.kind != "hub" && link.kind != "switch") {
-    throw ConfigError("unknown kind of link '" + link.kind + "'; valid: " + kKinds);
+  switch (kind_of(link).layout) {
+    case LinkLayout::Medium:
+    case LinkLayout::Ports:
+      break;
+    case LinkLayout::Line:
+      if (positions.size() != 2 * link.rails) throw ConfigError("a cable joins two hosts, not " + std::to_string(positions.size() / link.rails));
+      break;
+    case LinkLayout::Torus: {
+      const size_t places = product(link.shape, 0, link.shape.size());
+      if (link.shape.empty() || places <= last)
+        throw ConfigError("a torus of " + std::to_string(places) + " places has no room for host " + std::to_string(last));
+      break;
+    }
+    case LinkLayout::Tree: {
+      const size_t levels = link.shape.size() / 3;
+      if (levels == 0 || link.shape.size() % 3 != 0 || std::count(link.shape.begin(), link.shape.end(), 0UL) > 0)
+        throw ConfigError("a fat tree needs children, parents and parallel links for each of its levels");
+      const size_t places = product(link.shape, 0, levels);
+      if (places <= last) throw ConfigError("a fat tree of " + std::to_string(places) + " places has no room for host " + std::to_string(last));
+      break;
+    }
+    case LinkLayout::Sites:
+      if (link.shape.size() <= last) throw ConfigError("host " + std::to_string(last) + " is at no site");
+      if (!(link.wan_bandwidth > 0)) throw ConfigError("link: wan_bandwidth must be more than nothing");
+      break;
+    case LinkLayout::File:
+      if (link.file.size() <= last + 1) throw ConfigError("the platform file has no host " + std::to_string(last));
+      if (link.rails != 1) throw ConfigError("a platform file has no rails");
   }
 }
 
-Routes::Routes(const std::vector<size_t>& positions, const LinkSpec& link)
-    : positions_(positions),
-      spec_(link),
-      hub_(link.kind == "hub"),
-      cable_(link.kind == "cable"),
-      torus_(link.kind == "torus"),
-      tree_(link.kind == "fat-tree"),
-      wan_(link.kind == "wan") {
+Routes::Routes(const std::vector<size_t>& positions, const LinkSpec& link) : positions_(positions), spec_(link), layout_(kind_of(link).layout) {
   check_link(positions, link);
   const size_t cards = positions.size();
-  if (hub_) {
+  if (layout_ == LinkLayout::Medium) {
     links_ = planes();
-  } else if (link.kind == "platform-file") {
+  } else if (layout_ == LinkLayout::File) {
     file_ = std::make_shared<FileRoutes>(platform_file_routes(link, positions));
     links_ = file_->bandwidth.size();
-  } else if (torus_) {
+  } else if (layout_ == LinkLayout::Torus) {
     plane_ = 2 * link.shape.size() * product(link.shape, 0, link.shape.size());
     links_ = planes() * plane_;
-  } else if (tree_) {
+  } else if (layout_ == LinkLayout::Tree) {
     levels_ = link.shape.size() / 3;
     const auto part = [&](size_t i) { return link.shape.begin() + static_cast<std::ptrdiff_t>(i * levels_); };
     children_.assign(part(0), part(1));
@@ -70,7 +69,7 @@ Routes::Routes(const std::vector<size_t>& positions, const LinkSpec& link)
     links_ = planes() * plane_;
   } else {
     links_ = 2 * cards;
-    if (wan_) {
+    if (layout_ == LinkLayout::Sites) {
       sites_ = *std::max_element(link.shape.begin(), link.shape.end()) + 1;
       first_line_ = links_;
       links_ += sites_ * sites_;
@@ -83,18 +82,18 @@ std::vector<uint32_t> Routes::way(size_t from, size_t to) const {
   const size_t a = positions_[from], b = positions_[to];
   if (file_) {
     out = file_->ways.at({a, b});
-  } else if (hub_) {
+  } else if (layout_ == LinkLayout::Medium) {
     out = {static_cast<uint32_t>(rail(from))};
-  } else if (cable_) {
+  } else if (layout_ == LinkLayout::Line) {
     out = {static_cast<uint32_t>(from)};
-  } else if (torus_) {
+  } else if (layout_ == LinkLayout::Torus) {
     walk_torus(a, b, rail(from) * plane_, out);
-  } else if (tree_) {
+  } else if (layout_ == LinkLayout::Tree) {
     walk_tree(a, b, rail(from) * plane_, out);
   } else {
     const auto up = static_cast<uint32_t>(from), down = static_cast<uint32_t>(positions_.size() + to);
     out = {up, down};
-    if (wan_ && spec_.shape[a] != spec_.shape[b]) out = {up, line(spec_.shape[a], spec_.shape[b]), down};
+    if (layout_ == LinkLayout::Sites && spec_.shape[a] != spec_.shape[b]) out = {up, line(spec_.shape[a], spec_.shape[b]), down};
   }
   return out;
 }
@@ -187,17 +186,17 @@ Routes::Cut Routes::cut(const Failure& f) const {
       if (f.a >= planes()) throw impossible(f, "there are " + std::to_string(planes()) + " rails, counted from 0");
       return cards_where([&](size_t card) { return rail(card) == f.a; });
     case Failure::Whole:
-      if (!hub_ && spec_.kind != "switch") throw impossible(f, "a " + spec_.kind + " is not one hub or switch");
+      if (layout_ != LinkLayout::Medium && layout_ != LinkLayout::Ports) throw impossible(f, "a " + spec_.kind + " is not one hub or switch");
       return all_links();
     case Failure::Pair:
       return cut_pair(f);
     case Failure::Switch:
       return cut_switch(f);
     case Failure::Site:
-      if (!wan_ || f.a >= sites_) throw impossible(f, "there is no such site");
+      if (f.a >= sites_) throw impossible(f, "there is no such site");
       return cards_where([&](size_t card) { return spec_.shape[positions_[card]] == f.a; });
     case Failure::Wan:
-      if (!wan_ || f.a >= sites_ || f.b >= sites_ || f.a == f.b) throw impossible(f, "there is no such line");
+      if (f.a >= sites_ || f.b >= sites_ || f.a == f.b) throw impossible(f, "there is no such line");
       return {.links = {line(f.a, f.b), line(f.b, f.a)}, .cards = {}};
   }
   return {};
@@ -205,8 +204,8 @@ Routes::Cut Routes::cut(const Failure& f) const {
 
 /// A cable, or both directions between two neighbours of a torus.
 Routes::Cut Routes::cut_pair(const Failure& f) const {
-  if (cable_) return all_links();
-  if (!torus_) throw impossible(f, "only a cable and neighbours in a torus have a link of their own");
+  if (layout_ == LinkLayout::Line) return all_links();
+  if (layout_ != LinkLayout::Torus) throw impossible(f, "only a cable and neighbours in a torus have a link of their own");
   Cut c;
   for (size_t plane = 0; plane < planes(); ++plane)
     for (const auto& [a, b] : {std::pair{f.a, f.b}, {f.b, f.a}}) {
@@ -219,7 +218,7 @@ Routes::Cut Routes::cut_pair(const Failure& f) const {
 
 /// The links of a switch of a fat tree to its children and to its parents.
 Routes::Cut Routes::cut_switch(const Failure& f) const {
-  if (!tree_) throw impossible(f, "only a fat tree has switches by level and number");
+  if (layout_ != LinkLayout::Tree) throw impossible(f, "only a fat tree has switches by level and number");
   if (f.a < 1 || f.a > levels_) throw impossible(f, "there are levels 1 to " + std::to_string(levels_));
   size_t nodes = 1;
   for (size_t j = 0; j < levels_; ++j) nodes *= j < f.a ? parents_[j] : children_[j];

@@ -48,19 +48,21 @@ class Routes {
   [[nodiscard]] size_t rail(size_t card) const { return spec_.rails == 1 ? 0 : card % spec_.rails; }
 
   /// Cards whose flows take the same links are equivalent: one class for the sender, one for the receiver.
-  [[nodiscard]] size_t senders() const { return hub_ ? spec_.rails : positions_.size(); }
-  [[nodiscard]] size_t sender(size_t card) const { return hub_ ? rail(card) : card; }
-  [[nodiscard]] size_t receiver(size_t card) const { return hub_ || cable_ ? 0 : card; }
+  [[nodiscard]] size_t senders() const { return layout_ == LinkLayout::Medium ? spec_.rails : positions_.size(); }
+  [[nodiscard]] size_t sender(size_t card) const { return layout_ == LinkLayout::Medium ? rail(card) : card; }
+  [[nodiscard]] size_t receiver(size_t card) const { return layout_ == LinkLayout::Medium || layout_ == LinkLayout::Line ? 0 : card; }
 
   /// The links from one card to another of the same rail, in the order in which they are crossed.
   [[nodiscard]] std::vector<uint32_t> way(size_t from, size_t to) const;
   /// All routes have the same latency, so it can be added after the bytes, which saves an event.
-  [[nodiscard]] bool even() const { return !torus_ && !tree_ && !wan_ && !file_; }
+  [[nodiscard]] bool even() const { return layout_ <= LinkLayout::Ports; }
   /// SimGrid's CM02 shares a link in inverse proportion to the latencies of the flows' routes, as TCP does.
-  [[nodiscard]] bool by_latency() const { return torus_ || file_; }
+  [[nodiscard]] bool by_latency() const { return crossed() || file_; }
+  /// On the first link of a way there are also frames of other cards.
+  [[nodiscard]] bool crossed() const { return layout_ == LinkLayout::Torus; }
 
   /// All links have the declared rate and latency: none is a line between sites or out of a platform file.
-  [[nodiscard]] bool only_the_link() const { return !wan_ && !file_; }
+  [[nodiscard]] bool only_the_link() const { return layout_ < LinkLayout::Sites; }
 
   struct Cut {
     std::vector<uint32_t> links;
@@ -84,9 +86,9 @@ class Routes {
 
   std::vector<size_t> positions_;
   LinkSpec spec_;
-  bool hub_, cable_, torus_, tree_, wan_;
+  LinkLayout layout_;
   std::shared_ptr<const FileRoutes> file_;          // of a platform file
-  size_t levels_ = 0;                               // fat-tree
+  size_t levels_ = 0;                               // of a tree
   std::vector<size_t> children_, parents_, ports_;  // by level
   std::vector<size_t> below_;                       // links under the switches of each level and before, both directions counted
   size_t sites_ = 0;

@@ -102,17 +102,18 @@ void SimgridWire::begin(const std::string& model) {
 }
 
 void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& link, bool plain) {
-  if (link.kind == "platform-file") {
+  const LinkLayout layout = kind_of(link).layout;
+  if (layout == LinkLayout::File) {
     api::loaded(link.file.front());
     for (const size_t place : positions) impl_->hosts.push_back(api::host(link.file[place + 1]));
     return;
   }
   // SimGrid defines links and routes itself; under plain flows over a tree and between sites, the latency is waited for beforehand.
-  if (plain && (link.kind == "fat-tree" || link.kind == "wan")) {
+  if (plain && (layout == LinkLayout::Tree || layout == LinkLayout::Sites)) {
     const auto routes = std::make_shared<Routes>(positions, link);
     before_ = [routes](int a, int b) { return routes->latency_ps(routes->way(static_cast<size_t>(a), static_cast<size_t>(b))) / kPsPerSecond; };
   }
-  if (link.kind == "torus" || link.kind == "fat-tree")
+  if (layout == LinkLayout::Torus || layout == LinkLayout::Tree)
     build_grid(positions, link);
   else
     build_lines(positions, link);
@@ -121,6 +122,8 @@ void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& li
 /// Cable, hub, switch and sites: a route for every pair of cards.
 void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSpec& link) {
   const size_t n = positions.size();
+  const LinkLayout layout = kind_of(link).layout;
+  const bool medium = layout == LinkLayout::Medium;
   auto* zone = api::root_zone(*impl_->engine);
   for (size_t i = 0; i < n; ++i) impl_->hosts.push_back(api::add_host(zone, "h" + std::to_string(i)));
   auto make = [&](const std::string& id, double bandwidth, double latency) {
@@ -130,9 +133,8 @@ void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSp
   };
   std::vector<sg::Link*> up, down, hubs;
   std::map<std::pair<size_t, size_t>, sg::Link*> lines;
-  for (size_t rail = 0; link.kind == "hub" && rail < link.rails; ++rail)
-    hubs.push_back(make("hub" + std::to_string(rail), link.bandwidth, link.latency));
-  for (size_t a = 0; link.kind != "hub" && a < n; ++a) {
+  for (size_t rail = 0; medium && rail < link.rails; ++rail) hubs.push_back(make(link.kind + std::to_string(rail), link.bandwidth, link.latency));
+  for (size_t a = 0; !medium && a < n; ++a) {
     up.push_back(make("up" + std::to_string(a), link.bandwidth, link.latency));
     down.push_back(make("down" + std::to_string(a), link.bandwidth, link.latency));
   }
@@ -140,17 +142,17 @@ void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSp
     for (size_t b = 0; b < n; ++b) {
       if (a == b || a % link.rails != b % link.rails) continue;
       std::vector<sg::LinkInRoute> over;
-      if (link.kind == "hub") {
+      if (medium) {
         over.emplace_back(hubs[a % link.rails]);
       } else {
         over.emplace_back(up[a]);
-        if (link.kind == "wan" && link.shape[positions[a]] != link.shape[positions[b]]) {
+        if (layout == LinkLayout::Sites && link.shape[positions[a]] != link.shape[positions[b]]) {
           const auto [x, y] = std::pair(link.shape[positions[a]], link.shape[positions[b]]);
           auto& line = lines[{x, y}];
-          if (!line) line = make("wan" + std::to_string(x) + "-" + std::to_string(y), link.wan_bandwidth, link.wan_latency);
+          if (!line) line = make(link.kind + std::to_string(x) + "-" + std::to_string(y), link.wan_bandwidth, link.wan_latency);
           over.emplace_back(line);
         }
-        if (link.kind != "cable") over.emplace_back(down[b]);
+        if (layout != LinkLayout::Line) over.emplace_back(down[b]);
       }
       api::add_route(zone, impl_->hosts[a], impl_->hosts[b], over);
     }
@@ -160,7 +162,8 @@ void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSp
 /// Torus and fat tree: SimGrid's own zones, one for each rail. Dimension-order routing is SimGrid's and the T3E's default, D-mod-K that of
 /// fat trees. A link carries one direction; both of a pair exist.
 void SimgridWire::build_grid(const std::vector<size_t>& positions, const LinkSpec& link) {
-  const size_t dimensions = link.kind == "torus" ? link.shape.size() : link.shape.size() / 3;
+  const bool torus = kind_of(link).layout == LinkLayout::Torus;
+  const size_t dimensions = torus ? link.shape.size() : link.shape.size() / 3;
   size_t places = 1;
   for (size_t i = 0; i < dimensions; ++i) places *= link.shape[i];
   std::vector<std::vector<sg::Host*>> all(link.rails, std::vector<sg::Host*>(places));
@@ -171,7 +174,7 @@ void SimgridWire::build_grid(const std::vector<size_t>& positions, const LinkSpe
       return all[rail][id] = api::add_host(zone, "h" + std::to_string(rail) + "-" + std::to_string(id));
     };
     sg::NetZone* zone = nullptr;
-    if (link.kind == "torus") {
+    if (torus) {
       zone = api::add_torus(root, name, link.shape, make, link.bandwidth, link.latency);
     } else {
       const auto part = [&](size_t i) {

@@ -169,7 +169,7 @@ def platform_dossier(platform: Platform) -> Row:
         "path": "" if platform.path is None else str(platform.path),
         "hash": platform.hash,
         "hosts": [{"name": h.name, "os": h.os, "byte_order": h.byte_order} for h in platform.hosts],
-        "link": f"{platform.link.kind} {topology.text(platform.link.kind, platform.link.shape)}".strip(),
+        "link": f"{platform.link.kind} {platform.link.of_kind.text(platform.link.shape)}".strip(),
         "placements": [
             {"name": name, "ranks": [platform.hosts[h].name + (f" core {p.cores[i]}" if p.cores else "") for i, h in enumerate(p)]}
             for name, p in platform.placements.items()
@@ -197,7 +197,7 @@ def part_dossier(part: Machine | Network) -> Row:
     if isinstance(part, Machine):
         kind, about = "host", f"{part.os}, {part.byte_order} endian"
     else:
-        kind, about = "network", f"link: {f'{part.kind} {topology.text(part.kind, part.shape)}'.strip()}"
+        kind, about = "network", f"link: {f'{part.kind} {topology.of(part.kind).text(part.shape)}'.strip()}"
     return {
         "name": part.name, "kind": kind, "title": part.title, "years": part.years, "summary": part.summary, "path": str(part.path),
         "about": about, "like": part.like, "fits": _fits_beside(part.path),

@@ -21,6 +21,7 @@ from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.declare.result import Counters, OutputField, RankRow, Totals, TrafficRow, WaitRow, outputs
 from retrompi.spec.host import REFERENCE_CALL, REFERENCE_CLOCK, Host
 from retrompi.spec.machine.link import Link
+from retrompi.spec.machine.topology import KINDS, FromFile, LinkLayout
 from retrompi.spec.media import MEDIA, Broadcast, Checked, Medium, OneSided, SampledCurve, WaitPolicy
 
 __all__ = ["header", "write"]
@@ -205,6 +206,29 @@ def _results() -> Iterator[str]:
     yield from (*_result("RankRow", "What one rank did.", ends, "RankCounters", grows), "")
 
 
+def _link_kinds() -> Iterator[str]:
+    kinds = sorted((*KINDS.values(), FromFile()), key=lambda kind: kind.name)
+    yield "/// Which links lie between two cards."
+    yield f"enum class LinkLayout : uint8_t {{ {', '.join(map(_enumerator, LinkLayout))} }};"
+    yield "/// Makes a wire between cards whose hosts are at `positions`. `seed`: of what is drawn."
+    yield "using MakeWire = std::unique_ptr<Wire>(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&, uint64_t seed);"
+    yield "/// What each kind of link has; a file of engine/network/ defines each wire."
+    yield f"MakeWire {', '.join(f'{wire}_wire' for wire in dict.fromkeys(kind.wire for kind in kinds))};"
+    yield "struct LinkKind {"
+    yield "  const char* name;"
+    yield "  LinkLayout layout;"
+    yield "  MakeWire* wire;"
+    yield "};"
+    yield "inline const LinkKind& kind_of(const LinkSpec& link) {"
+    yield "  static constexpr LinkKind kKinds[] = {"
+    yield from (f'      {{"{kind.name}", LinkLayout::{_enumerator(kind.layout)}, {kind.wire}_wire}},' for kind in kinds)
+    yield "  };"
+    yield "  for (const LinkKind& kind : kKinds)"
+    yield "    if (link.kind == kind.name) return kind;"
+    yield f"  throw ConfigError(\"unknown kind of link '\" + link.kind + \"'; valid: {', '.join(kind.name for kind in kinds)}\");"
+    yield "}"
+
+
 def header() -> str:
     """The header ``specs.hpp``: enumerations, a struct for each declaration, and the variant of all media with its reader."""
     names = [_cpp_name(cls) for cls in MEDIA.values()]
@@ -215,7 +239,8 @@ def header() -> str:
         "#include <memory>", "#include <string>", "#include <variant>", "#include <vector>", "",
         '#include "event/core.hpp"', '#include "host/cost.hpp"', "",
         "namespace retrompi {", "",
-        "class Chan;", "class Proc;", "enum class WaitFor : uint8_t;", "struct CurveSet;", "struct SharedParts;", "struct World;", "",
+        "class Anatomy;", "class Chan;", "class Proc;", "class Wire;",
+        "enum class WaitFor : uint8_t;", "struct CurveSet;", "struct SharedParts;", "struct World;", "",
         "/// The processes at both ends of a hop: rank, NAME@src, NAME@dst.",
         "struct Ends {", "  std::string from, to;", "  bool operator==(const Ends&) const = default;", "};", "",
         f"enum class Medium : uint8_t {{ {', '.join(names)} }};",
@@ -231,6 +256,7 @@ def header() -> str:
     for cls in _declarations():
         lines += [f"/// {(cls.__doc__ or '').partition(chr(10))[0]}", *_struct(cls), *_numbers(cls), ""]
     lines += [
+        *_link_kinds(), "",
         "/// One hop of a message's path.",
         f"using HopSpec = std::variant<{', '.join(specs)}>;",
         "inline const MediumSpec& common(const HopSpec& h) {",

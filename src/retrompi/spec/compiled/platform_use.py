@@ -60,7 +60,7 @@ def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
         Use.BURSTS: bursts,
         Use.CORES: direct,
         Use.BYTE_ORDER: layout.mixed_byte_order,
-        Use.SITES: layout.several_hosts and layout.platform.link.kind == "wan",
+        Use.SITES: layout.several_hosts and layout.platform.link.of_kind.sited,
     }
     found |= {use for use, yes in more.items() if yes}
     if not any(h["cores"] > 1 for h in rows["hosts"]["kinds"]):

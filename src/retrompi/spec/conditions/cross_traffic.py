@@ -13,6 +13,7 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
+from retrompi.spec.machine.topology import Failed, Part
 from retrompi.spec.platform import Platform
 
 __all__ = ["failures", "traffic"]
@@ -20,7 +21,6 @@ __all__ = ["failures", "traffic"]
 LAWS = ("constant", "poisson", "onoff")
 MOST_OFFERED = 1000
 """Largest offered load of a source, as a multiple of the capacity of its cards."""
-_HOST, _PAIR, _WHOLE, _SWITCH, _SITE, _WAN, _RAIL = range(7)  # engine/network/routes.hpp: Failure::What
 _TRAFFIC = 'e.g. "server->workstation 2Mbps 1500B" or "any 2Mbps 1500B poisson"'
 _FAILURE = 'e.g. "link server@1s..2s", "switch@2s.." or "wan@500ms..600ms"'
 
@@ -119,65 +119,45 @@ def failures(texts: Sequence[str], platform: Platform) -> list[Row]:
     return found
 
 
-def _places(word: str, which: str, platform: Platform, text: str) -> list[tuple[int, int, int]]:
-    """(kind, a, b) of each failed component, as the engine identifies it."""
-    kind, shape = platform.link.kind, platform.link.shape
+def _places(word: str, which: str, platform: Platform, text: str) -> list[Failed]:
+    """Each failed component, as the engine identifies it."""
     if word == "link" and which:
         return [_link(which, platform, text)]
-    numbers = [int(n) for n in re.split(r"[.-]", which) if n.isdecimal()] if which else []
-    if word == "rail" and len(numbers) == 1 and numbers[0] < platform.link.rails:
-        return [(_RAIL, numbers[0], 0)]
-    if word in ("switch", "hub") and word == kind and not which:
-        return [(_WHOLE, 0, 0)]
-    if kind == "fat-tree" and word == "switch" and len(numbers) == 2:
-        return [(_SWITCH, *_tree_switch(numbers, shape, text))]
-    if kind == "wan":
-        sites = max(shape) + 1
-        if word == "switch" and len(numbers) == 1 and numbers[0] < sites:
-            return [(_SITE, numbers[0], 0)]
-        if word == "wan" and len(numbers) == 2 and numbers[0] != numbers[1] and max(numbers) < sites:
-            return [(_WAN, numbers[0], numbers[1])]
-        if word == "wan" and not which:
-            return [(_WAN, a, b) for a in range(sites) for b in range(a + 1, sites)]
-    raise UsageError(f"failure '{text}': no such component on a {kind}; valid: {', '.join(_things(platform))}", code="bad-failure")
+    parts = re.split(r"[.-]", which) if which else []
+    numbers = [int(n) for n in parts if n.isdecimal()]
+    if word == "rail" and len(numbers) == len(parts) == 1 and numbers[0] < platform.link.rails:
+        return [(Part.RAIL, numbers[0], 0)]
+    link = platform.link
+    try:
+        found = link.of_kind.failures(word, numbers, link.shape) if len(numbers) == len(parts) else []
+    except UsageError as error:
+        raise UsageError(f"failure '{text}': {error}", code=error.code) from None
+    if found:
+        return found
+    raise UsageError(f"failure '{text}': no such component on a {link.kind}; valid: {', '.join(_things(platform))}", code="bad-failure")
 
 
 def _things(platform: Platform) -> list[str]:
     """The components of a platform that can fail, for a message."""
-    kind, shape = platform.link.kind, platform.link.shape
+    kind = platform.link.of_kind
     found = [f"'link {platform.hosts[0].name}'"]
-    if len(platform.hosts) > 1 and kind in ("cable", "torus"):
+    if len(platform.hosts) > 1 and kind.has_lines:
         found.append(f"'link {platform.hosts[0].name}-{platform.hosts[1].name}'")
-    found += [f"'{kind}'"] if kind in ("hub", "switch") else []
-    found += ["'switch 1.0' (level, number)"] if kind == "fat-tree" else []
-    found += [f"'switch 0' to 'switch {max(shape)}'", "'wan'"] if kind == "wan" else []
+    found += kind.can_fail(platform.link.shape)
     return found + ([f"'rail 0' to 'rail {int(platform.link.rails) - 1}'"] if platform.link.rails > 1 else [])
 
 
-def _tree_switch(numbers: Sequence[int], shape: Sequence[int], text: str) -> tuple[int, int]:
-    levels = len(shape) // 3
-    level, number = numbers
-    if not 1 <= level <= levels:
-        raise UsageError(f"failure '{text}': the tree has levels 1 to {levels}", code="out-of-range")
-    nodes = 1
-    for j in range(levels):
-        nodes *= shape[levels + j] if j < level else shape[j]
-    if number >= nodes:
-        raise UsageError(f"failure '{text}': level {level} has switches 0 to {nodes - 1}", code="out-of-range")
-    return level, number
-
-
-def _link(which: str, platform: Platform, text: str) -> tuple[int, int, int]:
+def _link(which: str, platform: Platform, text: str) -> Failed:
     names = [h.name for h in platform.hosts]
     if which in names:
-        return (_HOST, names.index(which), 0)
+        return (Part.HOST, names.index(which), 0)
     for i in (m.start() for m in re.finditer("-", which)):
         if which[:i] in names and which[i + 1 :] in names:
             a, b = names.index(which[:i]), names.index(which[i + 1 :])
-            if platform.link.kind not in ("cable", "torus") or a == b:
+            if not platform.link.of_kind.has_lines or a == b:
                 raise UsageError(
                     f"failure '{text}': only a cable and neighbours in a torus have a separate link; 'link {which[:i]}'?",
                     code="bad-failure",
                 )
-            return (_PAIR, a, b)
+            return (Part.PAIR, a, b)
     raise UsageError(f"failure '{text}': no host '{which}'{nearest(which, names)}", code="unknown-host")

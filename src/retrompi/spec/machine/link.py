@@ -8,10 +8,7 @@ from dataclasses import dataclass, replace
 from retrompi.spec.declare.fields import ITSELF, Use, choice, quantity, stating_what_follows, whole, word
 from retrompi.spec.machine import topology
 
-__all__ = ["WAN_KEYS", "Link"]
-
-WAN_KEYS = ("wan_bandwidth", "wan_latency")
-"""Keys required for the wide-area line between sites."""
+__all__ = ["Link"]
 
 
 @stating_what_follows
@@ -24,7 +21,7 @@ class Link:
     each; ``rail_policy`` says whether a pair of hosts uses one of them or stripes messages over all (docs/networks.md).
     """
 
-    kind: str = choice("topology", topology.KINDS, used_by=Use.WIRE)
+    kind: str = choice("topology", tuple(topology.KINDS), used_by=Use.WIRE)
     shape: tuple[int, ...] = word("its dimensions, switches or sites", cpp="std::vector<unsigned long>", used_by=Use.WIRE)
     bandwidth: float = quantity("B/s", "signalling rate", above=0, plain="1 GB/s", used_by=Use.WIRE, follows=ITSELF)
     latency: float = quantity(
@@ -56,6 +53,11 @@ class Link:
     )
     rail_policy: str = choice("what several rails carry", topology.POLICIES, enum="RailPolicy", default="pair", used_by=Use.WIRE)
     access: str = choice("how the stations of a hub share it", topology.ACCESS, enum="Access", default="fifo", used_by=Use.WIRE)
+
+    @property
+    def of_kind(self) -> topology.LinkKind:
+        """What its kind is."""
+        return topology.of(self.kind)
 
     @property
     def words(self) -> dict[str, str]:

@@ -337,10 +337,10 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
     try:
         if "kind" in link or not kind:
             kind, shape = topology.parse_kind(reader.string(link, "kind", LINK)), ()
-        if kind == "wan":
+        if topology.of(kind).sited:
             raise UsageError("a network of the library has no sites; a platform with [[host]] tables has", code="bad-topology")
         if "shape" in link:
-            shape = topology.parse_shape(kind, reader.string(link, "shape", LINK))
+            shape = topology.of(kind).parse(reader.string(link, "shape", LINK))
         words = topology.words(link, words)
     except UsageError as error:
         raise reader.fail(str(error), "kind", LINK, code=error.code) from None
@@ -385,7 +385,8 @@ def _link(net: Network | None, hosts: int) -> tuple[Link, dict[str, Quantity]]:
         }
         return Link(kind="switch", shape=(), **{k: q.value for k, q in found.items()}), found  # type: ignore[arg-type]
     found = {k.removeprefix("link."): q for k, q in net.quantities.items() if k.startswith("link.")}
-    shape = topology.grow_shape(net.kind, net.shape, hosts) if net.shape else topology.default(net.kind, hosts)
+    kind = topology.of(net.kind)
+    shape = kind.grow(net.shape, hosts) if net.shape else kind.default(hosts)
     return Link(kind=net.kind, shape=shape, **{k: q.value for k, q in found.items()}).with_words(net.words), found  # type: ignore[arg-type]
 
 
@@ -393,8 +394,8 @@ def compose(what: Composition, beside: Path | None = None, read: Read | None = N
     """The platform of hosts and network of the library, its hosts called n1, n2, ... Raises UsageError for an unknown name, InputError."""
     read = {} if read is None else read
     net = network(what.network, beside, read) if what.network else None
-    if net is not None and net.kind == "cable" and what.hosts > 2:
-        raise UsageError(f"'{what.network}' is a cable between two hosts; '{what}' has {what.hosts}", code="bad-topology")
+    if net is not None and topology.of(net.kind).joins_two and what.hosts > 2:
+        raise UsageError(f"'{what.network}' is a {net.kind} between two hosts; '{what}' has {what.hosts}", code="bad-topology")
     link, of_link = _link(net, what.hosts)
     order = list(quantities(Host))
     hosts: list[Host] = []

@@ -17,7 +17,7 @@ from retrompi.base.paths import platforms_dir, stamp
 from retrompi.spec.declare.fields import fields_of, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.machine import composition, machines, simgrid_platform, topology
-from retrompi.spec.machine.link import WAN_KEYS, Link
+from retrompi.spec.machine.link import Link
 from retrompi.spec.machine.placements import DECLARABLE, WORDS
 from retrompi.spec.machine.quantity_file import LINK, Reader, fits_at_hand
 from retrompi.spec.platform import LINK_WORDS, Placement, Platform, Quantity
@@ -129,21 +129,21 @@ class _Reader(Reader):
 
     def shape(self, given: Mapping[str, Any], kind: str, names: Sequence[str]) -> tuple[int, ...]:
         """``shape`` of a torus (``[2, 2, 2]``) or a fat tree (``"4x8;1x2;1x1"``), ``sites`` of a wan (a list of hosts for each)."""
-        shape, sites = given.get("shape"), given.get("sites")
-        if (sites is None) != (kind != "wan"):
+        shape, sites, of_kind = given.get("shape"), given.get("sites"), topology.of(kind)
+        if (sites is None) == of_kind.sited:
             raise self.fail('a wan, and nothing else, has sites; example: sites = [["n1", "n2"], ["n3"]]', "sites", -1, code="bad-topology")
         if isinstance(sites, list):
             listed = [host for site in sites if isinstance(site, list) for host in site]
             if sorted(map(str, listed)) != sorted(names) or not all(sites):
                 raise self.fail("'sites' names every host once, in a list for each site", "sites", -1, code="bad-topology")
             return tuple(next(i for i, site in enumerate(sites) if name in site) for name in names)
-        if isinstance(shape, list) and kind == "torus" and shape and all(isinstance(n, int) and n > 0 for n in shape):
-            return tuple(shape)
-        if (shape is None) == (kind in topology.SHAPED) or not isinstance(shape, str | None):
+        if (shape is None) == bool(of_kind.example) or not isinstance(shape, str | list | None):
             raise self.fail("a torus and a fat-tree, and nothing else, have a shape; examples: shape = [2, 2, 2], "
-                            f'shape = "{topology.SHAPED["fat-tree"]}"', "shape", -1, code="bad-topology")  # fmt: skip
+                            f'shape = "{topology.FatTree.example}"', "shape", -1, code="bad-topology")  # fmt: skip
         try:
-            return topology.parse_shape(kind, shape) if shape else ()
+            if shape is None:
+                return of_kind.default(len(names))
+            return of_kind.parse(shape if isinstance(shape, str) else "x".join(map(str, shape)))
         except UsageError as error:
             raise self.fail(str(error), "shape", -1, code=error.code) from None
 
@@ -223,7 +223,7 @@ class _Reader(Reader):
         shape = self.shape(given, kind, [name for name, _, _ in tables])
         try:
             stated = topology.words(given, topology.DEFAULT_WORDS)
-            topology.check(kind, shape, len(tables), line=all(k in link for k in WAN_KEYS))
+            topology.of(kind).check(shape, len(tables), link)
             topology.check_sharing(kind, stated["access"], link["buffer"].value if "buffer" in link else 0.0)
         except UsageError as error:
             raise self.fail(str(error), "shape", -1, code=error.code) from None

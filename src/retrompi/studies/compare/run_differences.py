@@ -16,7 +16,6 @@ from retrompi.base.errors import RetrompiError
 from retrompi.sim.result import Result
 from retrompi.spec import registry
 from retrompi.spec.declare.result import OutputField, RankRow, SectionRow, StartsRow, outputs
-from retrompi.spec.machine import topology
 from retrompi.store.questions import beside_columns
 from retrompi.studies.define.metrics import fact_of
 
@@ -194,7 +193,7 @@ def _platforms(a: Platform, b: Platform) -> list[Row]:
     """Rows of the numbers that differ; a number with the same difference on every host is one row ``host.KEY``."""
     rows: dict[str, Row] = {}
     if (a.link.kind, a.link.shape) != (b.link.kind, b.link.shape):
-        kinds = [f"{r.link.kind} {topology.text(r.link.kind, r.link.shape)}".strip() for r in (a, b)]
+        kinds = [f"{r.link.kind} {r.link.of_kind.text(r.link.shape)}".strip() for r in (a, b)]
         rows["link.kind"] = _row("platform", "link.kind", *kinds)
     if [h.name for h in a.hosts] != [h.name for h in b.hosts]:
         rows["hosts"] = _row("platform", "hosts", len(a.hosts), len(b.hosts), "count")
