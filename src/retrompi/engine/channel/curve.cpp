@@ -44,6 +44,7 @@ class CurveChan final : public ChanOf<CurveSpec> {
     return to.handle(p);
   }
 
+  /// Step by step: itself; what flies and whom it reaches; the message, host and thread; what that process waits for.
   void fetch(int step) const {
     switch (step) {
       case 0:

@@ -128,7 +128,8 @@ void Host::resume(Thread& t) {
   loop.owner = t.owner_;
   std::exchange(t.resume_, {}).resume();
   t.acting_ = false;
-  if (!t.resume_) {  // it has stated no further request: it has ended
+  if (!t.resume_) {  // it has stated no further request
+    assert(t.main_.done());
     t.mode_ = Thread::Mode::Sleep;
     release(t);
     t.main_.check();

@@ -108,6 +108,7 @@ class Thread {
   /// Whether it threw.
   [[nodiscard]] bool failed() const { return main_.failed(); }
   [[nodiscard]] bool could_act() const;
+  /// It will be resumed soon (Callback::Member).
   void fetch(int step) const;
   /// Whether it has work or would act when it gets a processor.
   [[nodiscard]] bool has_work() const { return mode_ == Mode::Work || (mode_ == Mode::Wait && signalled_); }
