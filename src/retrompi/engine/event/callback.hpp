@@ -62,7 +62,7 @@ void fetch_erased(const void* object, int step) {
     fetch_lines(object, 4);
 }
 template <auto Method, class T>
-constexpr Callback::Member erased = {&call_erased<Method, T>, &fetch_erased<T>};
+inline constexpr Callback::Member erased = {&call_erased<Method, T>, &fetch_erased<T>};
 
 /// For those who trace events (event/event_trace.hpp): which process the object of a call belongs to, where it says so.
 using ProcessOf = std::string (*)(const void* object);
