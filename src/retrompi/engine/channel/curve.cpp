@@ -44,6 +44,26 @@ class CurveChan final : public ChanOf<CurveSpec> {
     return to.handle(p);
   }
 
+  /// Step by step: itself; what flies and whom it reaches; the message, host and thread; what that process waits for.
+  void fetch(int step) const {
+    switch (step) {
+      case 0:
+        return fetch_lines(this, 8);
+      case 1:
+        fetch_lines(flying_.begin(), 2);
+        fetch_lines(arrived_.begin(), 1);
+        return fetch_lines(&to, 12);
+      case 2:
+        fetch_lines(flying_.empty() ? nullptr : flying_.front().p.m, 5);
+        fetch_lines(&to.host, 7);
+        fetch_lines(to.inbox.begin(), 1);
+        return to.thread.fetch(0);
+      default:
+        to.fetch();
+        to.thread.fetch(1);
+    }
+  }
+
  private:
   struct Flight {
     Packet p;

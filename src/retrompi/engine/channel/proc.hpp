@@ -36,6 +36,8 @@ class Proc {
   int64_t pinned_to_send = 0, pinned_to_receive = 0;  // memory that the card knows, where it is remembered
   Fifo<Token> inbox;
 
+  /// Something has come for it and will be handled soon: what it will use comes into the cache.
+  virtual void fetch() const {}
   /// The number of a rank; -1: it is another process.
   [[nodiscard]] virtual int32_t rank() const { return -1; }
   /// Takes one token from the inbox and handles it.

@@ -9,11 +9,19 @@ namespace retrompi {
 /// Two pointers and a number: nothing is allocated. Only `callback` creates it and knows the types, so that this header is the only
 /// place in the engine where the type of an event's object is erased.
 struct Callback {
-  using Fn = void (*)(void* object, uint64_t arg);
+  /// A member function. What it will use comes into the cache step by step, each of which reads what the one before it has brought
+  /// (`void fetch(int step) const` of the object's class).
+  struct Member {
+    void (*call)(void* object, uint64_t arg);
+    void (*fetch)(const void* object, int step);
+  };
+  using Fn = const Member*;
+  static constexpr int kFetchSteps = 4;
   Fn fn = nullptr;
   void* object = nullptr;
   uint64_t arg = 0;
-  void operator()() const { fn(object, arg); }
+  void operator()() const { fn->call(object, arg); }
+  void fetch(int step) const { fn->fetch(object, step); }
   explicit operator bool() const { return fn != nullptr; }
 };
 
@@ -43,9 +51,18 @@ void invoke(T& object, uint64_t arg, void (C::*)(A)) {
   (object.*Method)(static_cast<A>(arg));
 }
 template <auto Method, class T>
-void erased(void* object, uint64_t arg) {
+void call_erased(void* object, uint64_t arg) {
   invoke<Method>(*static_cast<T*>(object), arg, Method);
 }
+template <class T>
+void fetch_erased(const void* object, int step) {
+  if constexpr (requires(const T& t) { t.fetch(step); })
+    static_cast<const T*>(object)->fetch(step);
+  else if (step == 0)
+    fetch_lines(object, 4);
+}
+template <auto Method, class T>
+inline constexpr Callback::Member erased = {&call_erased<Method, T>, &fetch_erased<T>};
 
 /// For those who trace events (event/event_trace.hpp): which process the object of a call belongs to, where it says so.
 using ProcessOf = std::string (*)(const void* object);

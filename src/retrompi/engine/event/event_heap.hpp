@@ -29,12 +29,11 @@ class EventHeap {
     v_.pop_back();
     const size_t n = v_.size();
     if (n == 0) return;
-    size_t i = 0;
+    size_t i = n < kOutOfCache ? 0 : raise(n);
     while (true) {
       const size_t first = i * 4 + 1;
       if (first + 4 <= n) {
-        const size_t a = first + before(v_[first + 1], v_[first]), b = first + 2 + before(v_[first + 3], v_[first + 2]);
-        const size_t least = a + (b - a) * before(v_[b], v_[a]);
+        const size_t least = least_of_four(first);
         v_[i] = v_[least];
         i = least;
         continue;
@@ -59,6 +58,26 @@ class EventHeap {
   }
 
  private:
+  static constexpr size_t kOutOfCache = 1024;
+  [[nodiscard]] size_t least_of_four(size_t first) const {
+    const size_t a = first + before(v_[first + 1], v_[first]), b = first + 2 + before(v_[first + 3], v_[first + 2]);
+    return a + (b - a) * before(v_[b], v_[a]);
+  }
+  /// The first levels of a heap whose events' objects are in no cache: what an event will use is fetched step by step while it rises through them.
+  /// Returns where the hole is then.
+  size_t raise([[maybe_unused]] size_t n) {
+    size_t i = 0;
+    if constexpr (requires(const E& e) { e.fetch(0); }) {
+      static_assert(kOutOfCache > 4 * 4 * 4 * 4 * 2);
+      for (int step = E::kFetchSteps; step-- > 0;) {
+        const size_t least = least_of_four(i * 4 + 1);
+        v_[i] = v_[least];
+        v_[i].fetch(step);
+        i = least;
+      }
+    }
+    return i;
+  }
   static constexpr size_t kMany = size_t{1} << 16;
   /// Time and sequence number in one: compared by a subtraction with a borrow, in half the instructions of two comparisons.
   static __int128 key(const E& e) { return (static_cast<__int128>(e.t.count()) << 64) | e.order; }

@@ -232,6 +232,8 @@ class Loop {
     Ps t;
     uint64_t order;
     Call call;
+    static constexpr int kFetchSteps = Callback::kFetchSteps;
+    void fetch(int step) const { call.what.fetch(step); }
   };
   struct LeftOut {
     Ps t;

@@ -30,7 +30,6 @@ class State {
   void put(T n) { words_.push_back(static_cast<int64_t>(n)); }
   void put(Ps ps) { words_.push_back(ps.count()); }
   void put(const void* object) { words_.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(object))); }
-  void put(Callback::Fn fn) { words_.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(fn))); }
   void put_time(Ps t) { put(t - now_); }
   /// An object that comes and goes (a message, a request), by a number in the order in which they are met. True: it is met for the first time, and
   /// what it holds is to be put.

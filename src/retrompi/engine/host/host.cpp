@@ -126,9 +126,10 @@ void Host::resume(Thread& t) {
   }
   t.acting_ = true;
   loop.owner = t.owner_;
-  t.resume_.resume();
+  std::exchange(t.resume_, {}).resume();
   t.acting_ = false;
-  if (t.main_.done()) {
+  if (!t.resume_) {  // it has stated no further request
+    assert(t.main_.done());
     t.mode_ = Thread::Mode::Sleep;
     release(t);
     t.main_.check();
@@ -178,21 +179,25 @@ Thread* Host::pop_ready(size_t core) {
 void Host::dispatch(size_t core) {
   Core& c = cores_[core];
   if (c.running || (core == 0 && c.kernel_busy)) return;
-  Thread* t = pop_ready(core);
-  if (!t) return;
-  t->enter(spinning(*t) ? Stage::Wait : t->seg_);
-  t->state_ = Thread::State::Running;
-  t->core_ = static_cast<int>(core);
-  c.running = t;
-  if (c.last != t) t->pre_ = context_switch().ps;
-  c.last = t;
-  if (anatomy.critical.on) begin(*t, c);
+  if (Thread* t = pop_ready(core)) give(core, *t);
+}
+
+/// A processor that nobody has goes to a thread that is in no queue.
+void Host::give(size_t core, Thread& t) {
+  Core& c = cores_[core];
+  t.enter(spinning(t) ? Stage::Wait : t.seg_);
+  t.state_ = Thread::State::Running;
+  t.core_ = static_cast<int>(core);
+  c.running = &t;
+  if (c.last != &t) t.pre_ = context_switch().ps;
+  c.last = &t;
+  if (anatomy.critical.on) begin(t, c);
   // NT counts a quantum in ticks seen by the running thread, so it ends at one (variant); else it is a plain length of time.
   const Ps from = spec.quantum_at_tick ? next_tick(loop.now + 1) - spec.tick : loop.now;
-  t->held_since_ = loop.now;
-  t->q_end_ = from + t->q_left_;
-  t->q_armed_ = false;
-  go(*t);
+  t.held_since_ = loop.now;
+  t.q_end_ = from + t.q_left_;
+  t.q_armed_ = false;
+  go(t);
   reblame();
   if (others_ready(0, core)) arm(core);
 }
@@ -261,9 +266,12 @@ void Host::make_ready(Thread& t, bool front) {
   t.state_ = Thread::State::Ready;
   t.ready_point_ = loop.cause;
   t.enter(anatomy.log ? blame(t) : Stage::Queueing);
-  queue(t, front);
+  settle();
+  const bool alone = waiting_ == 0;  // then no queue is needed
+  if (!alone) queue(t, front);
   for (size_t c = 0; c < cores_.size(); ++c)
-    if (!cores_[c].running && t.may_use(c) && !(c == 0 && cores_[c].kernel_busy)) return dispatch(c);
+    if (!cores_[c].running && t.may_use(c) && !(c == 0 && cores_[c].kernel_busy)) return alone ? give(c, t) : dispatch(c);
+  if (alone) queue(t, front);
   size_t worst = 0;
   int low = kPrios;
   for (size_t c = 0; c < cores_.size(); ++c)

@@ -108,6 +108,8 @@ class Thread {
   /// Whether it threw.
   [[nodiscard]] bool failed() const { return main_.failed(); }
   [[nodiscard]] bool could_act() const;
+  /// It will be resumed soon (Callback::Member).
+  void fetch(int step) const;
   /// Whether it has work or would act when it gets a processor.
   [[nodiscard]] bool has_work() const { return mode_ == Mode::Work || (mode_ == Mode::Wait && signalled_); }
   void check() const { main_.check(); }
@@ -166,7 +168,7 @@ class Thread {
   CriticalPath::Point point_ = 0, quantum_point_ = 0;     // on the critical path to it: how far it has come; since when its quantum has an end
   CriticalPath::Point wait_point_ = 0, ready_point_ = 0;  // when it began to wait; when it became ready
   CriticalPath::Point dispatched_ = 0;                    // when it got its processor
-  int64_t carried_ = 0;                                   // how often it has gone on with what was left of its quantum
+  int32_t carried_ = 0;                                   // how often it has gone on with what was left of its quantum
   CriticalPath::Point begun_ = 0, stopped_ = 0;           // of work that another thread has interrupted: how far it had come; what interrupted it
   Stage want_ = Stage::Library;                           // what `need_` is spent on
   Stage seg_ = Stage::Wait;
@@ -322,6 +324,7 @@ class Host {
   };
   void make_ready(Thread& t, bool front = false);
   void dispatch(size_t core);
+  void give(size_t core, Thread& t);
   [[nodiscard]] bool undisturbed(const Thread& t, Ps until) const;
   void go(Thread& t);     // the running thread (re)starts consuming its need
   void pause(Thread& t);  // the running thread stops consuming

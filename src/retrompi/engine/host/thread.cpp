@@ -282,6 +282,24 @@ void Thread::skip(Ps time, Ps begin) {
   if (!q_armed_ && held_since_ <= begin) q_end_ -= time;
 }
 
+/// Step by step: itself; its host and the frame of the coroutine that goes on; the processors, and the frame that goes on after that.
+void Thread::fetch(int step) const {
+  switch (step) {
+    case 0:
+      return fetch_lines(this, 7);
+    case 1:
+      fetch_lines(&host_, 7);
+      return fetch_lines(resume_.address(), 4);
+    case 2:
+      fetch_lines(host_.cores_.data(), 2);
+      if (resume_ && mode_ == Mode::Work && state_ == State::Running)
+        fetch_lines(Task::Handle::from_address(resume_.address()).promise().next.address(), 4);
+      return;
+    default:
+      return;
+  }
+}
+
 Ps Thread::host_time() const { return host_.loop.now; }
 
 // A coroutine that waits is at the `co_await` of its `wait`, and its process says what for. One that is in the middle of work may be anywhere.

@@ -50,6 +50,10 @@ class Rank final : public Proc, public RankParts {
  public:
   Rank(Job& job, World& w, Host& h, size_t host_index, int32_t id, const RankSpec& spec);
   [[nodiscard]] int32_t rank() const override { return id; }
+  void fetch() const override {
+    fetch_lines(awaited, 2);
+    requests.fetch();
+  }
   /// Executes its part of the trace, then continues to answer until the job is over.
   Task main();
   Task handle(Packet p) override;

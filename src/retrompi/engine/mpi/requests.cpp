@@ -230,8 +230,13 @@ Task RequestTable::complete_all(const Action& a) {
   co_await Task::At{here};
   switch (a.op) {
     case Op::Waitall:
+      for (const Filed& f : filed_) fetch_lines(f.r, 2);
       for (; i < filed_.size(); ++i)
-        if (filed_[i].r && (!filed_[i].r->persistent || filed_[i].r->active)) co_await rank_.wait(*filed_[i].r);
+        if (filed_[i].r && (!filed_[i].r->persistent || filed_[i].r->active)) {
+          if (filed_[i].r->done) continue;
+          co_await rank_.wait(*filed_[i].r);
+          for (size_t k = i + 1; k < filed_.size(); ++k) fetch_lines(filed_[k].r, 2);
+        }
       for (i = filed_.size(); i-- > 0;) retire(i);
       break;
     case Op::Waitany:

@@ -22,6 +22,7 @@ class RequestTable {
   /// Wait*, Test*, Start*, RequestFree.
   Task execute(const Action& a);
   [[nodiscard]] const std::vector<Filed>& filed() const { return filed_; }
+  void fetch() const { fetch_lines(filed_.data(), 2); }
   /// Its future, in words.
   void state(State& s) const {
     const auto& [rank_, filed_] = *this;
