@@ -257,6 +257,7 @@ class RoutedWire : public NativeWire {
  private:
   void on_up(uint32_t i) { outages_->end(i); }
   void on_down(uint32_t i) {
+    loop_.cause = anatomy_.appointed(loop_.now, "failures");
     outages_->begin(i);
     std::vector<uint32_t> slots;
     for (uint32_t slot = 0; slot < flows_.size(); ++slot)

@@ -35,6 +35,7 @@ void Traffic::next(Source& s, Ps gap) {
 
 void Traffic::Source::on_time() {
   ++frames;
+  traffic.w_.loop.cause = traffic.w_.anatomy.appointed(traffic.w_.loop.now, "cross traffic");
   if (waiting < kQueue)
     traffic.emit(*this);
   else

@@ -63,6 +63,10 @@ class Anatomy {
   Cause current;  // what is executing now
   MessagePath path;
   CriticalPath critical;
+  /// The point on the critical path of what happens at `t` whatever the run does: a failure, a kill, a job's start, a frame of cross traffic.
+  [[nodiscard]] CriticalPath::Point appointed(Ps t, const std::string& what) {
+    return critical.on ? critical.extend_to_fixed(0, t, Stage::Wait, critical.place(what)) : 0;
+  }
 
   int add_thread(const std::string& name) {
     threads_.push_back({name, {}, {}});

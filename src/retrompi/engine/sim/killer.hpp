@@ -44,6 +44,7 @@ class Killer {
       if (!proc || proc->thread.dead()) return;
       job = proc->common.number;
       dead = true;
+      killer->w_.loop.cause = killer->w_.anatomy.appointed(at, "kills");
       proc->thread.kill();
     }
   };

@@ -237,8 +237,7 @@ class Simulation {
   }
   void on_start(size_t part) {
     if (parts_[part].over) return;
-    if (w_.anatomy.critical.on)
-      w_.loop.cause = w_.anatomy.critical.extend(0, w_.loop.now, Stage::Wait, w_.anatomy.critical.place(parts_[part].c.name));
+    w_.loop.cause = w_.anatomy.appointed(w_.loop.now, parts_[part].c.name);
     launch(parts_[part]);
   }
 
@@ -402,8 +401,10 @@ class Simulation {
     if (!timeline_) return;
     const Job& job = *first().job;
     for (const Proc* q : first().builder->processes()) q->thread.close_log();
+    // One that waits for its sends after the end of its trace is in no call of it.
     for (const Rank* k : job.ranks)
-      if (!k->finished && k->now_at) timeline_->end_call(k->id, *k->now_at, w_.loop.now, true);
+      if (!k->finished && k->now_at && k->place() < job.trace.ranks[static_cast<size_t>(k->id)].size())
+        timeline_->end_call(k->id, *k->now_at, w_.loop.now, true);
     timeline_->finish();
     w_.anatomy.timeline = nullptr;
     w_.anatomy.log = w_.anatomy.on || w_.anatomy.critical.on;
