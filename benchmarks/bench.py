@@ -322,14 +322,14 @@ def show_rows(rows: Sequence[dict[str, Any]]) -> None:
     first = rows[0]
     print(f"\n{first['case']}: {first['ranks']} ranks, {first['actions']:,} actions; reading takes {first['reading_s']:.3f} s")
     print(f"{'runtime':10}{'platform':18}{'fidelity':11}{'CPU s':>9}{'messages/s':>12}{'MB':>7}{'SMPI s':>9}{'messages/s':>12}{'MB':>7}"
-          f"{'x SMPI':>8}{'wanted':>8}")  # fmt: skip
+          f"{'x SMPI':>8}{'wanted':>8}")
     for r in rows:
         them = f"{'-':>9}{'-':>12}{'-':>7}"
         if r["smpi_cpu_s"] is not None:
             them = f"{r['smpi_cpu_s']:9.3f}{r['smpi_messages_per_cpu_s']:12,.0f}{r['smpi_peak_B'] / MB:7.0f}"
         speed = f"{r['speed']:8.2f}" if r["speed"] is not None else f"{'-':>8}"
         print(f"{r['model']:10}{r['platform']:18}{r['fidelity']:11}{r['cpu_s']:9.3f}{r['messages_per_cpu_s']:12,.0f}{r['peak_B'] / MB:7.0f}"
-              f"{them}{speed}{r['wanted']:8g}{'' if r['outcome'] == 'completed' else '  ' + r['outcome']}", flush=True)  # fmt: skip
+              f"{them}{speed}{r['wanted']:8g}{'' if r['outcome'] == 'completed' else '  ' + r['outcome']}", flush=True)
     if first["loggopsim_messages_per_cpu_s"] is not None:
         best = {f: [r["simulated_messages_per_cpu_s"] for r in rows if r["fidelity"] == f] for f in ("curve", "loggp")}
         spans = "; ".join(f"at {f} {min(v):,.0f} to {max(v):,.0f}" for f, v in best.items() if v)
@@ -343,12 +343,12 @@ def show_growth(rows: Sequence[dict[str, Any]]) -> None:
     for grows in ("ranks", "actions"):
         print(f"\nhalo at {rows[0]['fidelity']}, growing {grows}")
         print(f"{'ranks':>9}{'steps':>8}{'messages':>12}{'events':>12}{'reading s':>11}{'CPU s':>9}{'wall s':>9}{'us/message':>12}"
-              f"{'events/s':>12}{'peak MB':>9}{'B/rank':>9}{'trace MB':>10}")  # fmt: skip
+              f"{'events/s':>12}{'peak MB':>9}{'B/rank':>9}{'trace MB':>10}")
         for r in rows:
             if r["grows"] == grows:
                 print(f"{r['ranks']:9,}{r['steps']:8,}{r['messages']:12,}{r['events']:12,}{r['reading_s']:11.2f}{r['cpu_s']:9.2f}{r['wall_s']:9.2f}"
                       f"{r['us_per_message']:12.2f}{r['events_per_cpu_s']:12,.0f}{r['peak_B'] / MB:9.0f}{r['rank_B']:9,.0f}"
-                      f"{r['trace_B'] / MB:10.1f}")  # fmt: skip
+                      f"{r['trace_B'] / MB:10.1f}")
 
 
 def main(arguments: list[str]) -> int:

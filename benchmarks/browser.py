@@ -79,7 +79,7 @@ def dragged(page: Any, slider: Any, figure: str, what: str, by: int) -> Row:
     gaps = [b - a for a, b in zip([began, *during], [*during, ended], strict=True)]
     return {"what": f"drag, {what}", "slowed": by, "figures": len(during), "first_s": (during[0] - began) / 1e3 if during else None,
             "move_to_figure_ms": statistics.median(waits) if waits else None, "longest_gap_s": max(gaps) / 1e3,
-            "drag_s": (ended - began) / 1e3, "last_after_s": max(drawn[-1] - ended, 0) / 1e3 if drawn else None}  # fmt: skip
+            "drag_s": (ended - began) / 1e3, "last_after_s": max(drawn[-1] - ended, 0) / 1e3 if drawn else None}
 
 
 def drag(browser: Any, server: Server) -> list[Row]:

@@ -36,7 +36,7 @@ CASES: dict[str, Case] = {
     "tapered tree, permutation": ("fat-tree", TREE, 16, [(0, a, b, 256 * KIB) for a, b in PERMUTATION if a != b]),
     "ring, two over one link": ("torus", [5], 5, [(0, 0, 2, 256 * KIB), (0, 1, 2, 256 * KIB)]),
     "ring, everyone two further": ("torus", [5], 5, [(0, n, (n + 2) % 5, 256 * KIB) for n in range(5)]),
-}  # fmt: skip
+}
 
 
 def carried(wire: str, case: Case, flows: Sequence[Message]) -> list[int]:

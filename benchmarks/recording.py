@@ -66,7 +66,7 @@ def counted(module: str, rows: str, times: int) -> int:
     told = subprocess.run(
         ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, __file__, "--one", module, rows, str(times)],
         capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": "0"},
-    )  # fmt: skip
+    )
     count = re.search(r"Collected : (\d+)", told.stderr)
     assert count, told.stderr
     return int(count[1])

@@ -339,7 +339,7 @@ def main(chosen: list[str]) -> None:
         if rival.key == "in-force":
             base = set(held)
         print(f"{rival.key:8s} fitted {len(fitted)}/6 held-out {len(held)}/32  gains {' '.join(sorted(set(held) - base)) or '-'}  "
-              f"loses {' '.join(sorted(base - set(held))) or '-'}")  # fmt: skip
+              f"loses {' '.join(sorted(base - set(held))) or '-'}")
         print("         " + rival.text)
         for host, f in fits.items():
             shown = (f"{v['parameter']} {v['value']}{' EDGE' if 'edge' in v['note'] else ''}" for v in f.values)

@@ -88,7 +88,7 @@ def look(browser: Any, url: str, path: str, until: str, most_s: float) -> dict[s
         line = context.new_cdp_session(page)
         line.send("Network.enable")
         line.send("Network.emulateNetworkConditions",
-                  {"offline": False, "latency": 150, "downloadThroughput": 1.6e6 / 8, "uploadThroughput": 0.75e6 / 8})  # fmt: skip
+                  {"offline": False, "latency": 150, "downloadThroughput": 1.6e6 / 8, "uploadThroughput": 0.75e6 / 8})
         line.send("Emulation.setCPUThrottlingRate", {"rate": 4})
         came = [0.0]
         line.on("Network.loadingFinished", lambda e: came.__setitem__(0, came[0] + e["encodedDataLength"]))

@@ -56,7 +56,7 @@ def measure(store: Path, runs: int, jobs: int, vary: str) -> dict[str, Any]:
         "runs_per_s": told.simulated / took, "cpu_ms_a_run": 1e3 * (_spent() - before) / told.points,
         "bytes_a_run": store.stat().st_size / told.points, "peak_MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "load_average": os.getloadavg()[0],
-    }  # fmt: skip
+    }
 
 
 def read_back(store: Path, folder: Path) -> list[dict[str, Any]]:
@@ -65,12 +65,12 @@ def read_back(store: Path, folder: Path) -> list[dict[str, Any]]:
     for name, words in READ:
         began = time.perf_counter()
         done = subprocess.Popen([sys.executable, "-m", "retrompi.cli.main", "--store", str(store), *words], cwd=folder,
-                                stdout=subprocess.PIPE)  # fmt: skip
+                                stdout=subprocess.PIPE)
         assert done.stdout is not None
         said = done.stdout.read()
         _, status, used = os.wait4(done.pid, 0)
         rows.append({"command": name, "code": os.waitstatus_to_exitcode(status), "seconds": time.perf_counter() - began,
-                     "peak_MB": used.ru_maxrss / 1024, "bytes": len(said)})  # fmt: skip
+                     "peak_MB": used.ru_maxrss / 1024, "bytes": len(said)})
     return rows
 
 

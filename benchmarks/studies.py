@@ -61,7 +61,7 @@ def _run(folder: Path, study: design.Study, executor: Executor, name: str) -> di
 def _show(title: str, row: dict[str, Any]) -> None:
     here, workers = row["main_cpu_ms"], row["worker_cpu_ms"]
     print(f"{title:38} {row['runs']} runs in {row['seconds']:6.2f} s: {row['ms_a_run']:6.2f} ms a run, processor {here:.2f} ms here"
-          f" + {workers:.2f} ms in workers; {row['simulate_ms']:.2f} ms of wall time in simulate()", flush=True)  # fmt: skip
+          f" + {workers:.2f} ms in workers; {row['simulate_ms']:.2f} ms of wall time in simulate()", flush=True)
 
 
 def main() -> None:

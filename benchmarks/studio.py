@@ -98,7 +98,7 @@ def main() -> int:
             for name, times in one(Path(place) / str(i), tool).items():
                 every.setdefault(name, []).extend(times)
     rows = [{"what": n, "median_s": statistics.median(t), "slowest_s": max(t), "times": len(t), "wanted_s": WANTED.get(n)}
-            for n, t in every.items()]  # fmt: skip
+            for n, t in every.items()]
     if given.json:
         print(json.dumps(rows, indent=1))
     else:

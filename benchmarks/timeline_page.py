@@ -63,7 +63,7 @@ def repeated(t: Timeline, times: int) -> Timeline:
     return replace(
         t, end=int(t.end + shifts[-1]), processes=[process(p) for p in t.processes], calls=calls, messages=messages,
         states_seen=t.states_seen * times, calls_seen=t.calls_seen * times, messages_seen=t.messages_seen * times,
-    )  # fmt: skip
+    )
 
 
 def opened(path: Path) -> dict[str, float]:

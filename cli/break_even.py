@@ -63,7 +63,7 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
     told = break_even_of(
         base, key, ends, (parse_sets(list(given.a)), parse_sets(list(given.b))), asking_of("break-even", given, output),
         metric=given.metric, scan=given.scan, tolerance=share("--tolerance", given.tolerance), tie=share("--tie", given.tie), spec=spec,
-    )  # fmt: skip
+    )
     warnings = note_warnings(told.warnings)
     names = (_name("a", given.a), _name("b", given.b))
     if output.as_json:
@@ -83,7 +83,7 @@ def _certain(drawn: Crossed, scale: Number) -> list[str]:
     lines, of = [], f"of {drawn.spec.draws} draws"
     for c in drawn.changes:
         what = f"{c.after.upper()} overtakes {c.before.upper()}" if {c.before, c.after} == {"a", "b"} else (
-            f"{_state(c.before)}, then {_state(c.after)}")  # fmt: skip
+            f"{_state(c.before)}, then {_state(c.after)}")
         low, middle, high = (scale.text(float(f"{x:.3g}")) for x in (c.value.low, c.value.median, c.value.high))
         where = middle if low == high else f"{low} to {high} in {percent(c.value.level)} of them, median {middle}"
         lines.append(f"in {c.draws} {of} {what}: {where}")
@@ -107,7 +107,7 @@ def _along(text: str) -> tuple[str, tuple[str, str, str]]:
         raise UsageError(
             f"'--along {text}' is not KEY=LOW..HIGH[:log|:linear]; example: --along platform.link.bandwidth=1Mbps..1Gbps",
             code="bad-syntax",
-        )  # fmt: skip
+        )
     return name, (low, high, shape)
 
 
@@ -118,12 +118,12 @@ def as_object(told: BreakEven, names: Sequence[str], warnings: Sequence[Mapping[
         "scenario": told.scenario.name, "metric": told.metric.name, "unit": told.unit, "key": told.found.scale.key,
         "a": names[0], "b": names[1], "crossings": told.crossings, "ends": [told.rows[0], told.rows[-1]], "points": told.rows,
         "runs": runs, "simulated": simulated, "warnings": list(warnings),
-    }  # fmt: skip
+    }
 
 
 _AHEAD: Mapping[str, str] = {
     "a": "A", "b": "B", "tie": "tie", "only a": "A, B ends", "only b": "B, A ends", "neither": "both end"
-}  # fmt: skip
+}
 
 
 def _print(told: BreakEven, names: Sequence[str], mark: str) -> None:
@@ -182,7 +182,7 @@ def _sentence(c: Crossing, scale: Number) -> str:
 
 def _state(state: str) -> str:
     return {"a": "A is ahead", "b": "B is ahead", "tie": "a tie", "only a": "only A completes", "only b": "only B completes",
-            "neither": "neither completes"}[state]  # fmt: skip
+            "neither": "neither completes"}[state]
 
 
 def _all_the_way(found: Found) -> str:

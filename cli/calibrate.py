@@ -44,7 +44,7 @@ EVIDENCE = (
     Column("verdict", "verdict"),
 )
 PAPER_KEYS = ("fit", "parameter", "value", "low", "high", "note", "evidence", "what", "seen", "points", "median", "largest", "at_B",
-              "limit", "observed", "verdict")  # fmt: skip
+              "limit", "observed", "verdict")
 
 
 @dataclass(frozen=True)

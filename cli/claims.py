@@ -25,7 +25,7 @@ LIST = (
 )
 USES = ("calibrate", "validate", "context", "exclude")
 BY_PAPER = (Column("paper", "paper"), Column("claims", "claims", right=True), *(Column(use, use, right=True) for use in USES),
-            Column("systems", "systems", right=True))  # fmt: skip
+            Column("systems", "systems", right=True))
 
 
 @click.group()

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 MOST_CALLS = 12
 _OF_BACKENDS = {"--model": "model", "--backends": "backends", "--mpi": "mpi", "--repetitions": "repetitions", "--trace-from": "trace_from",
-                "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within"}  # fmt: skip
+                "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within"}
 _OF_RUNTIMES = {"--platforms": "platforms", "--networks": "networks", "--metric": "metrics", "--jobs": "jobs",
                  "--uncertainty": "uncertainty", "--full": "full", "--event-limit": "event_limit", "--wall-limit": "wall_limit",
-                 "--memory-limit": "memory_limit"}  # fmt: skip
+                 "--memory-limit": "memory_limit"}
 _TOLD = ("mpi", "model", "platform", "mode", "fidelity", "outcome", "detail", "machine", "noise", "notes", "trace", "run_id", "found")
 
 
@@ -122,7 +122,7 @@ def as_object(c: Comparison, verdict: ComparisonVerdict | None, warned: Sequence
         "sections": [r.row(c.pairs) for r in c.sections], "calls": [r.row(c.pairs) for r in c.calls],
         "distributions": c.distributions(), "origin": [s.row() for s in c.splits], "noise": c.noise(), "warnings": list(warned),
         "verdict": None if verdict is None else {"passed": verdict.passed, "line": verdict.line},
-    }  # fmt: skip
+    }
 
 
 def _percent(value: Any) -> str:
@@ -158,7 +158,7 @@ def print_comparison(c: Comparison, verdict: ComparisonVerdict | None) -> None:
     size = Column("median", "median |error|", lambda v: f"{100 * v:.2f} %", right=True)
     spread = [size, Column("p95", "95th", size.show, right=True), Column("worst", "worst", _percent, right=True),
               Column("where", "at", right=True), Column("bias", "bias", _percent, right=True),
-              Column("inside", "in the noise", lambda v: "" if v is None else f"{v:.0%}", right=True)]  # fmt: skip
+              Column("inside", "in the noise", lambda v: "" if v is None else f"{v:.0%}", right=True)]
     print_table(shown, [Column("pair", "pair"), Column("use", "rows"), Column("n", "n", right=True), *spread])
     for s in c.splits:
         if s.reference_total:

@@ -142,7 +142,7 @@ def _print(found: Sequence[RuntimeRow], base: Scenario, wanted: Sequence[Metric]
     columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(platforms) > 1 else []),
                Column("time", "time", right=True), *_within(found, "time_s", "s"),
                Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
-               Column("in_mpi", "in MPI", _share, right=True), Column("computing", "compute", _share, right=True)]  # fmt: skip
+               Column("in_mpi", "in MPI", _share, right=True), Column("computing", "compute", _share, right=True)]
     for m in wanted:
         columns += [Column(m.name, m.name, m.show, right=True), *_within(found, m.name, m.unit)]
     columns += [Column("run_id", "run", right=True)]
@@ -204,13 +204,13 @@ def _print_sides(some: Sequence[Side], what: str, other: str, told: Runtimes) ->
             what: side.name, "timed": f"{side.timed} of {side.pairs}", other: best.platform if what == "runtime" else best.model,
             "time": best.time_s, "ratio": best.relative, "slowest": side.slowest.time_s,
             **{m.name: best.values.get(m.name) for m in wanted},
-        })  # fmt: skip
+        })
     of_pairs = [] if single else [Column("timed", "pairs", right=True), Column(other, f"fastest {other}")]
     print_table(rows, [Column(what, what), *of_pairs, time_column("time", "time"),
                        Column("ratio", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
                        *([] if single else [time_column("slowest", "slowest")]),
                        *(Column(m.name, m.name, m.show, right=True) for m in wanted)],
-                empty=f"no {what} completed it")  # fmt: skip
+                empty=f"no {what} completed it")
     timed = sum(s.fastest is not None for s in some)
     more = [f"{_count(timed - len(rows), f'more {what}')}"] if timed > len(rows) else []
     more += [f"{_count(len(some) - timed, what)} without a time"] if timed < len(some) else []

@@ -35,7 +35,7 @@ MEMBERS = (
     Column("open", "not marked", lambda v: f"{v:g}" if v else "", right=True),
 )
 LABS = (Column("lab", "lab"), Column("opens", "opens (UTC)"), Column("closes", "closes (UTC)"), Column("released", "marks shown"),
-        Column("begun", "begun", right=True), Column("passed", "finished", right=True))  # fmt: skip
+        Column("begun", "begun", right=True), Column("passed", "finished", right=True))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _rows(db: Database, secrets: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {"role": m["role"], "student": m["student"], "name": m["name"], "email": m["email"], "link": f"{base}join/{secrets[m['student']]}"}
         for m in members(db) if m["student"] in secrets
-    ]  # fmt: skip
+    ]
 
 
 def _emit(rows: list[dict[str, Any]], output: Output) -> None:
@@ -200,7 +200,7 @@ def list_members(given: OfCourse, output: Output) -> None:
     for m in members.members(db):
         mine = [s for (member, _), s in found.items() if member == m["id"]]
         rows.append({**m, "seen": utc(m["seen"]) if m["seen"] else None, "labs": len(mine), "points": sum(s.points for s in mine),
-                     "open": sum(s.open for s in mine)})  # fmt: skip
+                     "open": sum(s.open for s in mine)})
     output.emit(rows, MEMBERS, empty="no members")
 
 
@@ -209,7 +209,7 @@ class LabsOptions(OfCourse):
     """Options of ``retrompi course labs``."""
 
     opens: str | None = option("Time from which LAB can be begun, as 2026-12-01T08:00 (this machine's zone unless it names one), or none.",
-                               metavar="TIME")  # fmt: skip
+                               metavar="TIME")
     closes: str | None = option("Time after which a check of LAB counts as late, or none.", metavar="TIME")
 
 
@@ -249,14 +249,14 @@ class ServeOptions(StoreOption):
     """Options of ``retrompi course serve``."""
 
     database: str | None = option("Database of the course: a file, or the URL of a PostgreSQL database (default: $RETROMPI_COURSE, then "
-                                  "course.db here).", metavar="FILE|URL")  # fmt: skip
+                                  "course.db here).", metavar="FILE|URL")
     port: int = option("Port to listen on; 0 takes any free one.", type=click.IntRange(0, 65535), default=PORT)
     host: str = option("Address to listen on (default: every address of this machine).", metavar="ADDRESS", default="0.0.0.0")
     names: tuple[str, ...] = option(
         "Another host name that browsers may use for this machine (repeatable).", "--allow-host", metavar="NAME")
     address: str | None = option("Address of the course as students reach it (default: that of this machine).", metavar="URL")
     proxy: str | None = option("Address of the reverse proxy in front of the server, whose headers X-Forwarded-* are believed.",
-                               metavar="ADDRESS")  # fmt: skip
+                               metavar="ADDRESS")
     as_root: bool = option("Serve as root, which is refused otherwise: a fault of the server would then be one of the whole machine.")
 
 
@@ -374,7 +374,7 @@ def grades(given: OfCourse, output: Output) -> None:
     rows = found(given.open())
     names = list(rows[0]) if rows else ["student"]
     columns = [Column(n, n, _short, right=n not in ("student", "name", "email")) for n in names
-               if not n.endswith(("with late", "email"))]  # fmt: skip
+               if not n.endswith(("with late", "email"))]
     output.emit(rows, columns, keys=names, empty="no students")
 
 
@@ -388,7 +388,7 @@ def _short(value: Any) -> str:
 @click.argument("student", metavar="ID")
 @options(given=OfCourse, output=Output)
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", required=True,
-              callback=ends_in("zip"), help="Where to write: .zip.")  # fmt: skip
+              callback=ends_in("zip"), help="Where to write: .zip.")
 def data(student: str, given: OfCourse, output: Output, out: Path) -> None:
     """Write all that the course keeps of the member with this ID.
 

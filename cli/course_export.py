@@ -26,13 +26,13 @@ class CourseExportOptions:
     """Options of ``retrompi course export``."""
 
     database: str | None = option("Database of the course: a file, or the URL of a PostgreSQL database (default: $RETROMPI_COURSE, then "
-                                  "course.db here).", metavar="FILE|URL")  # fmt: skip
+                                  "course.db here).", metavar="FILE|URL")
     to: Literal["moodle", "canvas", "csv"] = option("Format of OUT: for the import of Moodle's or Canvas' gradebook, or plain CSV.",
-                                                    default="csv")  # fmt: skip
+                                                    default="csv")
     collected: Path | None = option("Grades from this file instead of a course: what 'retrompi lab collect --json' printed.",
-                                    type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")  # fmt: skip
+                                    type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
     fill: Path | None = option("File of the platform to fill in: a grading worksheet of Moodle, or the gradebook that Canvas exported.",
-                               type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")  # fmt: skip
+                               type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
     labs: str | None = option("Labs of the course, by number or name, separated by commas (default: all with a grade).", metavar="LABS")
     identifier: Literal["email", "username", "idnumber"] = option(
         "Column by which Moodle finds a student: the address, or the student's id as user name or ID number.", default="email")

@@ -24,7 +24,7 @@ __all__ = ["command"]
 PLATFORMS = (Column("name", "name"), Column("issuer", "issuer"), Column("client_id", "client id"), Column("deployments", "deployments"))
 ADDRESSES = (Column("what", "what"), Column("address", "address"))
 OUTBOX = (Column("student", "student"), Column("lab", "lab"), Column("points", "points", right=True), Column("of", "of", right=True),
-          Column("tries", "tries", right=True), Column("due", "next try (UTC)"), Column("error", "last error"))  # fmt: skip
+          Column("tries", "tries", right=True), Column("due", "next try (UTC)"), Column("error", "last error"))
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _platforms(engine: Engine) -> list[dict[str, str]]:
     from retrompi.classroom.lti import lti_platforms
 
     return [{"name": p.name, "issuer": p.issuer, "client_id": p.client_id, "deployments": ", ".join(p.deployments)}
-            for p in lti_platforms.platforms(engine)]  # fmt: skip
+            for p in lti_platforms.platforms(engine)]
 
 
 @command.command("list")

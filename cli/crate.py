@@ -27,13 +27,13 @@ _HOUSE = re.compile(r"([^<>]*?)(?: ?<(https?://[^\s\"<>]{3,200})>)?")
 _ORCID = re.compile(r"(?:https://orcid\.org/)?(\d{4}-\d{4}-\d{4}-\d{3}[\dX])")
 
 WRITTEN = (Column("crate", "crate"), Column("files", "files", right=True), Column("runs", "runs", right=True),
-           Column("bytes", "bytes", right=True), Column("digest", "digest"))  # fmt: skip
+           Column("bytes", "bytes", right=True), Column("digest", "digest"))
 FINDINGS = (Column("file", "file"), Column("what", "what"))
 ABOUT = (Column("what", "what"), Column("value", "value", as_text))
 STATEMENTS = (Column("id", "id"), Column("use", "use"), Column("verdict", "verdict"), Column("statement", "statement"),
-              Column("observed", "simulated"), Column("runs", "runs"), Column("functions", "judged by"))  # fmt: skip
+              Column("observed", "simulated"), Column("runs", "runs"), Column("functions", "judged by"))
 POINTS = (Column("position", "point", right=True), Column("axes", "axes"), Column("outcome", "outcome"), Column("run", "run", right=True),
-          Column("time_s", "time_s", right=True))  # fmt: skip
+          Column("time_s", "time_s", right=True))
 
 
 @click.group()
@@ -163,10 +163,10 @@ def _make_record(what: str, store: Store, given: WriteOptions, output: WriteOutp
         if error.code != "unknown-study":
             raise
         raise UsageError(f"no paper and no stored study '{what[:80]}'{nearest(what, all_papers())}; 'retrompi study list' has the studies",
-                         code="unknown-study") from None  # fmt: skip
+                         code="unknown-study") from None
     if spec is not None:
         raise UsageError("--uncertainty is for a paper; the draws of a study are in its definition: 'retrompi sweep --uncertainty'",
-                         code="conflicting-options")  # fmt: skip
+                         code="conflicting-options")
     ids = list(dict.fromkeys(r["run_id"] for r in found.rows if r["run_id"] is not None))
     return record.of_study(found, record.study_intervals(store, int(found.study["id"]))), ids
 
@@ -208,7 +208,7 @@ def verify(ctx: click.Context, crate: Path, given: VerifyOptions, output: Output
     rows: list[dict[str, Any]] = [{"file": f.file, "what": f.what} for f in told.findings]
     if output.as_json:
         print_json({"crate": str(crate), "digest": told.digest, "files": told.files, "runs": told.runs, "numbers": told.numbers,
-                    "findings": rows, "remarks": told.remarks})  # fmt: skip
+                    "findings": rows, "remarks": told.remarks})
     elif output.as_csv:
         output.emit(rows, FINDINGS)
     else:
@@ -269,7 +269,7 @@ def show(crate: Path, statement: str | None, output: Output) -> None:
 def _head(record: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": record["kind"], "name": record["name"], "title": record["title"], "retrompi": record["software"]["code_version"],
             "made": about["created"], "by": about["agent"], "license": about["license"], "runs": len(record["runs"]),
-            "statements": len(record["statements"])}  # fmt: skip
+            "statements": len(record["statements"])}
 
 
 def _listing(record: Mapping[str, Any]) -> tuple[list[dict[str, Any]], tuple[Column, ...]]:
@@ -280,12 +280,12 @@ def _listing(record: Mapping[str, Any]) -> tuple[list[dict[str, Any]], tuple[Col
                  "statement": f"{s['observable']}: {s['value']} {s['unit']}",
                  "observed": s["verdict"]["observed"], "runs": ranges(s["runs"]),
                  "functions": ", ".join(f["name"].removeprefix("retrompi.papers.") for f in s["functions"])}
-                for s in record["statements"]]  # fmt: skip
+                for s in record["statements"]]
         return rows, STATEMENTS
     times = {r["run"]: r["time_s"] for r in record["runs"]}
     return [{"position": r["position"], "axes": ", ".join(f"{k}={v}" for k, v in r["axes"].items()), "outcome": r["outcome"],
              "run": r["run"],
-             "time_s": times.get(r["run"])} for r in record["rows"]], POINTS  # fmt: skip
+             "time_s": times.get(r["run"])} for r in record["rows"]], POINTS
 
 
 def _way(record: Mapping[str, Any], told: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -300,16 +300,16 @@ def _way(record: Mapping[str, Any], told: Mapping[str, Any]) -> list[dict[str, A
     for number in sorted({r["parameters"] for r in runs}):
         each = next(s for s in record["parameters"] if s["set"] == number)
         rows += [(f"parameter, set {number}", f"{p['name']} = {p.get('text') or p['value']} ({p.get('source') or 'no source'})")
-                 for p in each["rows"]]  # fmt: skip
+                 for p in each["rows"]]
     rows += [("model", f"{m['name']}, {f['name']}: {f['file']}:{f['line']}, SHA-256 {f['sha256'][:12]}")
-             for m in record["models"] if m["name"] in {r["model"] for r in runs} for f in m["functions"]]  # fmt: skip
+             for m in record["models"] if m["name"] in {r["model"] for r in runs} for f in m["functions"]]
     rows += [
         (f"run {r['run']}", f"{r['model']} on {r['platform']}, {r['workload']}: {r['outcome']}; identity {r['identity'][:12]}")
         for r in runs
     ]
     rows += [("judged by", f"{f['name']}: {f['file']}:{f['line']}, SHA-256 {f['sha256'][:12]}") for f in told["functions"]]
     rows += [("read", ", ".join(told["reads"])), ("simulated", f"{verdict['observed']} {verdict['unit']}"),
-             ("judged within", f"{verdict['low']} to {verdict['high']} {verdict['unit']}"), ("verdict", verdict["word"])]  # fmt: skip
+             ("judged within", f"{verdict['low']} to {verdict['high']} {verdict['unit']}"), ("verdict", verdict["word"])]
     if (seen := told.get("agreement")) is not None:
         span = "" if seen["observed_low"] is None else f"; {seen['observed_low']} to {seen['observed_high']} {verdict['unit']}"
         rows.append(("draws", f"{seen['agreement']}: {seen['share']:.0%} of {seen['draws']} pass{span}"))

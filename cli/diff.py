@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KEYS = ("part", "what", "a", "b", "difference", "ratio", "unit", "source_a", "source_b")
 MOST_RANKS = 12
 TITLES = {"input": "what went in", "parameter": "parameters", "platform": "platform", "override": "overrides", "result": "what came out",
-          "point": "at each size", "rank": "ranks", "stage": "where the time of a message went"}  # fmt: skip
+          "point": "at each size", "rank": "ranks", "stage": "where the time of a message went"}
 
 
 @click.command()

@@ -88,7 +88,7 @@ def command(given: ExplainOptions, output: RunOutput) -> None:
     else:
         if output.text:
             say(f"{given.model}, {placement_words(asked)} on {given.platform}, {format_bytes(sizes[0])}: {format_time(total)} one way "
-                f"(run {anatomy.run_id}){mark(warnings)}")  # fmt: skip
+                f"(run {anatomy.run_id}){mark(warnings)}")
             rows.append(whole)
         output.emit(rows, columns, keys=keys)
     if spec is not None:

@@ -93,7 +93,7 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
         _write(given.out, failing, read, trace)
     if output.as_json:
         print_json({"trace": trace, "ranks": read.ranks, "open": found[0].open_ended if found else 0, "runtimes": [r.row() for r in found],
-                    "warnings": warned})  # fmt: skip
+                    "warnings": warned})
     elif output.as_csv or len(found) > 1:
         output.emit([_row(r) for r in found], COLUMNS, keys=list(KEYS), empty="no runtime was asked")
     else:
@@ -124,7 +124,7 @@ def _names(given: ExploreOptions) -> Sequence[str]:
     if (given.model is None) == (given.models is None):
         what = "one of -m and --models" if given.model is None else "-m or --models, not both"
         raise UsageError(f"give {what}: -m wmpi, --models wmpi,winmpich or --models all",
-                         code="missing-option" if given.model is None else "conflicting-options")  # fmt: skip
+                         code="missing-option" if given.model is None else "conflicting-options")
     if given.model is not None:
         return [given.model]
     return registry.model_names() if given.models == ("all",) else given.models or ()
@@ -151,7 +151,7 @@ def _row(r: Explored) -> dict[str, Any]:
         "model": r.model, "verdict": r.verdict, "classes": r.classes, "orders": r.orders + r.abandoned,
         "unreduced_log10": None if r.unreduced is None else r.unreduced.log10, "calls": None if shortest is None else shortest.calls,
         "detail": r.refused or ("" if shortest is None else shortest.detail),
-    }  # fmt: skip
+    }
 
 
 def _show(r: Explored, marked: str) -> None:
@@ -159,7 +159,7 @@ def _show(r: Explored, marked: str) -> None:
         say(f"{r.verdict}: {r.refused}{marked}")
         return
     say(f"{r.verdict}: {r.classes} {'outcomes' if r.classes != 1 else 'outcome'} that the program can tell apart, from {r.open_ended} open "
-        f"{'calls' if r.open_ended != 1 else 'call'}{marked}")  # fmt: skip
+        f"{'calls' if r.open_ended != 1 else 'call'}{marked}")
     whole = "an unknown number" if r.unreduced is None else r.unreduced.text
     say(f"{r.orders + r.abandoned} orders followed ({r.abandoned} of them in vain) of {whole}, in {format_time(r.seconds)}")
     for end in [e for e in r.ends if not e.failed] + list(r.failing[:_SHOWN]):

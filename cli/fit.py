@@ -140,7 +140,7 @@ def command(curve: str, reading: MeasuredOptions, given: FitOptions, output: Sto
                 hold_out=given.hold_out, leave_out=left_out, eager_below=limit, overhead=given.overhead,
                 streams=[s for f in beside for s in _streams(f)],
             )
-        )  # fmt: skip
+        )
     chosen = given.name or name_from(curve if Path(curve).is_file() else found[0].measured.provenance.file)
     made = make(found, name=chosen, folder=given.out, platform=given.platform, collectives=collectives)
     _show(made, found, given, output)
@@ -204,7 +204,7 @@ def _show(made: FittedFiles, curves: Sequence[PairFit], given: FitOptions, outpu
             "platform_file": None if made.platform_file is None else str(made.platform_file),
             "segments": segments, "thresholds": thresholds,
             "residuals": residuals, "errors": told, "eager": eager, "choice": choice, "sources": sources,
-        })  # fmt: skip
+        })
         return
     level = curves[0].fit.level
     say(f"T = latency + size / rate; intervals at {level:.0%}")

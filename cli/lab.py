@@ -33,9 +33,9 @@ LIST = (
 )
 GOALS = (Column("text", "goal"), Column("topic", "curriculum's topic"), Column("bloom", "level"), Column("area", "area"))
 GRADES = ("student", "account", "account_id", "late", "lab", "points", "of", "open", "percent", "passed", "checks", "hints", "source",
-          "alike", "problem")  # fmt: skip
+          "alike", "problem")
 SIGN = {"right": ("✓", "green"), "sealed": ("✓", "green"), "open": ("○", "green"), "changed": ("!", "yellow"), "wrong": ("✗", "red"),
-        "unreadable": ("✗", "red"), "missing": ("·", "yellow"), "waiting": ("·", "yellow")}  # fmt: skip
+        "unreadable": ("✗", "red"), "missing": ("·", "yellow"), "waiting": ("·", "yellow")}
 
 
 def complete_lab(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -87,7 +87,7 @@ def list_labs(output: Output) -> None:
         {"lab": x.key, "name": x.name, "title": x.title, "minutes": x.minutes, "tasks": len(x.tasks), "points": x.points,
          "needs": ", ".join(x.needs), "summary": x.summary, "version": x.version}
         for x in labs()
-    ]  # fmt: skip
+    ]
     keys = ("lab", "name", "title", "minutes", "tasks", "points", "needs", "summary", "version")
     output.emit(rows, LIST, keys=keys, empty="no labs")
 

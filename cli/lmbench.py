@@ -29,7 +29,7 @@ TABLE = (
     Column("use", "use"),
 )
 KEYS = ("system", "network", "platform", "role", "observable", "id", "simulated", "published", "unit", "error", "use", "near",
-        "listed")  # fmt: skip
+        "listed")
 
 
 @dataclass(frozen=True)

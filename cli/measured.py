@@ -28,7 +28,7 @@ LIST = (
     Column("label", "label"),
 )
 LIST_KEYS = ("id", "label", "what", "ranks", "points", "from_B", "to_B", "tool", "version", "units", "host", "date", "file", "sha256",
-"by", "said", "created")  # fmt: skip
+"by", "said", "created")
 POINTS = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
     Column("time_us", "time", lambda v: format_time(v * 1e-6), right=True),
@@ -170,7 +170,7 @@ def _print_one(series: dict[str, Any], again: bool) -> None:
     from retrompi.measure.curves import MEANINGS
 
     say(("\n" if again else "") + f"{series['label']}: {MEANINGS.get(series['what'], 'the time of one call')}"
-               + (f", {series['ranks']} ranks" if series["ranks"] else ""))  # fmt: skip
+               + (f", {series['ranks']} ranks" if series["ranks"] else ""))
     told = {k: v for k, v in series["provenance"].items() if v}
     say("\n".join(f"  {k}: {'; '.join(v) if isinstance(v, list | tuple) else v}" for k, v in told.items()))
     known = {k for p in series["points"] for k, v in p.items() if v not in (None, 0)}

@@ -157,7 +157,7 @@ def _print_fit(card: dict[str, Any]) -> None:
         say(f"  {column}: {source}")
     for r in fit["residuals"]:
         say(f"  {r['claim']}  simulated {as_text(r['observed'])} {r['unit']}, read as {as_text(r['low'])}..{as_text(r['high'])}: "
-                   f"{r['half_ranges']:+.2f} half ranges from the middle")  # fmt: skip
+                   f"{r['half_ranges']:+.2f} half ranges from the middle")
         if r["says"]:
             say(f"      {r['says']}\n      in: {r['where']}")
 
@@ -284,7 +284,7 @@ def show_model(ctx: click.Context, model: str, given: ShowModelOptions, output: 
         output.emit(rows, CARD, keys=CARD_KEYS, empty="no parameters")
         return
     say(f"{card['name']}: {card['title']}\n{card['summary']}\nversion {card['version']}, {card['years']}, in {card['folder']}"
-               + (" (your own)" if card["origin"] == "user" else ""))  # fmt: skip
+               + (" (your own)" if card["origin"] == "user" else ""))
     if not given.full:
         _print_summary(card)
         return

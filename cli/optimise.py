@@ -26,10 +26,10 @@ class OptimiseOptions(AnswerOptions):
     """Options of ``retrompi optimise``."""
 
     over: tuple[str, ...] = option("Key and what it may be: a range or a list, e.g. wmpi.packet=16KiB..1MiB (repeatable).",
-                                   required=True, metavar="KEY=LOW..HIGH|A,B")  # fmt: skip
+                                   required=True, metavar="KEY=LOW..HIGH|A,B")
     trials: int = option("Number of points to try.", type=click.IntRange(1, 100_000), metavar="N", default=60)
     seed: int = option("Seed of the search (the runs' own: --set seed=N).", "--search-seed", type=click.IntRange(0, 2**32 - 1),
-                       metavar="SEED", default=1)  # fmt: skip
+                       metavar="SEED", default=1)
 
 
 @click.command()
@@ -61,7 +61,7 @@ def command(ctx: click.Context, scenario: str, given: OptimiseOptions, output: R
     if output.as_json:
         best = None if told.found.best is None else told.best
         print_json({"scenario": base.name, "metric": told.metric.name, "unit": told.metric.unit, "seed": given.seed, "best": best,
-                    "trials": told.rows, "warnings": warnings})  # fmt: skip
+                    "trials": told.rows, "warnings": warnings})
     elif output.as_csv:
         print_csv(told.rows, list(told.rows[0]))
     else:
@@ -78,11 +78,11 @@ def _print(found: Optimum, overs: list[Axis], metric: Metric, mark: str) -> None
     say(f"{metric.name}: {metric.label}, the {'largest' if metric.more_is_better else 'smallest'} of {len(found.trials)} trials{mark}")
     columns = (Column("trial", "trial", right=True), *(Column(o.key, o.key, right=True) for o in overs),
                Column(metric.name, metric.name, lambda v: "" if v is None else format_quantity(v, metric.unit), right=True),
-               Column("run_id", "run", right=True))  # fmt: skip
+               Column("run_id", "run", right=True))
     rows = [t.row(overs, metric) for t in different[:_SHOWN]]
     print_table([*rows, {**found.base.row(overs, metric), "trial": "as it is"}], columns, empty="no trial has a number")
     lost = [t for t in found.trials if t.reading.value is None]
     if lost:
         say(f"{len(lost)} trials have no number, the first at {' '.join(f'{k}={v}' for k, v in lost[0].values.items())}: "
-            f"{lost[0].reading.outcome_text()}"[:300])  # fmt: skip
+            f"{lost[0].reading.outcome_text()}"[:300])
     say(count_line(found.counts))

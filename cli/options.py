@@ -200,7 +200,7 @@ def warm_up_option() -> Any:
     return option(
         "Warm-up repetitions: exchanges before each size that are not timed (default: 1; 0: none, as in the papers, so that the first size "
         "includes what the first call sets up).",
-        "--warm-up", type=click.IntRange(0, MOST_WARM_UP), metavar="N", default=1, aliases=("--warmup",))  # fmt: skip
+        "--warm-up", type=click.IntRange(0, MOST_WARM_UP), metavar="N", default=1, aliases=("--warmup",))
 
 
 def sizes_option(text: str, **about: Any) -> Any:
@@ -250,7 +250,7 @@ def output_option(text: str, *endings: str, folder: bool = False, metavar: str =
     kind = click.Path(path_type=Path, dir_okay=folder, file_okay=not folder)
     told = f"{text} ({_ending_list(endings)})" if endings else text
     return option(f"Where to write: {told}.", "-o", "--output", aliases=("--out",), metavar=metavar, callback=ends_in(*endings),
-                  **{"type": kind, **about})  # fmt: skip
+                  **{"type": kind, **about})
 
 
 @dataclass(frozen=True)
@@ -430,7 +430,7 @@ class Uncertain:
     uncertainty: str | None = option(
         "Uncertainty: central intervals at this level, e.g. 90%, over draws of the uncertain parameters.", metavar="LEVEL")
     draws: int | None = option("Number of draws of the parameters, for --uncertainty (default: 100).", type=click.IntRange(2, MOST_DRAWS),
-                               metavar="N")  # fmt: skip
+                               metavar="N")
 
     def spec(self) -> Spec | None:
         """The level and number of draws as a `Spec`; None without ``--uncertainty``. UsageError for a level outside 0..1."""
@@ -489,7 +489,7 @@ class OfCourse:
     """The course's database."""
 
     database: str | None = option("Database of the course: a file, or the URL of a PostgreSQL database (default: $RETROMPI_COURSE, then "
-                                  "course.db here).", metavar="FILE|URL")  # fmt: skip
+                                  "course.db here).", metavar="FILE|URL")
 
     def open(self) -> Database:
         """The opened database."""

@@ -80,7 +80,7 @@ def time_column(key: str, title: str) -> Column:
 _WORDS: Mapping[str, str] = {
     "pass": "green", "fail": "red", "unjudged": "yellow",
     **{o: "red" if o.exit_code else "green" for o in Outcome}, Outcome.TIMEOUT: "yellow", Outcome.LIMIT: "yellow",
-}  # fmt: skip
+}
 
 
 def _finite(value: Any) -> Any:

@@ -22,7 +22,7 @@ LIST = (
     Column("title", "title"),
 )
 LIST_KEYS = ("key", "title", "authors", "year", "address", "calibrate", "validate", "context", "exclude", "curves", "models", "platforms",
-             "folder")  # fmt: skip
+             "folder")
 PROBLEMS = ("file", "line", "code", "message")
 COUNTS = (Column("what", "what"), Column("number", "number", as_text, right=True))
 
@@ -122,7 +122,7 @@ def list_papers(output: Output) -> None:
         uses = {use: sum(c.use == use for c in plan.claims) for use in ("calibrate", "validate", "context", "exclude")}
         rows.append({"key": plan.key, "title": plan.title, "authors": plan.authors, "year": plan.year, "address": plan.address, **uses,
                      "curves": len(plan.curves), "models": list(plan.models), "platforms": list(plan.platforms),
-                     "folder": str(plan.folder)})  # fmt: skip
+                     "folder": str(plan.folder)})
     output.emit(rows, LIST, keys=LIST_KEYS, cut=True)
 
 

@@ -56,7 +56,7 @@ def curve_columns(made: Generator | None) -> tuple[list[Column], str]:
 def emit_curve(
     rows: Sequence[Mapping[str, Any]], warnings: Sequence[Mapping[str, Any]], output: Output, level: float | None = None,
     made: Generator | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """A curve, with its intervals at ``level``; in JSON every point has the ``warnings`` of the run. ``made``: what it is a curve of."""
     told = [{**row, "warnings": list(warnings)} for row in rows]
     columns, meaning = curve_columns(made)
@@ -156,6 +156,6 @@ def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[StoredCurve]) 
             {"size_B": p["size_B"], "simulated": simulated[p["size_B"]] * 1e-6, "measured": p["time_us"] * 1e-6,
              "difference": simulated[p["size_B"]] / p["time_us"] - 1}
             for p in curve.points if p["size_B"] in simulated
-        ]  # fmt: skip
+        ]
         say(f"\n{curve.legend}" + (f" ({curve.about})" if curve.about else ""))
         print_table(both, BESIDE, empty="no size of it was simulated")

@@ -113,7 +113,7 @@ def _hosts() -> list[dict[str, Any]]:
         {"name": m.name, "title": m.title, "years": m.years, "summary": m.summary, "os": m.os, "path": str(m.path),
          "cores": int(m.quantities["cores"].value), "clock": m.quantities["clock"].text, "origin": registry.origin(m.path)}
         for m in machines.hosts().values()
-    ]  # fmt: skip
+    ]
 
 
 def _networks() -> list[dict[str, Any]]:
@@ -124,7 +124,7 @@ def _networks() -> list[dict[str, Any]]:
         {"name": n.name, "title": n.title, "years": n.years, "summary": n.summary, "link": n.kind, "path": str(n.path),
          "bandwidth": n.quantities["link.bandwidth"].text, "origin": registry.origin(n.path)}
         for n in machines.networks().values()
-    ]  # fmt: skip
+    ]
 
 
 @command.command("hosts")
@@ -275,7 +275,7 @@ def export_platform(platform: str, given: PlatformExportOptions, changed: Overri
         given.out.write_text(text, encoding="utf-8")
     if not output.text:
         row = {"platform": loaded.name, "hosts": len(loaded.hosts), "file": None if given.out is None else str(given.out),
-               "hostfile": None if given.hostfile is None else str(given.hostfile), "xml": text}  # fmt: skip
+               "hostfile": None if given.hostfile is None else str(given.hostfile), "xml": text}
         output.emit([row], (), keys=list(row))
     elif given.out is None:
         say(text.rstrip())
@@ -292,7 +292,7 @@ def _overridden(platform: str, changed: Overrides) -> Platform:
     for key in sets:
         if not key.startswith("platform."):
             raise UsageError(f"--set {key}: a platform has the parameters platform.host.KEY, platform.link.KEY, platform.HOST.KEY",
-                             code="idle-override")  # fmt: skip
+                             code="idle-override")
     return registry.platform(platform).with_overrides({k.removeprefix("platform."): v for k, v in sets.items()})
 
 
@@ -349,7 +349,7 @@ JUDGED = (
     Column("agrees", "within 25 %", lambda v: "yes" if v else "no"),
 )
 EXAMPLES = ("copy", "axpy", "dot", "mdot:vectors=15", "maxpy:vectors=15", "spmv:nz=5", "spmv:nz=27,block=3", "gemv:n=60", "ger:n=60",
-            "gemm:n=60,k=60", "trsm:order=60", "stencil")  # fmt: skip
+            "gemm:n=60,k=60", "trsm:order=60", "stencil")
 """What ``platforms kernels`` shows if no kernel is named."""
 
 
@@ -414,5 +414,5 @@ def show_kernels(ctx: click.Context, platform: str | None, given: KernelOptions,
                 took = max(terms.values())
                 rows.append({"host": kind.name, "kernel": name, "length": n, "seconds": took, "rate": work.operations / took,
                              "moved": (work.read + work.written) / took, "slowest": max(terms, key=terms.__getitem__),
-                             "title": one.kind.title})  # fmt: skip
+                             "title": one.kind.title})
     output.emit(rows, KERNELS)

@@ -91,7 +91,7 @@ def find(what: str, given: PosteriorOptions, output: StoreOutput) -> int:
             problems = [*problem.of_paper(paper), *(problem.of_model(m, paper.platform) for m in fitted_to_claims(paper))]
             if not problems:
                 raise UsageError(f"'{paper.key}' has no [[fit]], and no model of its own with claims to fit to: nothing says what is free",
-                                 code="no-claims")  # fmt: skip
+                                 code="no-claims")
             for one in problems:
                 one_more(one)
     else:
@@ -134,7 +134,7 @@ def check(what: str, given: PosteriorOptions, output: StoreOutput) -> int:
     right = all(row.right for row in rows)
     if output.text:
         say("\nthe 90 % intervals hold the truth in 85 to 95 % of all cases" if right else
-            "\nthe 90 % intervals do not hold the truth in 85 to 95 % of all cases: do not trust them")  # fmt: skip
+            "\nthe 90 % intervals do not hold the truth in 85 to 95 % of all cases: do not trust them")
     if not given.dry_run:
         folder = None if what in papers() else registry.model(what).folder()
         ours = folder is None or folder.is_relative_to(paths.models_dir())

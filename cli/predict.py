@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from retrompi.api.predicting import Predictions
 
 KEYS = ("prediction", "model", "platform", "placement", "what", "size_B", "nominal_s", "low_s", "median_s", "high_s", "parameters_low_s",
-        "parameters_high_s", "date", "commit")  # fmt: skip
+        "parameters_high_s", "date", "commit")
 COLUMNS = (
     Column("prediction", "prediction"),
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
@@ -135,7 +135,7 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
     for commit, day in dict.fromkeys((r["commit"], r["date"].partition(" ")[0]) for r in rows):
         say(f"made on {day} at commit {commit}")
     say(f"nine of ten held-out times and rates of the papers' machines are within a factor of {predictions.held_out_error():.2f} "
-        "(validate/predictions/README.md)")  # fmt: skip
+        "(validate/predictions/README.md)")
 
 
 def _write(wanted: Sequence[str], given: PredictOptions) -> None:
@@ -196,4 +196,4 @@ def _summary_row(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "prediction": first["prediction"], "sizes": f"{format_bytes(first['size_B'])} .. {format_bytes(size)}",
         "latency": format_time(first["nominal_s"]), "latencies": format_span(first["low_s"], first["high_s"], "s"),
         "rate": format_quantity(size / last["nominal_s"], "B/s"), "rates": format_span(size / last["high_s"], size / last["low_s"], "B/s"),
-    }  # fmt: skip
+    }

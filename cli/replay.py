@@ -109,7 +109,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     if given.matching is not None and given.wildcards == "free":
         raise UsageError("--matching says what every wildcard takes; --wildcards free does not go with it", code="conflicting-options")
     source = Source(trace, given.ranks, given.undefined_source, given.partial,
-                    None if rate is None else (rate.flops, rate.source), str(given.matching or ""))  # fmt: skip
+                    None if rate is None else (rate.flops, rate.source), str(given.matching or ""))
     order = traces.read_outcomes(given.matching).order if given.matching is not None else ()
     asked = Resolved.of(given.question(Replay(source.read(), trace, program, source.row()), order=order))
     scale = scale_of(asked, rate)
@@ -198,7 +198,7 @@ def _ends_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for key in (k for k, o in outputs(RankRow).items() if o.kind == "time"):
         low, high = (pick(rows, key=lambda r: r[key]) for pick in (min, max))
         told[key] = {"low": low[key], "low_rank": low["rank"], "high": high[key], "high_rank": high["rank"],
-                     "mean": sum(r[key] for r in rows) / len(rows)}  # fmt: skip
+                     "mean": sum(r[key] for r in rows) / len(rows)}
     return told
 
 
@@ -207,7 +207,7 @@ def _of_many(told: Mapping[str, Any] | None, shown: int) -> list[str]:
     if not told:
         return []
     ends = [f"{key.removesuffix('_s')} {format_time(x['low'])} (rank {x['low_rank']}) to {format_time(x['high'])} (rank {x['high_rank']}), "
-            f"{format_time(x['mean'])} on average" for key, x in told.items() if key.endswith("_s")]  # fmt: skip
+            f"{format_time(x['mean'])} on average" for key, x in told.items() if key.endswith("_s")]
     return [*ends, f"{shown} of {told['ranks']} ranks, evenly spaced, with the first and the last to finish:"]
 
 

@@ -60,7 +60,7 @@ def command(paper: str, given: ReproduceOptions, output: RunOutput) -> None:
     told = reproduce_of(
         paper, given.out, Judging(output.open(), output.fresh, given.jobs, progress), fidelity=given.fidelity,
         network=output.network or NATIVE, spec=spec, overlaid=overlaid, images=given.images,
-    )  # fmt: skip
+    )
     note_warnings(told.warnings)
     if not output.text and paper == ALL:
         output.emit(told.rows, (), keys=keys_of(told))

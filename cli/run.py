@@ -49,7 +49,7 @@ SECTIONS = (
 CSV = (
     "backend", "program", "ranks", "mpi", "model", "platform", "mode", "fidelity", "outcome", "section", "parts", "n", "min_s", "q25_s",
     "median_s", "q75_s", "p95_s", "max_s",
-)  # fmt: skip
+)
 CALLS = (
     Column("call", "call"),
     Column("size_B", "size", lambda v: format_bytes(int(v)), right=True),
@@ -122,7 +122,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
             profile=not given.no_profile, bounds=given.bounds(),
             timeout_s=wall, time_limit=given.limit_s, wait_quiet_s=quiet, trace=None if given.trace is None else str(given.trace),
             fresh=output.fresh, report=report,
-        )  # fmt: skip
+        )
     told = Execution(done)
     times = told.rows
     if output.as_json:

@@ -109,7 +109,7 @@ def list_runs(given: ListRunsOptions, output: StoreOutput) -> None:
     found = store.runs(
         model=given.model, platform=given.platform, mode=given.mode, kind=given.kind, outcome=given.outcome,
         limit=given.last if mine is None else None, parts=given.every or mine is not None or given.kind == "sample",
-    )  # fmt: skip
+    )
     found = [row for row in found if mine is None or row["id"] in mine][-given.last :]
     tags = store.tags()
     rows = [{**row, "overrides": overrides_text(row), "tags": " ".join(tags.get(row["id"], []))} for row in found]

@@ -123,7 +123,7 @@ def export(runs: str, file: Path | None, part: str | None, output: StoreOutput) 
 
 def _whole(store: Store, run_id: int) -> dict[str, Any]:
     return {**store.run(run_id), "tags": store.tags().get(run_id, []), "points": store.points(run_id), "per_rank": store.ranks(run_id),
-            "anatomy": store.anatomy(run_id)}  # fmt: skip
+            "anatomy": store.anatomy(run_id)}
 
 
 def _rows(store: Store, ids: Sequence[int], part: str) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ LIST = (
 )
 KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "traffic", "failures", "jobs",
         "outcome", "expect", "seed",
-        "fidelity", "section", "compute", "memory_share")  # fmt: skip
+        "fidelity", "section", "compute", "memory_share")
 
 
 @click.group()
@@ -175,7 +175,7 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
 
     s = catalogue.scenario(scenario)
     s = s.with_settings({"traffic": (*s.setting("traffic"), *given.traffic), "failures": (*s.setting("failures"), *given.failures),
-                         "time_limit": given.limit_s or s.setting("time_limit")})  # fmt: skip
+                         "time_limit": given.limit_s or s.setting("time_limit")})
     store_ = output.open()
     found = answer(store_, s.question().with_(bounds=given.bounds()), fresh=output.fresh)
     run = store_.run(found.run_id)

@@ -83,7 +83,7 @@ def export_command(given: SmpiExportOptions, output: StoreOutput) -> None:
         _write(given.out / "platform.xml", told.platform)
         _write(given.out / "hosts", told.hosts)
         _write(given.out / "run.sh", "#!/bin/sh\n" + "".join(f"# lost: {line}\n" for line in told.notes)
-               + f'cd "$(dirname "$0")" && exec {told.command("platform.xml", "hosts", given.ranks)} "$@"\n')  # fmt: skip
+               + f'cd "$(dirname "$0")" && exec {told.command("platform.xml", "hosts", given.ranks)} "$@"\n')
         (given.out / "run.sh").chmod(0o755)
         note(f"written: {given.out / 'platform.xml'}, {given.out / 'hosts'}, {given.out / 'run.sh'}")
 

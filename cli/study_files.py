@@ -159,7 +159,7 @@ def unpack_trusted(path: Path, trust: bool) -> Package:
         trust_folder(package.folder)
     elif package.models:
         raise UsageError(f"{path} contains Python code that this study would run: {_files_text(package)}; read it in {package.folder}, "
-                         "then run the study with --trust", code="untrusted-code")  # fmt: skip
+                         "then run the study with --trust", code="untrusted-code")
     return package
 
 

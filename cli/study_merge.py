@@ -51,7 +51,7 @@ def merge(ctx: click.Context, files: tuple[Path, ...], output: StoreOutput) -> N
          "gaps": [{"shard": g.shard, "shards": g.shards, "points": g.points, "command": g.command} for g in m.gaps],
          "code_versions": m.versions}
         for m in found
-    ]  # fmt: skip
+    ]
     output.emit(rows, COLUMNS, keys=KEYS, empty="no studies in these stores")
     if output.text:
         say(f"\n{new} runs copied, {known} known already")

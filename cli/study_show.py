@@ -75,7 +75,7 @@ def _refuse_many(store: Store, study: str) -> None:
     points = int(row["done"]) // (1 + int(row["definition"].get("draws", 0)))
     if points > MOST_SHOWN:
         raise UsageError(f"study {row['name']} has {points} points, too many to show; 'retrompi study export {row['name']} -o FILE' writes "
-                         "them, and the views of the store (docs/schema.md) sum them up", code="too-many")  # fmt: skip
+                         "them, and the views of the store (docs/schema.md) sum them up", code="too-many")
 
 
 @click.command()
@@ -120,7 +120,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         name = v.metric.name
         rows = [{"position": r["position"], **r["values"], name: r["value"],
                  **({f"{name}_low": r["low"], f"{name}_high": r["high"], "completed": r["completed"]} if v.draws else {}),
-                 "unit": unit, "outcome": r["outcome"], "reason": r["reason"], "run_id": r["run_id"]} for r in v.rows]  # fmt: skip
+                 "unit": unit, "outcome": r["outcome"], "reason": r["reason"], "run_id": r["run_id"]} for r in v.rows]
         print_json([{**r, "warnings": warned} for r in rows]) if output.as_json else print_csv(rows, list(rows[0]))
         return
     if file is None:

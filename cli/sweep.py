@@ -46,7 +46,7 @@ class Running(Uncertain, Executors):
         shard, _, shards = self.shard.partition("/")
         if not (shard.isdecimal() and shards.isdecimal() and 1 <= int(shard) <= int(shards) <= MOST_SHARDS):
             raise UsageError(f"--shard '{self.shard}' is not I/N with I from 1 to N, N up to {MOST_SHARDS}; example: --shard 3/8",
-                             code="bad-syntax")  # fmt: skip
+                             code="bad-syntax")
         return study.part(int(shard), int(shards))
 
 
@@ -187,7 +187,7 @@ def _tell_results(store: Store, told: StudyRun, spec: Spec | None) -> None:
             print_tables(found)
     name = store.study(str(told.study_id))["name"]
     say(f"\nstudy {name}; next: retrompi study show {name} --metric time\n"
-        f"{' ' * len(name)}             retrompi study figure {name} -o figure.html")  # fmt: skip
+        f"{' ' * len(name)}             retrompi study figure {name} -o figure.html")
 
 
 def _count_text(n: int, what: str) -> str:
@@ -213,7 +213,7 @@ def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) 
         p = plan(store, study, jobs=running.jobs or processors(), limit=running.max_points, fresh=output.fresh, report=report)
     row = {"points": p.points, "draws": study.draws, "runs": p.runs, "found": p.found, "to_simulate": p.left, "refused": p.refused,
            "jobs": p.jobs, "seconds": p.seconds, "seconds_at_least": p.at_least, "seconds_from": p.how,
-           "outside_calibrated_range": p.outside.points}  # fmt: skip
+           "outside_calibrated_range": p.outside.points}
     outside = p.outside.cautions(p.points // (1 + study.draws))
     if not output.text:
         output.emit([row], (), keys=list(row))

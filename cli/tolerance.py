@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from retrompi.studies.search.tolerance import Tolerance as Found
 
 KEYS = ("slower", "status", "within", "within_text", "beyond", "beyond_text", "estimate", "by_slope", "metric_within", "metric_beyond",
-        "unit", "run_within", "run_beyond", "outcome_beyond", "back", "one_run", "one_run_in_order")  # fmt: skip
+        "unit", "run_within", "run_beyond", "outcome_beyond", "back", "one_run", "one_run_in_order")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
     told = tolerance_of(
         base, metric_of(given.metric, "time", base), (given.add, given.change, given.up_to, given.down_to),
         asking_of("tolerance", given, output), shares=shares, width=share("--tolerance", given.tolerance), one_run=given.one_run, spec=spec,
-    )  # fmt: skip
+    )
     warnings = note_warnings(told.warnings)
     if output.as_json:
         certain = {} if spec is None else {"level": spec.level, "draws": spec.draws, "certain": [d.row() for d in told.drawn]}
@@ -99,7 +99,7 @@ def as_object(told: Tolerance, warnings: Sequence[Mapping[str, Any]]) -> dict[st
         "scenario": told.scenario.name, "metric": told.metric.name, "unit": told.unit, "key": found.way.scale.key, "base": found.way.base,
         "at_base": found.base.value, "run": found.base.run_id, "answers": told.rows, "slope": found.slope, "elasticity": found.elasticity,
         "monotonic": found.monotonic, "points": told.points, "runs": runs, "simulated": simulated, "warnings": list(warnings),
-    }  # fmt: skip
+    }
 
 
 def _short(way: SearchRange, x: float | None) -> str:
@@ -130,7 +130,7 @@ def _print(found: Found, metric: Metric, base: Scenario, alone: Mapping[float, T
         Column("slower", "worse by", right=True), Column("low", "not yet at", right=True), Column("m_low", metric.name, right=True),
         Column("high", "but at", right=True), Column("m_high", metric.name, right=True), Column("slope", "by slope", right=True),
         *([Column("one", "by one run", right=True)] if alone else []), Column("runs", "runs", right=True),
-    ]  # fmt: skip
+    ]
     print_table(rows, columns)
     say()
     for a in found.answers:
@@ -140,7 +140,7 @@ def _print(found: Found, metric: Metric, base: Scenario, alone: Mapping[float, T
         say(line)
     for near, far in found.falls:
         say(f"not monotonic: from {_short(way, near.x)} to {_short(way, far.x)} it gets better, "
-                   f"{metric.show(near.reading.value)} to {metric.show(far.reading.value)}")  # fmt: skip
+                   f"{metric.show(near.reading.value)} to {metric.show(far.reading.value)}")
     say(count_line(found.counts))
 
 
@@ -156,7 +156,7 @@ def _sentences(a: ToleranceAnswer, found: Found) -> list[str]:
     assert a.high is not None
     if a.status == "ends":
         return [f"{share_text}: not reached; between {_short(way, a.low.x)} and {_short(way, a.high.x)} it stops completing: "
-                f"{a.high.reading.outcome_text()}"]  # fmt: skip
+                f"{a.high.reading.outcome_text()}"]
     lines = [f"{share_text}: at {_short(way, a.estimate)}{_distance_text(way, a.estimate, a.high)}"]
     if a.back:
         lines.append(f"{share_text}: within again at {', '.join(_short(way, p.x) for p in a.back)}")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OAT_KEYS = ("key", "base", "value", "metric", "change", "unit", "outcome", "reason", "run", "swing", "source")
 INFORMATION_KEYS = ("kind", "name", "share", "error", "resolved", "rank_low", "rank_high", "with_those_before", "left", "measurement",
-                    "measurement_share")  # fmt: skip
+                    "measurement_share")
 SOBOL_KEYS = ("key", "with", "index", "value", "conf", "range", "source")
 
 
@@ -87,7 +87,7 @@ def command(ctx: click.Context, scenario: str, given: TornadoOptions, output: Ru
     factors, asking = factors_of(base, _parse_vary(given.vary)), asking_of("tornado", given, output)
     if given.method == "sobol":
         _tell_sobol(sobol_of(base, wanted, factors, asking, samples=given.samples, seed=given.seed, second=given.second,
-                             incomplete=given.incomplete), given, output)  # fmt: skip
+                             incomplete=given.incomplete), given, output)
     else:
         _tell_oat(one_at_a_time_of(base, wanted, factors, asking), output)
 
@@ -124,7 +124,7 @@ def _tell_information(told: Tornado, output: RunOutput) -> None:
             {"scenario": told.scenario.name, "metric": wanted.name, "unit": wanted.unit, "method": told.method, "level": drawn.spec.level,
              "draws": drawn.spec.draws, "completed": n.completed, "low": n.low, "median": n.median, "high": n.high,
              "below": found.parameters.below, "rows": told.rows, "warnings": warnings}
-        )  # fmt: skip
+        )
     elif output.as_csv:
         print_csv(told.rows, INFORMATION_KEYS)
     else:
@@ -135,7 +135,7 @@ def _tell_information(told: Tornado, output: RunOutput) -> None:
 def _print_information(found: Worth, metric: Metric, base: Scenario, drawn: Ensemble, mark: str) -> None:
     n, p = found.number, found.parameters
     say(f"{metric.label} of {base.name}: {metric.show(n.low)} to {metric.show(n.high)} in {percent(n.level)} of "
-        f"{round(n.completed * drawn.spec.draws)} draws, median {metric.show(n.median)}{mark}\n")  # fmt: skip
+        f"{round(n.completed * drawn.spec.draws)} draws, median {metric.show(n.median)}{mark}\n")
     then = {s.name: s.share for s in p.steps}
     items = {i.name: i for i in p.items}
     rows = []
@@ -145,11 +145,11 @@ def _print_information(found: Worth, metric: Metric, base: Scenario, drawn: Ense
             "name": name, "alone": _share_of(i), "rank": _rank(i), "then": f"{then[name]:.0%}" if name in then else "",
             "left": f"{found.left[name]:.0%}" if name in found.left else "",
             "by": f"{by.name} ({by.share:.0%})" if by is not None else "",
-        })  # fmt: skip
+        })
     say("by how much its variance would fall, if known")
     columns = [Column("name", "parameter"), Column("rank", "rank", right=True), Column("alone", "alone", right=True),
                Column("then", "with those above", right=True), Column("left", "of its range is left", right=True),
-               Column("by", "what tells most about it")]  # fmt: skip
+               Column("by", "what tells most about it")]
     print_table(rows, columns, empty="nothing that these draws resolve")
     rest = [i.name for i in p.items if i.name not in found.matter]
     if rest:
@@ -159,7 +159,7 @@ def _print_information(found: Worth, metric: Metric, base: Scenario, drawn: Ense
         say("\nby how much it would fall, if measured on this system")
         shown = [{"name": i.name, "alone": _share_of(i), "rank": _rank(i)} for i in m.resolved]
         print_table(shown, [Column("name", "measurement"), Column("rank", "rank", right=True), Column("alone", "alone", right=True)],
-                    empty="nothing that these draws resolve")  # fmt: skip
+                    empty="nothing that these draws resolve")
         if len(m.resolved) < len(m.items):
             say(f"not resolved, each below {m.below:.0%}: {', '.join(i.name for i in m.items if not i.resolved)}")
     runs = sum(r is not None for r in drawn.run_ids)
@@ -188,7 +188,7 @@ def _tell_oat(told: Tornado, output: RunOutput) -> None:
         print_json(
             {"scenario": told.scenario.name, "metric": metric.name, "unit": metric.unit, "method": told.method, "base": told.base,
              "run": found.base.run_id, "rows": told.rows, "runs": runs, "simulated": simulated, "warnings": warnings}
-        )  # fmt: skip
+        )
     elif output.as_csv:
         print_csv(told.rows, OAT_KEYS)
     else:
@@ -257,7 +257,7 @@ def _tell_sobol(told: Tornado, given: TornadoOptions, output: RunOutput) -> None
             {"scenario": told.scenario.name, "metric": metric.name, "unit": metric.unit, "method": told.method, "samples": found.samples,
              "seed": given.seed, "confidence": CONFIDENCE, "values": dict(found.values), "rows": told.rows, "dropped": found.dropped,
              "ended": ended, "runs": runs, "simulated": simulated, "warnings": warnings}
-        )  # fmt: skip
+        )
     elif output.as_csv:
         print_csv(told.rows, SOBOL_KEYS)
     else:
@@ -274,14 +274,14 @@ def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float
 
     shown: Mapping[str, str] = {k: metric.show(v) for k, v in found.values.items()}
     say(f"{metric.label} of {base.name}{mark}\nmean {shown['mean']}, deviation {shown['deviation']}, "
-               f"{shown['least']} to {shown['most']}\n")  # fmt: skip
+               f"{shown['least']} to {shown['most']}\n")
     rows = [
         {"key": i.factor.key, "range": range_of(i.factor), "first": f"{_three(i.first)} ± {i.first_conf:.3f}",
          "total": f"{_three(i.total)} ± {i.total_conf:.3f}"}
         for i in found.indices
-    ]  # fmt: skip
+    ]
     columns = [Column("key", "key"), Column("range", "drawn from"), Column("first", f"alone ± {confidence:.0%}", right=True),
-               Column("total", "with interactions", right=True)]  # fmt: skip
+               Column("total", "with interactions", right=True)]
     print_table(rows, columns)
     known = sum(i.first for i in found.indices)
     rest = "the rest is interactions, or the\nsample's own error"
@@ -296,5 +296,5 @@ def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float
         first = found.ended[0]
         where = ", ".join(f"{k}={v}" for k, v in first[0].items())
         say(f"\n{found.dropped} of {found.samples} blocks left out: {len(found.ended)} runs have no number, the first at {where}: "
-                   f"{first[1].outcome_text()}; the indices are those of the rest")  # fmt: skip
+                   f"{first[1].outcome_text()}; the indices are those of the rest")
     say(count_line(found.counts))

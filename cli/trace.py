@@ -122,7 +122,7 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
     matched = f", {told['matched_share']:.1%} of these with what they matched" if told["wildcards"] else ""
     say(f"{told['receives']} receives, {told['wildcards']} of them from any source ({told['wildcard_share']:.1%}){matched}")
     say(f"{told['collectives']} collective calls, {told['nonblocking_collectives']} of them non-blocking; "
-               f"{told['one_sided']} one-sided transfers\n")  # fmt: skip
+               f"{told['one_sided']} one-sided transfers\n")
     if len(told["communicators"]) > 1:
         comms = sorted(told["communicators"], key=lambda c: -c["collectives"] - c["messages"])
         rows = [{**c, "size": _size(c), "made": f"{c['made_by']} {c['file']}:{c['line']}" if c["line"] else ""} for c in comms]

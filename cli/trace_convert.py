@@ -70,7 +70,7 @@ def command(ctx: click.Context, trace: str, out: Path, given: TraceConvertOption
         how = convert.FormatOptions(
             rate=flops, clock=given.clock, shortest=parse(given.shortest, "s"), approximate=given.approximate,
             undefined_source=given.undefined_source, progress=lambda done, total: report(done, total, ""),
-        )  # fmt: skip
+        )
         made = convert.load(trace, given.source, how)
     convert.save(made, out, target, how)
     rows: list[dict[str, Any]] = [{**row, "first": row["places"][0] if row["places"] else ""} for row in made.losses.rows()]
@@ -80,7 +80,7 @@ def command(ctx: click.Context, trace: str, out: Path, given: TraceConvertOption
         print_json({
             "out": str(out), "from": made.format, "to": target, "ranks": made.trace.ranks, "actions": made.trace.actions,
             "lost": made.losses.total, "losses": made.losses.rows(), "without_effect": made.losses.without_effect,
-        })  # fmt: skip
+        })
     else:
         say(f"{out}: {made.trace.ranks} ranks, {made.trace.actions} actions from {made.format} to {target}")
         if rows:

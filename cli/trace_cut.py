@@ -78,13 +78,13 @@ def command(trace: str, out: Path, given: TraceCutOptions, output: Output) -> No
             piece = cut.cut(
                 read, given.first, given.last, turns=_turns(given.iterations), refuse_crossing=given.crossing == "refuse",
                 progress=lambda done, total: report(done, total, "ranks"),
-            )  # fmt: skip
+            )
         here = piece.ranges[0]
         row |= {
             "lines": "none" if here is None else f"{here[0]}-{here[1]}", "messages": piece.messages, "crossing": piece.crossing,
             "crossing_B": piece.crossing_bytes, "moved": piece.moved, "waited": piece.waited,
             "ranges": piece.ranges, "places": piece.places, "guessed": piece.guessed,
-        }  # fmt: skip
+        }
         read = piece.trace
         if piece.crossing:
             size = format_bytes(piece.crossing_bytes)

@@ -92,5 +92,5 @@ def _check_line(about: Any) -> str:
         return f"check on the largest recording: {about.why_not}"
     same = "the same messages between every pair of ranks" if held.equal else (
         f"{held.messages[0]} messages of {format_bytes(held.bytes[0])} instead of {held.messages[1]} of {format_bytes(held.bytes[1])}"
-    )  # fmt: skip
+    )
     return f"check: {held.ranks} ranks from the smaller recordings: {same}; computation {held.compute_error:+.1%}"

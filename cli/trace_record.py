@@ -81,7 +81,7 @@ def record(command: tuple[str, ...], given: RecordOptions, output: Output) -> No
         result = measuring.record(
             command, given.out or Path(f"{_name(command)}-trace"), smpi=given.use_smpi, ranks=given.ranks, mpicc=given.mpicc,
             clock=given.clock, rate=given.rate, merge_below=given.threshold, whole_command=given.whole_command, check=not given.no_check,
-        )  # fmt: skip
+        )
     _tell(result, output)
     if result.failed or result.partial:
         click.get_current_context().exit(1)

@@ -24,7 +24,7 @@ USES = ("fitted", "input", "held out")
 SUMMARY = (
     Column("model", "model"), Column("machines", "machines", right=True), *(Column(use, use) for use in USES),
     Column("predicted", "predicted", right=True), Column("hold, fitted", "hold, fitted"), Column("hold, held out", "hold, held out"),
-)  # fmt: skip
+)
 
 
 def by_model(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -141,7 +141,7 @@ def _explain_stored(ctx: click.Context, numbers: Sequence[str], given: WhyOption
     from retrompi.store.questions import question_of
 
     others = {"--model": given.model, "--platform": given.platform, "--mode": given.mode, "--ranks": given.ranks, "--set": given.sets,
-              "--a": given.a, "--b": given.b, "--sensitivity": given.keys}  # fmt: skip
+              "--a": given.a, "--b": given.b, "--sensitivity": given.keys}
     if used := [name for name, value in others.items() if value]:
         raise UsageError(f"stored runs are run again as they were; leave out {used[0]}, or name the program", code="conflicting-options")
     if len(numbers) > 2 or not all(n.isdigit() for n in numbers):
@@ -158,7 +158,7 @@ def _explain_stored(ctx: click.Context, numbers: Sequence[str], given: WhyOption
             raise UsageError(
                 f"run {i} took {_ps(stored)} when it was stored and takes {_ps(path.took)} with this version of retrompi; "
                 f"simulate it again (--fresh)", code="not-the-same",
-            )  # fmt: skip
+            )
     if len(ids) == 1:
         _one(ShownRun(f"run {ids[0]}", asked[0].model, asked[0].platform, tuple(found)), paths[0], given, [], [])
     elif ids[0] == ids[1]:
@@ -202,7 +202,7 @@ def rows_of_two(parts: Sequence[StageDifference]) -> list[dict[str, Any]]:
     return [
         {"stage": d.stage, "a_ps": d.a, "b_ps": d.b, "ps": d.ps, "seconds": d.ps * PS, "a_pieces": d.pieces_a, "b_pieces": d.pieces_b}
         for d in parts
-    ]  # fmt: skip
+    ]
 
 
 def _share(value: float) -> str:
@@ -222,13 +222,13 @@ def row_of(s: Sensitivity, shares: Sequence[float]) -> dict[str, Any]:
         "key": s.key.path, "value": s.key.value, "unit": s.key.unit, "slope_s": s.slope, "elasticity": s.share, "linear_in": s.linear_in,
         "holds_from": s.low, "holds_to": s.high, "simulated": s.simulated or None, "checked": list(s.checked) if s.checked else None,
         "slower": [{"share": x, "at": s.slower_at(x)} for x in shares],
-    }  # fmt: skip
+    }
 
 
 def _print_sensitivities(found: Sequence[Sensitivity], shares: Sequence[float]) -> None:
     columns = [Column("key", "key"), Column("value", "value", right=True), Column("slope", "seconds a unit", right=True),
                Column("share", "1 % more is", right=True),
-               *(Column(f"at{x}", f"{100 * x:g} % slower at", right=True) for x in shares)]  # fmt: skip
+               *(Column(f"at{x}", f"{100 * x:g} % slower at", right=True) for x in shares)]
     columns.append(Column("holds", "holds", right=True))
     if any(s.checked for s in found):
         columns.append(Column("checked", "simulated to hold", right=True))
@@ -263,7 +263,7 @@ def _print_slacks(slacks: Sequence[Slack]) -> None:
         [Column("stage", "what"), Column("who", "who"), Column("on", "on the path", right=True), Column("beside", "beside it", right=True),
          Column("parts", "parts", right=True), Column("least", "least slack", right=True)],
         empty="nothing",
-    )  # fmt: skip
+    )
     if len(beside) > NEAREST:
         say(f"… and {len(beside) - NEAREST} more (--json has all)")
 
@@ -274,7 +274,7 @@ def _one(run: ShownRun, path: CriticalPath, given: WhyOptions, slopes: Sequence[
     rows, slacks = rows_of(path), path.slacks()
     whole = {"program": run.name, "model": run.model, "platform": run.platform, "time_ps": path.took, "time_s": path.took * PS,
              "pieces": len(path), "parts": rows, "slacks": slack_rows(slacks), "sensitivities": [row_of(s, shares) for s in slopes],
-             "warnings": note_warnings(run.warnings)}  # fmt: skip
+             "warnings": note_warnings(run.warnings)}
     if given.as_json:
         print_json(whole)
     elif given.as_csv:
@@ -305,7 +305,7 @@ def _two(name: str, names: Sequence[str], paths: Sequence[CriticalPath], given: 
         "program": name, "a": {"changes": list(given.a), "time_ps": a.took, "time_s": a.took * PS, "parts": rows_of(a)},
         "b": {"changes": list(given.b), "time_ps": b.took, "time_s": b.took * PS, "parts": rows_of(b)},
         "difference_ps": b.took - a.took, "difference_s": (b.took - a.took) * PS, "parts": rows, "warnings": note_warnings(warnings),
-    }  # fmt: skip
+    }
     if given.as_json:
         print_json(whole)
     elif given.as_csv:
@@ -317,7 +317,7 @@ def _two(name: str, names: Sequence[str], paths: Sequence[CriticalPath], given: 
         print_table([*shown, total], [
             Column("stage", "stage"), Column("a_ps", "A", _time, right=True), Column("b_ps", "B", _time, right=True),
             Column("ps", "B - A", _signed_time, right=True), Column("share", "share", lambda v: "" if v is None else _share(v), right=True),
-        ])  # fmt: skip
+        ])
         say(f"\nthe parts sum to the difference, {_ps(b.took - a.took)}")
     _write(given, paths, ["A", "B"], rows, whole)
 

@@ -26,7 +26,7 @@ HIDDEN_FILES = (
     "/usr/bin/gcc*", "/usr/bin/g++*", "/usr/bin/cc", "/usr/bin/c++", "/usr/bin/c[89]9", "/usr/bin/clang*", "/usr/bin/*-linux-gnu-g*",
     "/usr/bin/gfortran*", "/usr/bin/f77", "/usr/bin/f95", "/usr/bin/cmake", "/usr/bin/ninja", "/usr/bin/make", "/usr/bin/mpi*",
     "/usr/local/bin/mpi*",
-)  # fmt: skip
+)
 """What a lab's machine does not have: SimGrid, compilers, MPIs."""
 HIDDEN_FOLDERS = ("/usr/include", "/usr/local/include")
 NOBODY = 65534
@@ -109,7 +109,7 @@ class Bed:
         done = subprocess.run(
             command, cwd=self.here, env=self.env, user=self.user, group=self.user, extra_groups=[] if self.user else None,
             capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
         if done.returncode != code:
             raise Failed(f"exit code {done.returncode}, not {code}, of {' '.join(command)}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         if "Traceback (most recent" in done.stderr:
@@ -128,7 +128,7 @@ class Bed:
         again = self.install("--from", str(self.wheelhouse))
         need("already" in again, f"a second call is no second installation: {again}")
         for link in (self.links / "bin" / "retrompi", self.links / "share" / "man" / "man1" / "retrompi-pingpong.1",
-                     self.links / "share" / "bash-completion" / "completions" / "retrompi"):  # fmt: skip
+                     self.links / "share" / "bash-completion" / "completions" / "retrompi"):
             need(link.is_symlink() and link.resolve().is_file(), f"no link {link}")
         need(not (self.prefix / "current" / "bin" / "retrompi").stat().st_mode & 0o022, "others may write what all share")
         return said.splitlines()[0]
@@ -213,7 +213,7 @@ class Bed:
         server = subprocess.Popen(
             command, cwd=self.here, env=self.env, user=self.user, group=self.user, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True,
-        )  # fmt: skip
+        )
         try:
             assert server.stdout is not None
             line = server.stdout.readline()
@@ -329,7 +329,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         steps: list[Callable[[], str]] = [
             bed.installs, bed.version, bed.library, bed.files, bed.manual, bed.demo, bed.trace, bed.study, bed.lab, bed.studio,
             bed.backends,
-        ]  # fmt: skip
+        ]
         if given.picoseconds:
             steps.append(same_times(bed, given.picoseconds.resolve()))
         for step in [*steps, bed.uninstalls]:

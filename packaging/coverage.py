@@ -36,7 +36,7 @@ def counts() -> list[dict[str, Any]]:
     report = BUILD / "report.json"
     command = [sys.executable, "-m", "gcovr", "--root", str(ROOT), "--filter", f"{ENGINE}/", "--exclude-throw-branches",
                "--exclude-unreachable-branches", "--gcov-ignore-parse-errors", "--merge-mode-functions=merge-use-line-min",
-               "--json", str(report), str(BUILD)]  # fmt: skip
+               "--json", str(report), str(BUILD)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr[-2000:] + "\n(pip install gcovr)")

@@ -23,12 +23,12 @@ from retrompi.labs import translated
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = ("src/retrompi/studio", "src/retrompi/labs", "src/retrompi/classroom", "src/retrompi/render",
           "src/retrompi/spec/declare/curve.py", "src/retrompi/spec/declare/outcome.py", "src/retrompi/spec/declare/result.py",
-          "src/retrompi/sim/timeline/kinds.py", "src/retrompi/studies/define/metrics.py", "cli/lab.py", "labs")  # fmt: skip
+          "src/retrompi/sim/timeline/kinds.py", "src/retrompi/studies/define/metrics.py", "cli/lab.py", "labs")
 """Where texts are that a student or a teacher reads."""
 KEYWORDS: dict[str, Any] = {"_": None, "lazy": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2)}
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     ".html": (babel_extract, {}), ".js": ("javascript", {"jsx": False, "parse_template_string": True}),
-}  # fmt: skip
+}
 PLURALS = {"de": "nplurals=2; plural=(n != 1);", "fr": "nplurals=2; plural=(n > 1);"}
 Key = tuple[str, str, str]
 """(context, text, plural): "" where there is none."""
@@ -87,7 +87,7 @@ def read(language: str) -> polib.POFile:
     made.metadata = {
         "Project-Id-Version": "retrompi", "Language": language, "MIME-Version": "1.0", "Content-Type": "text/plain; charset=utf-8",
         "Content-Transfer-Encoding": "8bit", "Plural-Forms": PLURALS.get(language, PLURALS["de"]),
-    }  # fmt: skip
+    }
     return made
 
 

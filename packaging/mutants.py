@@ -40,7 +40,7 @@ SWAPS = (
     (" * ", " + "), (" / ", " * "), (" && ", " || "), (" || ", " && "), ("true", "false"), ("false", "true"), ("std::min", "std::max"),
     ("std::max", "std::min"), (".front()", ".back()"), (".back()", ".front()"), ("++", "--"), ("push_back", "push_front"), (" += ", " -= "),
     (" -= ", " += "), (" % ", " / "), (" ? ", " ? !"), ("if (", "if (!"),
-)  # fmt: skip
+)
 STATEMENT = re.compile(r"^ +(?! |(?:return|co_return|break|continue|using|case|throw|const|auto|static|else|if|for|while)\b)[^{}]*;$")
 DECLARATION = re.compile(r"^ +(?! |co_await|co_yield|delete)[\w:<>,]+[&*]? [&*]?\w+(?: =|;|\{|\[|\()")
 """A statement on one line that leaves nothing can be left out, unless it declares something."""

@@ -33,7 +33,7 @@ IRREGULAR = frozenset({
     "risen", "said", "seen", "sent", "shaken", "shown", "shrunk", "slid", "sold", "spent", "spoken", "spun", "stood", "struck",
     "stuck", "sung", "sunk", "swept", "taken", "taught", "thought", "thrown", "told", "torn", "understood", "woken", "won", "worn",
     "woven", "written",
-})  # fmt: skip
+})
 VERBS = frozenset({"cast", "cut", "hit", "hurt", "let", "put", "quit", "read", "rid", "run", "set", "shed", "shut", "split", "spread"})
 """Participles that are also imperatives: ``put(key, value)`` is a verb."""
 JUDGED = "a runtime's file is hashed into its verdicts, which another name would make stale"
@@ -111,7 +111,7 @@ def participles(root: Path) -> list[Place]:
 def all_participles(root: Path) -> list[Place]:
     """`participles` and those that stay."""
     return [Place(file, n.lineno, n.name) for file, n in _nodes(root)
-            if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) and is_participle(n.name) and not _is_property(n)]  # fmt: skip
+            if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) and is_participle(n.name) and not _is_property(n)]
 
 
 def _identifiers(node: ast.AST) -> Iterator[str]:
@@ -140,7 +140,7 @@ def room(root: Path) -> list[Place]:
 def classes(root: Path) -> list[Place]:
     """The public classes with a name that several modules give, unless they are all of one meaning."""
     return [one for name, some in same_names(root).items() for one in some
-            if not {n.file for n in some} <= ONE_MEANING.get(name, (frozenset(), ""))[0]]  # fmt: skip
+            if not {n.file for n in some} <= ONE_MEANING.get(name, (frozenset(), ""))[0]]
 
 
 def same_names(root: Path) -> dict[str, list[Place]]:

@@ -31,7 +31,7 @@ def compile_engine(folder: Path, flags: str = "") -> Path:
         ["cmake", "-G", "Ninja", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Debug", "-DRETROMPI_WERROR=OFF",
          f"-DCMAKE_CXX_FLAGS=-O1 {flags}", f"-Dpybind11_DIR={pybind11.get_cmake_dir()}", f"-DPython_EXECUTABLE={sys.executable}"],
         ["cmake", "--build", folder, "--target", "_engine"],
-    )  # fmt: skip
+    )
     for command in commands:
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
         if done.returncode:

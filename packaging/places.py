@@ -166,7 +166,7 @@ def link(root: Path) -> list[Place]:
 
 KINDS: Mapping[str, Callable[[Path], list[Place]]] = {
     "question": question, "result": result, "outcome": outcome, "papers": papers, "link": link,
-}  # fmt: skip
+}
 MOST: Mapping[str, int] = {"question": 22, "result": 30, "outcome": 9, "papers": 4, "link": 6}
 """How many places there may be; a change that removes some lowers it."""
 

@@ -65,9 +65,9 @@ def recipes(sdist: Path, url: str) -> dict[str, str]:
     about = project["project"]
     content = hashlib.sha256(sdist.read_bytes()).hexdigest()
     given = {"VERSION": about["version"], "URL": url, "SHA256": content, "SUMMARY": about["description"],
-             "HOME": url.rpartition("/")[0], "SIMGRID": carried[1], "SIMGRID_SHA256": its_hash[1]}  # fmt: skip
+             "HOME": url.rpartition("/")[0], "SIMGRID": carried[1], "SIMGRID_SHA256": its_hash[1]}
     lists = {"recipe.yaml": (_conda(build), _conda(run)), "retrompi.scm": (_guix(build), _guix(run)),
-             "package.py": (_spack(build, '"build"'), _spack(run, '("build", "run")'))}  # fmt: skip
+             "package.py": (_spack(build, '"build"'), _spack(run, '("build", "run")'))}
     out = {}
     for name, place in MADE.items():
         values = {**given, "HOST": lists[name][0], "RUN": lists[name][1]}

@@ -29,7 +29,7 @@ def violations(page: Any) -> list[str]:
     return [
         f"{v['id']}: {' '.join(str(t) for t in node['target'])}: {' '.join(str(node.get('failureSummary', '')).split())[:220]}"
         for v in found["violations"] for node in v["nodes"]
-    ]  # fmt: skip
+    ]
 
 
 @contextmanager
@@ -96,4 +96,4 @@ def wide(page: Any) -> list[str]:
             if (['auto', 'scroll', 'hidden'].includes(getComputedStyle(up).overflowX)) return false;
           return true;
         }).map((e) => `too wide: ${e.outerHTML.slice(0, 120)}`)"""
-    ))  # fmt: skip
+    ))

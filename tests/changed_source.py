@@ -56,7 +56,7 @@ def python(top: Path, code: str) -> Any:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=top, capture_output=True, text=True, check=False,
         env=os.environ | {"PYTHONPATH": str(top), "XDG_DATA_HOME": str(top / "data")},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -87,15 +87,15 @@ def program(rng: random.Random, template: str) -> str:
     """One of four solutions of lab 9's ring, with names, order and layout of the student's own."""
     names = {n: rng.choice(c) for n, c in {
         "right": ("right", "next", "dest", "to", "nxt", "r"), "left": ("left", "prev", "src", "from", "l"), "i": ("i", "k", "n", "j", "idx"),
-        "bad": ("wrong", "bad", "errors", "count", "miss"), "req": ("req", "requests", "rq", "handles"), "val": ("value", "v", "expect", "should")}.items()}  # fmt: skip
+        "bad": ("wrong", "bad", "errors", "count", "miss"), "req": ("req", "requests", "rq", "handles"), "val": ("value", "v", "expect", "should")}.items()}
     r, left, i, bad, req, val = (names[k] for k in ("right", "left", "i", "bad", "req", "val"))
     fill = rng.choice((
         f"for (int {i} = 0; {i} < NUMBERS; {i}++) out[{i}] = 1000 * rank + round;",
         f"double {val} = 1000.0 * rank + round;\n  for (int {i} = 0; {i} < NUMBERS; ++{i})\n    out[{i}] = {val};",
-        f"int {i} = 0;\n  while ({i} < NUMBERS) {{ out[{i}] = round + rank * 1000; {i} += 1; }}"))  # fmt: skip
+        f"int {i} = 0;\n  while ({i} < NUMBERS) {{ out[{i}] = round + rank * 1000; {i} += 1; }}"))
     who = rng.choice((
         f"int {r} = (rank + 1) % size, {left} = (rank + size - 1) % size;", f"int {r} = rank + 1 == size ? 0 : rank + 1;\n  int {left} = rank == 0 ? size - 1 : rank - 1;",
-        f"int {r} = rank + 1;\n  if ({r} == size) {r} = 0;\n  int {left} = rank - 1;\n  if ({left} < 0) {left} = size - 1;"))  # fmt: skip
+        f"int {r} = rank + 1;\n  if ({r} == size) {r} = 0;\n  int {left} = rank - 1;\n  if ({left} < 0) {left} = size - 1;"))
     status = rng.choice(("MPI_STATUS_IGNORE", "&status"))
     declare = "MPI_Status status;" if status == "&status" else ""
     send = f"MPI_Send(out, NUMBERS, MPI_DOUBLE, {r}, TAG, MPI_COMM_WORLD);"
@@ -106,11 +106,11 @@ def program(rng: random.Random, template: str) -> str:
         f"if (rank == 0) {{ {send} {receive} }}\n  else {{ {receive} {send} }}",
         f"MPI_Request {req};\n  MPI_Irecv(in, NUMBERS, MPI_DOUBLE, {left}, TAG, MPI_COMM_WORLD, &{req});\n  {send}\n  MPI_Wait(&{req}, {status});",
         f"MPI_Request {req}[2];\n  MPI_Isend(out, NUMBERS, MPI_DOUBLE, {r}, TAG, MPI_COMM_WORLD, &{req}[0]);\n  MPI_Irecv(in, NUMBERS, MPI_DOUBLE, {left}, TAG, MPI_COMM_WORLD, {req} + 1);\n"
-        f"  MPI_Waitall(2, {req}, MPI_STATUSES_IGNORE);"))  # fmt: skip
+        f"  MPI_Waitall(2, {req}, MPI_STATUSES_IGNORE);"))
     check = rng.choice((
         f"long {bad} = 0;\n  for (int {i} = 0; {i} < NUMBERS; {i}++) if (in[{i}] != 1000 * {left} + round) {bad}++;\n  return {bad};",
         f"long {bad} = 0;\n  const double want = 1000.0 * {left} + round;\n  for (int {i} = 0; {i} < NUMBERS; {i}++) {bad} += in[{i}] != want;\n  return {bad};",
-        f"int {bad} = 0;\n  for (int {i} = NUMBERS - 1; {i} >= 0; {i}--) {{\n    if (in[{i}] == 1000 * {left} + round) continue;\n    {bad}++;\n  }}\n  return {bad};"))  # fmt: skip
+        f"int {bad} = 0;\n  for (int {i} = NUMBERS - 1; {i} >= 0; {i}--) {{\n    if (in[{i}] == 1000 * {left} + round) continue;\n    {bad}++;\n  }}\n  return {bad};"))
     first = [fill, who]
     rng.shuffle(first)
     extra = rng.choice(("", "if (size < 2) return 0;", "MPI_Barrier(MPI_COMM_WORLD);", "memset(in, 0, NUMBERS * sizeof *in);", "const int many = NUMBERS;", "(void)size;"))
@@ -120,7 +120,7 @@ def program(rng: random.Random, template: str) -> str:
         (r"(\w+)\+\+", (r"\1++", r"++\1", r"\1 += 1", r"\1 = \1 + 1")), (r"1000(\.0)? \* (\w+) \+ round", (r"1000 * \2 + round", r"round + 1000 * \2", r"\2 * 1000.0 + round", r"(1000 * \2 + round)")),
         (r"\b(out|in)\[(\w+)\]", (r"\1[\2]", r"\1[\2]", r"*(\1 + \2)")), (r"\(rank \+ size - 1\)", ("(rank + size - 1)", "(rank - 1 + size)", "(size + rank - 1)")),
         (r"< NUMBERS;", ("< NUMBERS;", "!= NUMBERS;", "<= NUMBERS - 1;")), (r"return (\w+);$", (r"return \1;", r"return (long)\1;")), (r"\blong (\w+) = 0;", (r"long \1 = 0;", r"int \1 = 0;", r"long \1 = 0L, dummy = 0;")),
-    ):  # fmt: skip
+    ):
         body = re.sub(old, rng.choice(new), body)
     return re.sub(r"/\* Yours\..*?return 0;", lambda _: body, template, flags=re.DOTALL)
 
@@ -205,7 +205,7 @@ def copies() -> dict[str, Callable[[Facts, Facts, random.Random], Facts]]:
         "one text, word for word": lambda mine, theirs, rng: replace(mine, texts={**mine.texts, "explain": theirs.texts["explain"]}),
         "the program, renamed": lambda mine, theirs, rng: replace(mine, files={n: renamed(t, rng) for n, t in theirs.files.items()}),
         "the folder": lambda mine, theirs, rng: replace(mine, token=theirs.token),
-    }  # fmt: skip
+    }
 
 
 def klass(students: int, seed: int, bench: Bench, name: str = "1", each: int = 4) -> tuple[list[Facts], dict[tuple[int, int], str]]:

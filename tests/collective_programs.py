@@ -165,7 +165,7 @@ def _alltoallv(word: str) -> Callable[[random.Random, Room], Row]:
             rows[r] = (
                 f"{word} {_vector(out)} {_vector(into)}" if word == "alltoallw"
                 else f"{word} {sum(out)} {_vector(out)} {sum(into)} {_vector(into)} 6 6"
-            )  # fmt: skip
+            )
         return rows
 
     return make
@@ -205,7 +205,7 @@ MAKERS: dict[str, Callable[[random.Random, Room], Row]] = {
     "alltoallw": _alltoallv("alltoallw"),
     **{word: _neighbours(word) for word in ("neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv",
                                             "neighbor_alltoallw")},
-}  # fmt: skip
+}
 
 
 def _step(rng: random.Random, word: str, rooms: list[Room]) -> tuple[Row, Room, bool]:

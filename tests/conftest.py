@@ -251,7 +251,7 @@ class Outcome:
 
 STRICT = {"test_needs", "test_own_platform", "test_docs_commands", "test_scenario", "test_papers", "test_predictions", "test_transfer",
           "test_matrix_of_runtimes", "test_judged", "test_notebooks", "test_labs", "test_nas", "test_recipes", "test_lmbench",
-          "test_what_ifs"}  # fmt: skip
+          "test_what_ifs"}
 """Files whose questions must be about pairs of model and platform that can have been, as those of users."""
 
 

@@ -64,7 +64,7 @@ READY = [
     Ready("docs/convert.md", _TRACE, "the reader's own trace"),
     Ready("docs/convert.md", "retrompi replay examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --timeline run.otf2 --timeline-limit 100000",
           "a trace in OTF2"),
-]  # fmt: skip
+]
 
 _SHORT = "hundreds of PingPongs of 4 MiB take half a minute; a hundredth of them says as much"
 _FEW = "ten repetitions of a program are for its noise, which nothing here looks at"
@@ -104,7 +104,7 @@ INSTEAD = [
     Instead("docs/cluster.md", r"postgresql\+psycopg://me@node1/retrompi", "$POSTGRES", "a database of the tests' own server"),
     Instead("docs/cluster.md", r"node1", "127.0.0.1", "one machine plays all"),
     Instead("docs/cluster.md", r"8786", "$PORT", "a port that is free"),
-]  # fmt: skip
+]
 
 ELSEWHERE = {"docs/your-own-paper.md": "tests/test_your_own_paper.py"}
 """Pages that another test reads, in a folder in which there is nothing."""
@@ -137,7 +137,7 @@ NOT_RUN = [
     NotRun("docs/benchmarks.md", r"\.venv/bin/python benchmarks/.*", "measures speed, for minutes: no verdict of a test; tests/test_engine_benchmark.py has the cases"),
     NotRun("docs/third-party.md", r"(?!.*pytest).*", "programs that the reader fetches and builds; tests/test_third_party.py where they are"),
     NotRun("docs/validation.md", r"for page in docs/validation.md .*", "writes the pages themselves; tests/test_report.py compares it"),
-]  # fmt: skip
+]
 
 BACKGROUND = [(r"dask scheduler .*", "tcp"), (r"dask worker .*", ""), (r"retrompi studio.*", "said")]
 """Command -> when it is ready: ``tcp`` (its port answers), ``said`` (it has printed a line), or at once."""

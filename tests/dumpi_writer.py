@@ -21,7 +21,7 @@ NUMBERS = {
     "Intercomm_create": 91, "Intercomm_merge": 92, "Cart_create": 99, "Cart_sub": 111, "Init": 124, "Finalize": 125, "Put": 143,
     "Win_create": 145, "Win_fence": 146, "Win_free": 147, "Win_lock": 149, "Win_unlock": 153, "File_write": 250,
     "Cancel": 24, "Request_free": 15,
-}  # fmt: skip
+}
 END = 293
 FUNCTIONS = 290
 

@@ -181,7 +181,7 @@ def _collective(p: _Program) -> None:
             "neighbor_allgather": f"{count} {count}", "neighbor_alltoall": f"{count} {count} 1 1",
             "neighbor_allgatherv": f"{near.split()[0]} {near} 6 6", "neighbor_alltoallv": f"{near} {near} 0 0",
             "neighbor_alltoallw": f"{near} {near}",
-        }[name]  # fmt: skip
+        }[name]
         p.say(r, f"{'i' if nonblocking else ''}{name} {arguments}{_comm_key(comm)}{' req=77' if nonblocking else ''}")
         if nonblocking:
             ends = ["wait req=77", "waitall reqs=77", "waitsome 1 reqs=77 done=77", "test req=77 flag=1", "testany reqs=77 done=77"]

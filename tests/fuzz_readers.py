@@ -57,11 +57,11 @@ class Reader:
 # --- mutation ----------------------------------------------------------------------------------------------------------------
 
 NUMBERS = [b"0", b"-1", b"1", b"2147483648", b"9223372036854775807", b"9223372036854775808", b"99999999999999999999999", b"1e308", b"1e999",
-           b"nan", b"inf", b"-inf", b"0.5", b"-0", b"00", b"0x10", b"1_000", b"1" * 5000]  # fmt: skip
+           b"nan", b"inf", b"-inf", b"0.5", b"-0", b"00", b"0x10", b"1_000", b"1" * 5000]
 WORDS = [b"", b" ", b"\n", b"\0", b"\xff\xfe", b"\x1b[31m", "é😀".encode(), b"a" * 300,
          b"true", b"[]", b"{}", b'""', b"'", b'"', b"[[", b"=", b"#",
          b"1979-05-27", b"[1, 'a']", b"{a = 1}", b"../../etc/passwd", b"/dev/zero", b"%s%n",
-         b"\r\n", b",", b":", b";"]  # fmt: skip
+         b"\r\n", b",", b":", b";"]
 DEEP = [b"[" * 3000, b"{a=" * 500, b"(" * 3000]
 
 
@@ -168,7 +168,7 @@ def _ranks() -> list[Files]:
                       b"0 alltoallv 8 4 4 8 4 4 0 0\n0 recv -333 4 1 0\n0 finalize\n",
         "rank-1.txt": b"1 init\n1 irecv 0 6 100 0\n1 isend 0 5 100 0\n1 waitall 2\n1 comm_split\n1 gatherv 4 4 4 0 0 0\n"
                       b"1 alltoallv 8 4 4 8 4 4 0 0\n1 send 0 4 1 0\n1 finalize\n",
-    })  # fmt: skip
+    })
     return found
 
 
@@ -261,7 +261,7 @@ GOALS = [
         b"rank %d {\na: send 10b to %d\nb: recv 10b from %d\nc: calc 5 // end\nc requires a\nc requires b\n}\n"
         % (r, (r + 1) % 3, (r - 1) % 3)
         for r in range(3)),
-]  # fmt: skip
+]
 
 
 def _files_of(folder: Path, pattern: str, name: str, most: int = 12) -> list[Files]:
@@ -529,7 +529,7 @@ FULL = {
     "ti": 20_000, "ti-packed": 15_000, "ti-folder": 15_000, "otf2": 3_000, "dumpi": 10_000, "goal": 15_000, "platform": 6_000,
     "scenario": 6_000, "study": 4_000, "model": 4_000, "measured": 10_000, "machine": 5_000,
     "pack": 5_000, "store": 2_000, "link": 2_000, "answers": 6_000,
-}  # fmt: skip
+}
 """Inputs of a full run, 128,000 in all."""
 SPECIAL: dict[str, tuple[str, Callable[[random.Random, bytes], bytes]]] = {"pack": ("x.zip", _repacked), "store": ("s.db", _spoiled_cell)}
 """Mutations that keep the container valid, for half of the inputs."""
@@ -733,7 +733,7 @@ def main() -> int:
         out = fuzz(name, given.inputs or FULL[name], given.seed, kept, given.first)
         total, findings = total + out.tried, findings + len(out.findings)
         print(f"{name:10} {out.tried:8} {out.read:8} {out.refused:8} {len(out.findings):8} {out.longest:6.2f} s {out.peak >> 20:4} MiB "
-              f"{time.monotonic() - begin:8.1f}", flush=True)  # fmt: skip
+              f"{time.monotonic() - begin:8.1f}", flush=True)
         alike: dict[str, list[Finding]] = {}
         for found in out.findings:
             alike.setdefault(found.what, []).append(found)

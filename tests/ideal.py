@@ -60,7 +60,7 @@ def _host(number: int) -> Row:
     h = to_engine(_platform().hosts[0])
     fast = dict.fromkeys(("copy_l1", "copy_l2", "copy_mem", "nic_rate", "bus_rate", "fsb_rate", "flops"), 1e18)
     still = dict.fromkeys(("dispatch", "syscall", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "nic_latency", "wait_charge",
-                           "line_shared", "line_bus", "delayed_ack", "quantum_at_tick", "quantum_carry", "boost"), 0.0)  # fmt: skip
+                           "line_shared", "line_bus", "delayed_ack", "quantum_at_tick", "quantum_carry", "boost"), 0.0)
     many = {"cores": 64, "mem_streams": 64.0, "quantum": 1e3, "tick": 1e-12}
     return h | fast | still | many | {"name": f"h{number}", "clock": 150e6, "work": 1.0, "byte_order": "little"}
 
@@ -82,7 +82,7 @@ def compiled(
         "hosts": rows_of([_host(i) for i in range(max(where) + 1)]), "positions": list(range(max(where) + 1)), "placement": where,
         "remote": [hop.to_engine()],
         "collectives": chosen, "kernels": [], "seed": 1, "limit_s": 0.0, "compute_scale": 1.0, "memory_share": 0.0,
-    }  # fmt: skip
+    }
 
 
 def run(ranks: Sequence[str], **options: Any) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def section(lab: _lab.Lab, seen: Seen) -> str:
     needs = f"; needs {', '.join(lab.needs)}" if lab.needs else ""
     rows = [f"## Lab {lab.key}: {lab.title} {{ #lab-{lab.key} }}", "",
             f"Version {lab.version}; {lab.minutes} minutes, {len(lab.tasks)} tasks, {lab.points:g} points{needs}.", "",
-            "| task | points | right answers | tolerance | usual mistakes, as the check names them |", "|---|---|---|---|---|"]  # fmt: skip
+            "| task | points | right answers | tolerance | usual mistakes, as the check names them |", "|---|---|---|---|---|"]
     for task in lab.tasks:
         if task.id in seen.values:
             values = seen.values[task.id]

@@ -27,7 +27,7 @@ STUDIO = (
     "/replay?trace=made:send_first", "/scorecard", "/models", "/models?model=wmpi", "/platforms", "/platforms?platform=abe", "/studies",
     "/studies?study=fast-ethernet", "/labs", *(f"/labs?lab={lab}&student=Ann&step={step}" for lab, step in
     ((1, 1), (1, 2), (3, 2), (6, 2), (9, 2), (11, 2), (12, 2))), "/nowhere",
-)  # fmt: skip
+)
 PROJECTED = ("/curves", "/whatif", "/anatomy", "/anatomy?view=two", "/replay", "/scorecard")
 
 
@@ -117,7 +117,7 @@ def _course(browser: Any, album: Album, folder: Path) -> None:
     one = lab("1")
     guesses = {t.id: t.choices[0] if t.choices else f"3 {t.unit}".removesuffix(" 1") for t in one.predictions}
     texts = {t.id: f"A message between machines passes two daemons, which the {t.id} of my line shows in every row. " * 3
-             for t in one.tasks if t.kind == "text"}  # fmt: skip
+             for t in one.tasks if t.kind == "text"}
     with CourseServer(folder, Entry("bo", "Bo Cole"), Entry("cy", "Cy Dunn-Winterbottom of Hamburg-Harburg")) as server:
         for who, wrong in (("ann", {"startup": "225"}), ("bo", {"startup": "1 s", "loop": ""}), ("cy", {"rate": "2 MB/s"})):
             place = start.start(one, who, folder / who)
@@ -136,7 +136,7 @@ def _course(browser: Any, album: Album, folder: Path) -> None:
                 page.context.close()
         ann = members.find(server.db, "ann")["id"]
         teacher = ("/course/teacher", "/course/teacher/lab/1", f"/course/teacher/marks/1/{next(iter(texts))}",
-                   f"/course/teacher/student/{ann}", f"/course/teacher/student/{ann}/1", "/course/teacher/alike/1")  # fmt: skip
+                   f"/course/teacher/student/{ann}", f"/course/teacher/student/{ann}/1", "/course/teacher/alike/1")
         for who, paths in (("ann", ("/labs", "/labs?lab=1", "/course/me")), ("lecturer", teacher)):
             for size in album.sizes:
                 page = album.page_of(browser, server, size)

@@ -64,7 +64,7 @@ class _Launch(LTIAdvantageMessageLaunchAbstract):
 class _Request(Request):
     def build_metadata(self, request: Any) -> Any:
         return {"method": request.method, "form_data": request.form.to_dict(), "get_data": request.args.to_dict(), "headers": request.headers,
-                "content_type": request.content_type, "path": request.path, "json": request.get_json(force=True, silent=True)}  # fmt: skip
+                "content_type": request.content_type, "path": request.path, "json": request.get_json(force=True, silent=True)}
 
 
 class _Grades(AssignmentsGradesService):
@@ -110,7 +110,7 @@ class Platform:
             Registration().set_iss(self.url).set_client_id(CLIENT).set_deployment_id(DEPLOYMENT).set_oidc_login_url(f"{tool}/lti/login")
             .set_launch_url(f"{tool}/lti/launch").set_deeplink_launch_url(f"{tool}/lti/launch").set_platform_private_key(self.private)
             .set_platform_public_key(public).set_tool_key_set_url(f"{tool}/lti/keys")
-        )  # fmt: skip
+        )
         self.conf = _Conf(registration=self.registration)
         app.add_url_rule("/auth", "auth", self._auth)
         app.add_url_rule("/jwks", "jwks", lambda: jsonify(self.conf.get_jwks()))

@@ -275,7 +275,7 @@ class Program:
         reqs = "reqs=" + ",".join(f"{{{i}}}" for i in range(len(some)))
         if rng.random() < 0.4:
             self.put(r, rng.choice((f"waitall {reqs}", f"waitall {len(some)} {reqs}", f"testall {reqs} flag=1")), *some,
-                     frees=self.gone(me, some))  # fmt: skip
+                     frees=self.gone(me, some))
             return
         which = sorted(rng.sample(range(len(some)), rng.randint(1, len(some))))
         call = rng.choice(("waitany", "waitAny", "waitsome", "testany", "testsome"))

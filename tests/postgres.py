@@ -98,7 +98,7 @@ class Server:
             self._process = subprocess.Popen(
                 ["sh", "-c", _WATCHED, "sh", *self._before, str(self._bin / "postgres"), "-D", str(self._home / "data"), *options],
                 stdin=subprocess.PIPE, stdout=log, stderr=log, cwd="/", process_group=0, **self._as,
-            )  # fmt: skip
+            )
         deadline = time.monotonic() + 300
         while True:
             try:

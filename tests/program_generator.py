@@ -301,7 +301,7 @@ class Generator:
             return
         keys = []
         for r, text in ((a, f"{PERSISTENT[rng.choice(self.sends)]} {b} {tag} {self.count(a, size)}"),
-                        (b, f"recvInit {a} {tag} {self.room_for(b, size)}")):  # fmt: skip
+                        (b, f"recvInit {a} {tag} {self.room_for(b, size)}")):
             me = self.ranks[r]
             key = f"{a} {b} {tag}"
             me.requests += me.named
@@ -360,7 +360,7 @@ class Generator:
 
     def receive_bag(
         self, room: Room, me: int, source: int, tag: int, sent: list[tuple[int, int, int]], beside: list[tuple[Room, int, int, int]]
-    ) -> None:  # fmt: skip
+    ) -> None:
         """What ``me`` does for its bag, and what the senders do."""
         rng, largest = self.rng, max(size for _, _, size in sent)
         order = list(sent)

@@ -39,7 +39,7 @@ from retrompi.spec import registry
 
 SOURCE = Path(__file__).parent / "data" / "programs" / "calls.c"
 DEGREES, OWN_LENGTH, ROOT_BETWEEN, BSEND_AGAIN = (
-    SOURCE.with_name(f"{name}.c") for name in ("degrees", "own_length", "root_between", "bsend_again"))  # fmt: skip
+    SOURCE.with_name(f"{name}.c") for name in ("degrees", "own_length", "root_between", "bsend_again"))
 FAMILIES = ("mpich", "openmpi")
 QUIET_S = 3
 """A program in which nothing happens for so long hangs."""
@@ -51,7 +51,7 @@ PIECE = 200
 """Programs that are compared before the next ones are drawn."""
 TYPES = {"alltoallv": 2, "gatherv": 2, "scatterv": 2, "allgatherv": 2, "alltoall": 2, "allgather": 2, "gather": 2, "scatter": 2, "bcast": 1,
          "reduce": 1, "allreduce": 1, "scan": 1, "exscan": 1, "reducescatter": 1, "reducescatterblock": 1, "neighbor_allgather": 2,
-         "neighbor_allgatherv": 2, "neighbor_alltoall": 2, "neighbor_alltoallv": 2}  # fmt: skip
+         "neighbor_allgatherv": 2, "neighbor_alltoall": 2, "neighbor_alltoallv": 2}
 """Numbers at the end of a collective's line that are types."""
 
 
@@ -199,7 +199,7 @@ def _made(op: Operation, neighbours: tuple[Sequence[int], Sequence[int]]) -> lis
     dims = [int(k) for k in rest["dims"].split("x")] if "dims" in rest else []
     periods = [int(k) for k in rest["periods"].split("x")] if dims else []
     return [op.numbers[0], len(local), *local, len(remote), *remote, len(dims), *dims, *periods,
-            len(neighbours[0]), *neighbours[0], len(neighbours[1]), *neighbours[1]]  # fmt: skip
+            len(neighbours[0]), *neighbours[0], len(neighbours[1]), *neighbours[1]]
 
 
 def _arguments(op: Operation, neighbours: tuple[Sequence[int], Sequence[int]], remote: dict[int, tuple[int, ...]]) -> list[int]:
@@ -475,7 +475,7 @@ class Tally:
         faulty = ", ".join(f"{by} {n}" for by, n in self.faulty.items() if n) or "none"
         late = ", ".join(f"{by} {n}" for by, n in self.late.items() if n) or "none"
         rows = [f"programs by {told}: {len(self.differences)} differ; {kinds}; beyond a runtime's memory: {beyond}; "
-                f"of a known fault: {faulty}; as decided when run again alone: {late}"]  # fmt: skip
+                f"of a known fault: {faulty}; as decided when run again alone: {late}"]
         return "\n".join(rows + [f"{by}, seed {seed}: {what}\n  {program}" for by, seed, what, program in self.differences])
 
 

@@ -55,7 +55,7 @@ def main(crate: str, report: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         fill(Path(folder, "cache"))
         sys.argv = ["rocrate-validator", "-y", "--disable-color", "validate", "--offline", "--cache-path", f"{folder}/cache",
-                    "-l", "recommended", "-p", "provenance-run-crate", "-v", "--no-paging", "-f", "json", "-o", report, crate]  # fmt: skip
+                    "-l", "recommended", "-p", "provenance-run-crate", "-v", "--no-paging", "-f", "json", "-o", report, crate]
         cli()
 
 

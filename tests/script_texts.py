@@ -13,10 +13,10 @@ from unwrapped import words
 
 MARKS = {"_", "lazy", "ngettext"}
 NO_TEXT_OF = {"querySelector", "querySelectorAll", "closest", "matches", "getElementById", "error", "addEventListener", "Event",
-              "getContext"}  # fmt: skip
+              "getContext"}
 """Functions whose texts are for machines, or for the console."""
 NO_TEXT = {"use strict", "a message", "nothing to do", "a send", "a lock", "Escape", "Home", "End", "Enter", "Tab",
-           "scenes single", "· retrompi studio"}  # fmt: skip
+           "scenes single", "· retrompi studio"}
 """Texts that nobody reads: the engine's names of what a process waits for, keys of the keyboard, classes; and the studio's name."""
 UNITS = {"KiB", "MiB", "MB", "way", "place", "token", "px"}
 """Words of templates that are no sentence's: units, the name of the page, classes of CSS."""

@@ -111,7 +111,7 @@ def main(kills: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         total, n = rounds(Path(place), kills)
     print(f"{total['main']} main processes and {total['worker']} workers of {SHARDS} shards killed in {n} rounds, "
-          f"{time.monotonic() - began:.0f} s: the merged rows are those of the undisturbed study")  # fmt: skip
+          f"{time.monotonic() - began:.0f} s: the merged rows are those of the undisturbed study")
 
 
 if __name__ == "__main__":

@@ -35,4 +35,4 @@ def questions() -> dict[str, Question]:
         "coarse": curve.with_(fidelity="curve", workload=pingpong([8], 2)),
         "scenario": case.apply(catalogue.scenario("bf-wmpi-shared"), reps).question(),
         "sharing": case.apply(catalogue.scenario("two-jobs-on-a-hub"), {"seed": "3"}).question(),
-    }  # fmt: skip
+    }

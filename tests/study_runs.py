@@ -45,7 +45,7 @@ class Sweep:
         self.process = subprocess.Popen(
             words(store, *more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment},
             process_group=0,
-        )  # fmt: skip
+        )
 
     def __enter__(self) -> Sweep:
         return self

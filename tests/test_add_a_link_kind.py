@@ -59,7 +59,7 @@ print(json.dumps({
     ],
     "xml": xml(room),
 }))
-""")  # fmt: skip
+""")
     header = told.pop("header")
     assert "MakeWire queue_wire, hub_wire, token_ring_wire;" in header
     assert '{"token-ring", LinkLayout::Medium, token_ring_wire},' in header
@@ -100,7 +100,7 @@ print(json.dumps({
     "rails": carry([(0, 2, 0, 1000), (0, 3, 1, 1000)], rails=2), "fluid": carry(both, wire="fluid"),
     "cut": carry(both, failures=[("host", 3, 0, 500 * US, -1)]),
 }))
-""")  # fmt: skip
+""")
     assert told == {
         "round": [505.0],  # it left station 0 at 0 and comes back after 4; 500; one hop
         "passing": [512.0],  # it comes to station 2 at 2, 6, 10; 500; two hops
@@ -129,7 +129,7 @@ if __name__ == "__main__":
         "ring": [stages(room) for room in ("room.toml", "room.toml*8")], "hub": stages("room.toml", kind="hub"),
         "curve": [simulate.benchmark(Question("mpich", "room.toml", pingpong([65536], 3), "n1,n3", [h]))[0]["time_us"] for h in hold],
     }))
-""")  # fmt: skip
+""")
     hub = told["hub"]
     passing = hub["wire"] - 1_000_000  # the hub's one latency
     waits = [ring["wire"] - passing - 2_000_000 for ring in told["ring"]]  # two hops

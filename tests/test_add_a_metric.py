@@ -40,7 +40,7 @@ print(json.dumps({
     "metric": metrics.NAMES["unexpected"], "value": metrics.parse("unexpected").of(run), "facts": "unexpected" in metrics.facts(),
     "older": metrics.parse("unexpected").of({**run, "facts": {}}),
 }))
-""")  # fmt: skip
+""")
     header = told.pop("header")
     assert "  int64_t unexpected{};  // messages that came before their receive was posted" in header
     assert '    f("unexpected", &CounterFields::unexpected);' in header
@@ -74,7 +74,7 @@ if __name__ == "__main__":
         "counted": counted, "metric": metrics.parse("unexpected").of(stored), "column": export._RUN["unexpected"],
         "compared": run_differences.RESULTS["facts.unexpected"].unit, "reason": interval_reasons._COUNTERS["unexpected"],
     }))
-""")  # fmt: skip
+""")
     assert told == {
         "counted": [0, 1], "metric": 1.0, "column": ["int", "unexpected messages"], "compared": "count", "reason": "unexpected messages",
-    }  # fmt: skip
+    }

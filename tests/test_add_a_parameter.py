@@ -31,7 +31,7 @@ for make, more in ((Ring, {"slots": 1, "fence": -1.0}), (Stream, {"call": 0.0, "
     except (TypeError, UsageError) as error:
         errors.append(f"{type(error).__name__}: {error}")
 print(json.dumps({"errors": errors, "header": cpp.header(), "ring": Ring(ends, **sizes, slots=1).to_engine()}))
-""")  # fmt: skip
+""")
     negative, foreign, missing, small = told["errors"]
     assert negative == "UsageError: ring: fence: '-1' is negative"
     assert foreign.startswith("TypeError")
@@ -58,7 +58,7 @@ line = Renumber(lambda rank: rank + 2, lambda comm: comm, lambda window: window 
 print(json.dumps({"header": calls_header(), "line": line, "function": function_of("Win_sync"), "new": is_of_mpi3("Win_sync"),
                   "keys": BY_NAME["Win_sync"].attributes, "in": ["Win_sync" in ONE_SIDED, "Win_sync" in _EPOCHS],
                   "needs": Calls(frozenset({"win_sync"})).one_sided}))
-""")  # fmt: skip
+""")
     assert "WinWait, WinSync, Mark }" in told["header"]
     assert "{ActionKind::WindowSync, 0x80, Form::Bare},  // WinSync" in told["header"]
     assert '{"Win_sync", Op::WinSync, Form::Bare, 0, CommHow::Split, 0x201, "one-sided' in told["header"]
@@ -97,7 +97,7 @@ if __name__ == "__main__":
         "call": time("tubes:pipes", 1024, platform__host__syscall="1 ms"),
         "refused": [refused("tubes:pipes", tubes__fence="1 us"), refused("tubes:pipes", platform__host__delayed_ack="1 ms")],
     }))
-""")  # fmt: skip
+""")
     assert "| `fence` | s | `0` |" in told["page"]
     assert "## Pipe" in told["page"]
     none, some, long = told["fence"]
@@ -127,7 +127,7 @@ if __name__ == "__main__":
         "written": trace.to_ti(0), "calls": trace.info()["calls"], "refused": [row[2] for row in bare.unsupported()],
         "with": replay(text), "without": replay("".join(line for line in text.splitlines(True) if "sync" not in line)),
     }))
-""")  # fmt: skip
+""")
     assert "0 Win_sync win=1\n" in told["written"]
     assert told["calls"]["Win_sync"] == 2
     assert told["refused"][-2:] == ["Win_sync", "Win_sync"]

@@ -103,7 +103,7 @@ hold_out = "alternate"
 
 
 @pytest.mark.parametrize("check", ['{ kind = "range", mode = "shared", metric = "time_at", size = "1000 B" }',
-                                   '{ kind = "curve", curve = "shared", metric = "time_at", size = "1000 B" }'])  # fmt: skip
+                                   '{ kind = "curve", curve = "shared", metric = "time_at", size = "1000 B" }'])
 def test_a_curve_and_a_time_at_a_size_are_evidence_of_a_model(tmp_path: Path, check: str, retrompi: Callable[..., Any]) -> None:
     folder = tmp_path / "postbox"
     folder.mkdir()
@@ -117,12 +117,12 @@ def test_a_curve_and_a_time_at_a_size_are_evidence_of_a_model(tmp_path: Path, ch
     fit = calibrate.fit(str(folder), "nt-pair", evaluations=30)
     assert units.parse(fit.values[0]["value"], "s") == pytest.approx(83e-6, rel=0.02)
     assert [(r["claim"], abs(r["residual"]) <= 1) for r in fit.residuals] == [
-        ("POST-01", True), ("curve shared", True), ("curve shared, held-out sizes", True)]  # fmt: skip
+        ("POST-01", True), ("curve shared", True), ("curve shared, held-out sizes", True)]
     fit.write()
     (folder / "evidence.toml").write_text(EVIDENCE.format(**limits, use="validate"))
     judged = json.loads(retrompi("validate", "--model", str(folder), "--json").out)
     assert [(v["id"], v["verdict"]) for v in judged] == [
-        ("POST-01", "pass"), ("postbox:shared", "pass"), ("postbox:shared:held-out", "pass")]  # fmt: skip
+        ("POST-01", "pass"), ("postbox:shared", "pass"), ("postbox:shared:held-out", "pass")]
 
 
 def test_calibrating_a_paper_fits_its_own_models_to_its_claims(tmp_path: Path, retrompi: Callable[..., Any]) -> None:
@@ -130,10 +130,10 @@ def test_calibrating_a_paper_fits_its_own_models_to_its_claims(tmp_path: Path, r
     (folder / "models" / "postbox").mkdir(parents=True)
     (folder / "models" / "postbox" / "__init__.py").write_text(_files()["postbox/__init__.py"], encoding="utf-8")
     (folder / "paper.toml").write_text('title = "Mine"\nauthors = "I"\nmodels = ["postbox"]\nplatforms = ["nt-pair"]\n'
-                                       'experiments = ["pingpong"]\n[pingpong]\nmodes = ["shared"]\nsizes = "0,1KiB"\n')  # fmt: skip
+                                       'experiments = ["pingpong"]\n[pingpong]\nmodes = ["shared"]\nsizes = "0,1KiB"\n')
     (folder / "claims.csv").write_text("id,system,platform,configuration,observable,value,unit,low,high,kind,use\n"
                                        "MY-01,Postbox,pc,shared,latency,200,microseconds,190,210,quant,calibrate\n"
-                                       "MY-02,Postbox,pc,shared,latency,900,microseconds,890,910,quant,calibrate\n")  # fmt: skip
+                                       "MY-02,Postbox,pc,shared,latency,900,microseconds,890,910,quant,calibrate\n")
     (folder / "checks.toml").write_text('[[MY-01]]\nkind = "range"\nmodels = ["postbox"]\nmode = "shared"\nmetric = "startup"\n')
     ended = retrompi("calibrate", str(folder))
     assert ended.code == 0, ended.err

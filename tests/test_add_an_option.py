@@ -67,7 +67,7 @@ print(json.dumps({{
     "default": "computation" in case.apply(read, {{"computation": "1"}}).question().row(),
     "wrong": command("--computation", "-1"), "shown": read.row()["computation"], "about": case.about(read, "computation").value,
 }}))
-""")  # fmt: skip
+""")
     whole, half = told.pop("compute")
     assert whole > 0
     assert half == pytest.approx(whole / 2, rel=0.1), "what the clock interrupts is as before"

@@ -39,7 +39,7 @@ def _claim(**changes: Any) -> Claim:
 @for_each(
     "share, word", [(1.0, "agrees"), (0.5, "agrees"), (0.49, "cannot tell"), (0.06, "cannot tell"), (0.05, "disagrees"),
                         (0.0, "disagrees")],
-)  # fmt: skip
+)
 def test_the_share_of_draws_is_the_verdict(share: float, word: str) -> None:
     assert word_of(share) == word
 
@@ -47,7 +47,7 @@ def test_the_share_of_draws_is_the_verdict(share: float, word: str) -> None:
 @for_each(
     "value, number, half", [("9.47", 9.47, 0.005), ("120", 120.0, 0.5), ("1,597", 1597.0, 0.5), ("about 3.4 s at 4", 3.4, 0.05),
                                   ("none of these", 2.5, 0.05), ("5 to 5.0", 5.0, 0.5)]
-)  # fmt: skip
+)
 def test_a_printed_number_states_its_digits(value: str, number: float, half: float) -> None:
     assert stated_range(_claim(value=value), number) == pytest.approx((number - half, number + half))
 

@@ -66,7 +66,7 @@ def test_a_break_even_agrees_with_a_grid(retrompi: Run, small: str, store_path: 
     told = retrompi(
         "break-even", small, "--along", "platform.link.bandwidth=1Mbps..100Mbps", "--a", "model=wmpi", "--b", "model=hpvm",
         "--metric", "time@64KiB", "--tolerance", "3%", "--jobs", "1", "--json",
-    )  # fmt: skip
+    )
     assert told.code == 0, told.err
     found = json.loads(told.out)
     scenario = load(small)
@@ -95,7 +95,7 @@ def test_a_break_even_agrees_with_a_grid(retrompi: Run, small: str, store_path: 
 
 def test_a_break_even_asked_again_simulates_nothing(retrompi: Run, small: str, engine: Watched) -> None:
     asked = ["break-even", small, "--along", "platform.link.latency=1us..10us", "--a", "model=wmpi", "--b", "model=hpvm", "--scan", "3",
-             "--jobs", "1"]  # fmt: skip
+             "--jobs", "1"]
     first = json.loads(retrompi(*asked, "--json").out)
     assert first["simulated"] == first["runs"] == len(engine.calls)
     engine.calls.clear()
@@ -111,7 +111,7 @@ def test_a_break_even_asked_again_simulates_nothing(retrompi: Run, small: str, e
 
 def test_two_processes_give_what_one_gives(retrompi: Run, small: str, store_path: Path) -> None:
     asked = ["break-even", small, "--along", "platform.link.bandwidth=1Mbps..100Mbps", "--a", "model=wmpi", "--b", "model=hpvm",
-             "--metric", "time@64KiB", "--scan", "3", "--tolerance", "20%", "--csv"]  # fmt: skip
+             "--metric", "time@64KiB", "--scan", "3", "--tolerance", "20%", "--csv"]
     told = [retrompi(*asked, "--jobs", n, "--store", str(store_path.with_name(f"jobs{n}.db"))) for n in ("1", "2")]
     assert [t.code for t in told] == [0, 0], told
     one, two = ([{k: v for k, v in r.items() if not k.startswith("run_")} for r in csv.DictReader(io.StringIO(t.out))] for t in told)
@@ -137,17 +137,17 @@ def test_the_executor_that_is_asked_for_simulates(retrompi: Run, small: str, mon
 
 def test_a_rung_of_the_ladder_answers_too(retrompi: Run, small: str) -> None:
     told = retrompi("tolerance", small, "--set", "fidelity=loggp", "--change", "platform.link.bandwidth", "--down-to", "1Mbps", "--slower",
-                    "50%", "--tolerance", "30%", "--metric", "time@64KiB", "--jobs", "1", "--json")  # fmt: skip
+                    "50%", "--tolerance", "30%", "--metric", "time@64KiB", "--jobs", "1", "--json")
     assert told.code == 0, told.err
     assert json.loads(told.out)["answers"][0]["status"] in ("reached", "never")
 
 
 def test_a_break_even_over_ranks_is_between_whole_numbers(retrompi: Run, tmp_path: Path, store_path: Path) -> None:
     text = ('name = "bc"\nmodel = "wmpi"\nplatform = "nt-cluster*8"\nmode = "distributed"\n[trace]\ngenerator = "broadcast"\n'
-            'ranks = 2\nsize = "1KiB"\nreps = 2\n')  # fmt: skip
+            'ranks = 2\nsize = "1KiB"\nreps = 2\n')
     file = written(tmp_path, text)
     told = retrompi("break-even", file, "--along", "ranks=2..8", "--a", "coll.bcast=linear", "--b", "coll.bcast=binomial", "--scan", "3",
-                    "--jobs", "1", "--json")  # fmt: skip
+                    "--jobs", "1", "--json")
     found = json.loads(told.out)
     states = []
     for n in range(2, 9):
@@ -161,7 +161,7 @@ def test_a_break_even_over_ranks_is_between_whole_numbers(retrompi: Run, tmp_pat
 
 def test_along_a_size_each_point_is_a_run_of_its_own(retrompi: Run, small: str) -> None:
     told = retrompi("break-even", small, "--along", "sizes=1KiB..64KiB", "--a", "model=hpvm", "--b", "model=wmpi", "--scan", "3", "--csv",
-                    "--jobs", "1")  # fmt: skip
+                    "--jobs", "1")
     rows = list(csv.DictReader(io.StringIO(told.out)))
     assert [r["text"] for r in rows] == ["1KiB", "8KiB", "64KiB"]
     assert {r["ahead"] for r in rows} == {"a"}
@@ -172,7 +172,7 @@ def test_an_end_that_does_not_complete_is_said(retrompi: Run, tmp_path: Path) ->
     # One message that the pool of WMPI has to hold: published as an abort.
     file = written(tmp_path, PINGPONG.replace("distributed", "shared") + 'sizes = "64KiB"\nreps = 2\n')
     told = retrompi("break-even", file, "--along", "wmpi.pool=8KiB..1MiB", "--a", "model=wmpi", "--b", "model=hpvm", "--scan", "3",
-                    "--tolerance", "50%", "--jobs", "1")  # fmt: skip
+                    "--tolerance", "50%", "--jobs", "1")
     assert told.code == 0, told.err
     assert "only B completes" in told.out
     assert "A at " in told.out
@@ -238,7 +238,7 @@ def test_a_latency_tolerance_agrees_with_a_grid_and_with_its_slope(retrompi: Run
 
 def test_a_bandwidth_tolerance_goes_down(retrompi: Run, small: str, store_path: Path) -> None:
     told = retrompi("tolerance", small, "--change", "platform.link.bandwidth", "--down-to", "1Mbps", "--slower", "50%", "--metric",
-                    "time@64KiB", "--jobs", "1", "--csv")  # fmt: skip
+                    "time@64KiB", "--jobs", "1", "--csv")
     (row,) = csv.DictReader(io.StringIO(told.out))
     assert row["status"] == "reached"
     assert row["beyond_text"].endswith("Mbps")
@@ -260,7 +260,7 @@ def test_never_is_an_answer(retrompi: Run, small: str) -> None:
 
 def test_a_tolerance_in_ranks_is_whole(retrompi: Run, tmp_path: Path, store_path: Path) -> None:
     text = ('name = "ring"\nmodel = "hpvm"\nplatform = "nt-cluster*16"\nmode = "distributed"\n[trace]\ngenerator = "ring"\n'
-            'ranks = 3\nsize = "1KiB"\nreps = 2\n')  # fmt: skip
+            'ranks = 3\nsize = "1KiB"\nreps = 2\n')
     file = written(tmp_path, text)
     told = retrompi("tolerance", file, "--add", "ranks", "--up-to", "12", "--slower", "60%", "--jobs", "1", "--json")
     (answer,) = json.loads(told.out)["answers"]
@@ -313,7 +313,7 @@ def test_a_tornado_of_a_case_with_a_known_structure(retrompi: Run, small: str) -
     told = retrompi(
         "tornado", small, "--set", "mode=shared", "--metric", "time@0B", "--vary", "wmpi.library=5us..90us", "--vary",
         "platform.host.copy_mem=40MB/s..90MB/s", "--vary", "wmpi.event=10us..30us", "--jobs", "1", "--json",
-    )  # fmt: skip
+    )
     assert told.code == 0, told.err
     found = json.loads(told.out)
     by = {}
@@ -330,7 +330,7 @@ def test_a_tornado_of_a_case_with_a_known_structure(retrompi: Run, small: str) -
 
 def test_a_tornado_says_what_did_not_complete_and_fits_a_terminal(retrompi: Run, small: str) -> None:
     told = retrompi("tornado", small, "--set", "mode=shared", "--metric", "time@64KiB", "--vary", "wmpi.pool=8KiB,64MiB", "--vary",
-                    "wmpi.library=5us..90us", "--vary", "wmpi.prefix=8B..64B", "--jobs", "1")  # fmt: skip
+                    "wmpi.library=5us..90us", "--vary", "wmpi.prefix=8B..64B", "--jobs", "1")
     assert told.code == 0, told.err
     assert "no number at wmpi.pool=8KiB: aborted" in told.out
     assert "without effect: wmpi.pool, wmpi.prefix" in told.out.replace("\n  ", " ")
@@ -344,7 +344,7 @@ def test_sobol_indices_of_simulated_runs(retrompi: Run, small: str) -> None:
     asked = [
         "tornado", small, "--method", "sobol", "--samples", "8", "--set", "mode=shared", "--metric", "time@0B", "--jobs", "1",
         "--vary", "wmpi.library=5us..90us", "--vary", "wmpi.event=10us..30us", "--vary", "wmpi.prefix=8B..64B",
-    ]  # fmt: skip
+    ]
     told = retrompi(*asked, "--json")
     assert told.code == 0, told.err
     found = json.loads(told.out)
@@ -433,7 +433,7 @@ def test_a_runtime_that_fails_is_a_row_with_its_reason(retrompi: Run, tmp_path: 
 
 def test_runtimes_on_a_generator_and_on_a_trace(retrompi: Run, tmp_path: Path, store_path: Path) -> None:
     told = retrompi("compare", "ring", "--models", "hpvm,wmpi", "-p", "nt-cluster", "-n", "3", "--jobs", "1", "--json", "--",
-                    "size=1KiB", "reps=2")  # fmt: skip
+                    "size=1KiB", "reps=2")
     assert told.code == 0, told.err
     assert {r["messages"] for r in _rows(told)} == {9}  # one round before the two that are timed
     trace = tmp_path / "two.ti"

@@ -117,7 +117,7 @@ def test_it_asks_what_the_command_asks(tmp_path: Path, retrompi: Callable[..., A
     store = tmp_path / "store.db"
     curve = package.pingpong("wmpi", mode="shared", sizes="1KiB,2KiB", reps=3, set={"wmpi.pool": "2 MiB"}, store=store)
     told = retrompi("pingpong", "-m", "wmpi", "--mode", "shared", "--sizes", "1KiB,2KiB", "--reps", "3", "--set", "wmpi.pool=2MiB",
-                            "--store", str(store), "--json")  # fmt: skip
+                            "--store", str(store), "--json")
     assert [r["time_us"] for r in json.loads(told.out)] == [r["time_us"] for r in curve.rows]
     assert curve.question.model == "wmpi"
     assert curve.row["id"] == curve.run_id
@@ -342,11 +342,11 @@ def test_the_answers_of_the_interface_are_those_of_the_commands(tmp_path: Path, 
     given: dict[str, Any] = {"metric": "time@1KiB", "tolerance": 0.5, "set": short, "store": store, "jobs": 1}
     crossed = package.break_even("bf-wmpi-shared", "wmpi.event", "1us", "100us", **sides, scan=2, **given)
     told = json.loads(retrompi("break-even", "bf-wmpi-shared", "--along", "wmpi.event=1us..100us", "--a", "model=wmpi", "--b", "model=hpvm",
-                               "--metric", "time@1KiB", "--scan", "2", "--tolerance", "50%", *common).out)  # fmt: skip
+                               "--metric", "time@1KiB", "--scan", "2", "--tolerance", "50%", *common).out)
     assert (told["points"], told["crossings"]) == (crossed.rows, crossed.crossings)
     far = package.tolerance("bf-wmpi-shared", add="wmpi.event", up_to="1ms", slower=[0.05, 0.5], **given)
     told = json.loads(retrompi("tolerance", "bf-wmpi-shared", "--add", "wmpi.event", "--up-to", "1ms", "--metric", "time@1KiB", "--slower",
-                               "5%,50%", "--tolerance", "50%", *common).out)  # fmt: skip
+                               "5%,50%", "--tolerance", "50%", *common).out)
     assert (told["answers"], told["points"], told["slope"]) == (far.rows, far.points, far.slope)
 
 

@@ -9,7 +9,7 @@ from scripts import ROOT, script
 
 other_engine = script("packaging/other_engine.py")
 FILES = ("test_records.py", "test_critical_path.py", "test_timeline.py", "test_reference.py", "test_recurrence.py",
-         "test_engine_anatomy.py")  # fmt: skip
+         "test_engine_anatomy.py")
 
 
 def test_no_assertion_of_the_engine_fails() -> None:
@@ -18,5 +18,5 @@ def test_no_assertion_of_the_engine_fails() -> None:
     done = subprocess.run(
         [str(part) for part in command], env=other_engine.environment(module, ROOT / "build" / "assertions" / "startup"), cwd=ROOT,
         capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

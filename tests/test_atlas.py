@@ -503,7 +503,7 @@ def test_the_figure_at_a_glance_has_what_is_held_out_and_what_was_blind() -> Non
     held = next(c for c in claims.load() if c.use == "validate")
     made = verdicts.Verdict("A", "s", "validate", "pass", 3.0, 1.0, 4.0, "ms", "")
     changes: list[dict[str, Any]] = [{}, {"verdict": "fail", "observed": 8.0}, {"use": "calibrate"}, {"high": None}, {"observed": "words"},
-                                     {"verdict": "unjudged"}, {"low": -1.0}]  # fmt: skip
+                                     {"verdict": "unjudged"}, {"low": -1.0}]
     rows = [replace(made, **change) for change in changes]
     assert [glance.ratio(v) for v in rows] == [1.5, 4.0, 1.5, None, None, 1.5, None]
     score = next(s for s in scores.scores())

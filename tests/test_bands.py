@@ -97,7 +97,7 @@ def _rows(**of_last: Any) -> list[dict[str, Any]]:
     for size, us in ((0, 100.0), (1024, 200.0), (4096, 400.0)):
         rate = size / us
         rows.append({"size_B": size, "time_us": us, "time_us_low": 0.9 * us, "time_us_high": 1.2 * us, "bandwidth_MBps": rate,
-                     "bandwidth_MBps_low": rate / 1.2, "bandwidth_MBps_high": rate / 0.9, "repetitions": 10, "completed": 1.0})  # fmt: skip
+                     "bandwidth_MBps_low": rate / 1.2, "bandwidth_MBps_high": rate / 0.9, "repetitions": 10, "completed": 1.0})
     rows[-1] |= of_last
     return rows
 
@@ -168,7 +168,7 @@ def posterior(tmp_path: Path) -> posteriors.PosteriorFile:
              "curves": ["c"],
              "priors": {"wmpi.library": [1e-5, 1e-4, True, "s"], "a.rate": [0, 1e7, False, "B/s"], "b.count": [0, 10, False, "1"]},
              "seen": {"wmpi.library": 0.01, "a.rate": 0.5}, "fitted": ["wmpi.library"], "converged": True,
-             "diagnostics": {"r_hat": 1.01, "ess": 812.0}}  # fmt: skip
+             "diagnostics": {"r_hat": 1.01, "ess": 812.0}}
     file = tmp_path / "posterior.npz"
     posteriors.write(file, columns, about)
     return posteriors.read(file)
@@ -217,7 +217,7 @@ ASKED = ("wmpi", "nt-pair", "shared", ["wmpi.pool=4MiB"])
 
 def _answer(sets: list[str]) -> dict[str, Any]:
     run = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "sets": [], "outcome": "completed", "detail": "", "cautions": [],
-           "run": None, "rows": [{k: v for k, v in r.items() if "_low" not in k and "_high" not in k} for r in _rows()]}  # fmt: skip
+           "run": None, "rows": [{k: v for k, v in r.items() if "_low" not in k and "_high" not in k} for r in _rows()]}
     return {"base": run, "changed": {**run, "sets": sets} if sets else None, "outside": [], "marks": []}
 
 
@@ -225,7 +225,7 @@ def _told(sets: list[str]) -> dict[str, Any]:
     side = {"points": _rows(), "metrics": {"latency": [9e-5, 1e-4, 1.2e-4], "peak": None, "n_half": None}, "ended": {}}
     ratio = {str(r["size_B"]): {"ends": [0.5, 0.6, 0.8], "ahead": 0.97} for r in _rows()} if sets else {}
     return {"asked": ["wmpi", "nt-pair", "shared", sets], "level": 0.9, "draws": 100, "base": side,
-            "changed": {**side, "ended": {"aborted": 3}} if sets else None, "ratio": ratio}  # fmt: skip
+            "changed": {**side, "ended": {"aborted": 3}} if sets else None, "ratio": ratio}
 
 
 @pytest.mark.parametrize("series", ["time", "bandwidth"])
@@ -276,9 +276,9 @@ def _post(switch: list[str], by: str) -> dict[str, Any]:
     asked = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "sets": {}}
     outputs = [("whatif-drawn", "data"), *((f"whatif-draws-{i}", p) for i, p in (
         ("job", "data"), ("job-line", "children"), ("progress", "value"), ("progress", "hidden"), ("cancel", "hidden"),
-        ("tick", "max_intervals")))]  # fmt: skip
+        ("tick", "max_intervals")))]
     given = [("whatif-question", "data", asked), ("whatif-interval", "value", switch), ("whatif-draws-tick", "n_intervals", 1),
-             ("whatif-draws-cancel", "n_clicks", 0)]  # fmt: skip
+             ("whatif-draws-cancel", "n_clicks", 0)]
     states = [("studio-tab", "data", "a-tab"), ("studio-letters", "data", 16)]
     return {
         "output": f"..{'...'.join(f'{i}.{p}' for i, p in outputs)}..",
@@ -316,7 +316,7 @@ def _study(**more: Any) -> View:
     rows = [
         {"position": 3 * i, "values": {"k": k}, "value": 0.1 * (i + 1), "low": 0.09 * (i + 1), "high": 0.2 * (i + 1), "completed": share,
          "outcome": "completed", "reason": "", "run_id": i + 1} for i, (k, share) in enumerate((("1", 1.0), ("2", 0.5)))
-    ]  # fmt: skip
+    ]
     curves = {1: [{**r} for r in _rows()]}
     return View({"vary": {"k": "1,2"}}, (axis,), tuple(rows), metrics.parse("time"), curves, 0.9, 2, **more)
 
@@ -368,7 +368,7 @@ def test_the_third_verdict_stands_below_that_of_pass_and_fail() -> None:
 
 def test_the_bars_of_a_message_have_an_interval_for_each_stage_and_the_total() -> None:
     rows = ({"stage": "copy", "process": "rank 0", "seconds": 1e-4, "seconds_low": 5e-5, "seconds_high": 2e-4},
-            {"stage": "wire", "process": "", "seconds": 0.0, "seconds_low": None, "seconds_high": None})  # fmt: skip
+            {"stage": "wire", "process": "", "seconds": 0.0, "seconds_low": None, "seconds_high": None})
     total = {"stage": "total", "process": "", "seconds": 1e-4, "seconds_low": 6e-5, "seconds_high": 3e-4}
     told = message_page.Stages("t", rows, total, 1, 0.9, 20)
     bars, whiskers, key = message_page.figures(told)["stages"].data
@@ -396,7 +396,7 @@ def test_kept_third_verdicts_are_of_the_same_result(monkeypatch: pytest.MonkeyPa
     told = Verdict(id="A", system="s", use="validate", verdict="fail", observed=3.0, low=1.0, high=2.0, unit="ms", note="")
     file = tmp_path / "agreement.csv"
     known = {"paper": "baker-fox", "id": "A", "verdict": "fail", "agreement": "cannot tell", "share": "0.4", "draws": "100",
-             "observed": "3", "observed_low": "1.5", "observed_high": "4", "inside": "yes"}  # fmt: skip
+             "observed": "3", "observed_low": "1.5", "observed_high": "4", "inside": "yes"}
     row = dict.fromkeys(coverage.COLUMNS, "") | known
     file.write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n", encoding="utf-8")
     monkeypatch.setattr(coverage, "file_of", lambda: file)

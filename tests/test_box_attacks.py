@@ -356,7 +356,7 @@ def test_a_call_s_name_in_a_state_is_a_name_and_its_numbers_are_possible(tmp_pat
      ({"ranks": 10**9}, "nothing was recorded"), ({"rank": 3}, "nothing was recorded"), ({"phase": 9}, "nothing was recorded"),
      ({"threads": 4}, "nothing was recorded"), ({"text": b"\x28\xb5\x2f\xfd\0\0"}, "does not begin"),
      ({"text": b"# retrompi record 1: rank 0 of 1\n0 init\0\n"}, "is not text")],
-)  # fmt: skip
+)
 def test_a_hostile_recording_is_refused_without_a_box_too(values: dict[str, Any], says: str, tmp_path: Path) -> None:
     recorded(tmp_path / "t.part", **values)
     with pytest.raises(RetrompiError, match=says):
@@ -397,7 +397,7 @@ def test_links_in_a_recording_lead_nowhere(tmp_path: Path) -> None:
 def recorded(
     part: Path, *, text: bytes = b"# retrompi record 1: rank 0 of 1\n0 init\n0 finalize\n", rank: int = 0, ranks: int = 1,
     written: int | None = None, phase: int = 2, threads: int = 0, inside: bytes = b"",
-) -> None:  # fmt: skip
+) -> None:
     """A recording of one rank, as its files are."""
     part.mkdir()
     (part / "rank-0.txt").write_bytes(text)

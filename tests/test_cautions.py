@@ -139,7 +139,7 @@ def test_the_forms_of_labs_say_the_same(tmp_path: Path) -> None:
     files = {"ring.ti": ring.encode(), "mine.toml": f'name = "mine"\n{base}{trace}'.encode()}
     at = {"model": "wmpi", "platform": "nt-pair"}
     asked = [("replay", {**at, "file": "ring.ti"}), ("why", {**at, "file": "ring.ti"}), ("scenario", {"file": "mine.toml"}),
-             ("sweep", {"file": "mine.toml", "vary": "trace.reps=1,2"})]  # fmt: skip
+             ("sweep", {"file": "mine.toml", "vary": "trace.reps=1,2"})]
     for kind, given in asked:
         told = lab_commands.run(quiet, str(tmp_path / "lab.db"), kind, given, {}, files)
         assert any("more ranks than processors" in line for line in told["cautions"]), kind
@@ -233,7 +233,7 @@ def test_draws_that_do_not_resolve_a_level_are_said(retrompi: Run) -> None:
 def test_intervals_of_studies_and_searches_say_it_too(retrompi: Run, store_path: Path) -> None:
     one = ("--set", "trace.sizes=64KiB", "--set", "trace.reps=2", "--set", "trace.warm_up=1", "--uncertainty", "90%", "-j", "1")
     swept = retrompi("sweep", "bf-winmpich-distributed", "--set", "model=winmpich:delayed-ack", "--vary", "seed=1,2", "--name", "odd", *one,
-                     "--draws", "10", "--json")  # fmt: skip
+                     "--draws", "10", "--json")
     codes = [w["code"] for w in json.loads(swept.out)[0]["warnings"]]
     assert {"unresolved-level", "nominal-outside"} <= set(codes), swept
     assert "time: the nominal value lies outside its interval at 2 of 2 points, the first at seed=1;" in " ".join(swept.err.split())

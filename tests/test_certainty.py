@@ -50,7 +50,7 @@ def test_every_draw_is_counted_once() -> None:
         (Ahead(90, 1, 0, 8, 0, 1), 0.9,
          "wmpi is faster than hpvm at 64 KiB: in 90 of 100 draws; in 8 only wmpi completes; in 1 neither completes"),
     ],
-)  # fmt: skip
+)
 def test_a_statement_says_its_draws_or_that_it_is_not_determined(counts: Ahead, level: float, says: str) -> None:
     assert counts.sentence(NAMES, AT_64K, level) == says
 
@@ -301,7 +301,7 @@ def test_what_would_decide_an_order_is_what_the_sides_do_not_share(store_path: P
 def test_a_change_that_both_sides_share_is_surer_than_its_parts(retrompi: Run, small: str) -> None:
     """Twice the latency of the wire is slower in every draw, though the intervals of both overlap."""
     told = retrompi("break-even", small, "--along", "platform.link.latency=1us..10ms", "--a", "wmpi.udp_timeout=200ms", "--b",
-                    "platform.host.syscall=1ms", "--metric", "latency", "--scan", "3", "--jobs", "1", *SURE, "4", "--json")  # fmt: skip
+                    "platform.host.syscall=1ms", "--metric", "latency", "--scan", "3", "--jobs", "1", *SURE, "4", "--json")
     assert told.code == 0, told.err
     found = json.loads(told.out)
     assert found["draws"] == 4
@@ -311,7 +311,7 @@ def test_a_change_that_both_sides_share_is_surer_than_its_parts(retrompi: Run, s
 
 def test_a_break_even_is_a_range_over_draws(retrompi: Run, small: str) -> None:
     asked = ("break-even", small, "--along", "platform.link.bandwidth=1Mbps..100Mbps", "--a", "model=wmpi", "--b", "model=hpvm",
-             "--metric", "time@64KiB", "--scan", "3", "--tolerance", "20%", "--jobs", "1", *SURE, "4")  # fmt: skip
+             "--metric", "time@64KiB", "--scan", "3", "--tolerance", "20%", "--jobs", "1", *SURE, "4")
     told = retrompi(*asked, "--json")
     assert told.code == 0, told.err
     found = json.loads(told.out)
@@ -327,7 +327,7 @@ def test_a_break_even_is_a_range_over_draws(retrompi: Run, small: str) -> None:
 
 def test_a_tolerance_has_an_interval(retrompi: Run, small: str) -> None:
     asked = ("tolerance", small, "--change", "platform.link.bandwidth", "--metric", "time@64KiB", "--tolerance", "10%", "--jobs", "1",
-             *SURE, "4")  # fmt: skip
+             *SURE, "4")
     told = retrompi(*asked, "--json")
     assert told.code == 0, told.err
     (certain,) = json.loads(told.out)["certain"]

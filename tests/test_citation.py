@@ -14,7 +14,7 @@ from retrompi.base.release import codemeta
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
 SECTIONS = ("Summary", "Statement of need", "State of the field", "Software design", "Research impact statement", "AI usage disclosure",
-            "Acknowledgements", "References")  # fmt: skip
+            "Acknowledgements", "References")
 
 
 def test_the_paper_has_the_sections_of_joss() -> None:

@@ -84,7 +84,7 @@ def test_every_command_and_option_has_help(path: tuple[str, ...], retrompi: Run)
 
 
 PRINT_NO_DATA = {("completion",), ("studio",), ("course", "start"), ("course", "serve"), ("course", "export"), ("scenarios", "new"),
-                 ("paper", "run")}  # fmt: skip
+                 ("paper", "run")}
 """`course export` writes the CSV file that a platform imports; options of `paper run` are those of the paper's own command."""
 
 
@@ -288,7 +288,7 @@ def test_explain_json_is_the_interface_and_sums(retrompi: Run, engine: Watched, 
 
 def test_an_override_nobody_reads_is_refused(retrompi: Run) -> None:
     said = one_error(retrompi(
-        "pingpong", "--model", "wmpi", "--mode", "shared", "--sizes", "0", "--set", "platform.workstation.quantum=20ms"), 2)  # fmt: skip
+        "pingpong", "--model", "wmpi", "--mode", "shared", "--sizes", "0", "--set", "platform.workstation.quantum=20ms"), 2)
     assert "platform.workstation.quantum is not used; no rank of this run is on 'workstation'" in said
 
 

@@ -91,7 +91,7 @@ ELSEWHERE = {
     "trace extrapolate": "needs recordings on several numbers of ranks",
     "crate write": "as the next two, in test_crate.py", "crate verify": "needs a crate", "crate show": "needs a crate",
     "paper nas": "half a minute", "transfer": "every model on every machine", "predict": "hundreds of runs, and one row a prediction",
-}  # fmt: skip
+}
 """Commands with --json that are not run here, and why; all of them print by the same writer."""
 
 

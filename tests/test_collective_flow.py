@@ -78,7 +78,7 @@ def test_nobody_leaves_a_barrier_before_everybody_has_come(name: str) -> None:
 @pytest.mark.parametrize("op", ["allreduce", "allgather", "reducescatter"])
 def test_algorithms_made_of_others_work_with_any_of_them(op: str) -> None:
     made = {"allreduce": ("reduce_bcast", ("reduce", "bcast")), "allgather": ("gather_bcast", ("gather", "bcast")),
-            "reducescatter": ("reduce_scatterv", ("reduce", "scatterv"))}  # fmt: skip
+            "reducescatter": ("reduce_scatterv", ("reduce", "scatterv"))}
     name, (first, second) = made[op]
     for a in algorithms(first):
         for b in algorithms(second):
@@ -137,7 +137,7 @@ def sends(steps: list[dict[str, Any]], **other: Any) -> list[dict[str, Any]]:
         (Case("gather", "linear", 3, 1, counts=[4, 4, 4]), lambda steps: sends(steps, moves={"ranges": [(2, 3)]}), (0,), "does not have"),
         (Case("allgather", "ring", 3, counts=[4, 4, 4]), lambda steps: sends(steps, peer=9), (0,), "no member 9"),
     ],
-)  # fmt: skip
+)
 def test_the_checker_sees_what_is_wrong(call: Case, change: Any, members: tuple[int, ...], says: str) -> None:
     assert says in broken(call, change, members)
 

@@ -102,7 +102,7 @@ LINES = [  # lines of rank 0, of rank 1, the facts of the refusal
     ("reducescatterblock 8 0 6", "reducescatterblock 4 0 6", "rank 1 has 4 B, rank 0 has 8 B"),
     ("cart_create 1 0-1 dims=2 periods=1; neighbor_allgather 10 10 6 6 comm=1",
      "cart_create 1 0-1 dims=2 periods=1; neighbor_allgather 10 11 6 6 comm=1", "rank 1 receives 11 B from rank 0, rank 0 sends 10 B"),
-]  # fmt: skip
+]
 
 
 @for_each("zero, one, facts", LINES)
@@ -142,7 +142,7 @@ def main() -> None:
                 not_completed.append(seed)
         print(f"{model}: {WRONG} wrong {dict(ends)}; "
               f"{RIGHT} right: {refused} refused, {pool} exhaust a pool, not completed or with cautions {not_completed}",
-              flush=True)  # fmt: skip
+              flush=True)
 
 
 if __name__ == "__main__":

@@ -149,7 +149,7 @@ FORMS: dict[tuple[str, str], Form] = {
     ("scan", "doubling"): (anyone, lambda p, b: up(p) * c(p * b), lambda p, b: exchanges(p), lambda p, b: exchanges(p) * p * b),
     ("exscan", "linear"): (anyone, lambda p, b: (p - 1) * c(p * b), lambda p, b: p - 1, lambda p, b: (p - 1) * p * b),
     ("exscan", "doubling"): (anyone, lambda p, b: up(p) * c(p * b), lambda p, b: exchanges(p), lambda p, b: exchanges(p) * p * b),
-}  # fmt: skip
+}
 
 
 def exchanges(p: int) -> int:

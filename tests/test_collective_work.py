@@ -51,10 +51,10 @@ def written(name: str, work: dict[str, dict[int, float]], alltoall: str = "pairw
         summary="a line", platform="work-room", source="fit: made for a test",
         collectives=(*TABLE, Choice("alltoall", alltoall, source="assumed: x")),
         work={what: (sizes, "fit: made for a test") for what, sizes in work.items()},
-    ).write(default_folder(name))  # fmt: skip
+    ).write(default_folder(name))
     IdealPlatform(name="work-room", title="A room", summary="for a test", years="2026",
                known={"cores": ("2", "assumed: for tests"), "clock": ("150 MHz", "assumed: the reference's")},
-               ).write(paths.user_platforms_dir() / "work-room.toml")  # fmt: skip
+               ).write(paths.user_platforms_dir() / "work-room.toml")
     return folder
 
 
@@ -156,7 +156,7 @@ def test_what_is_measured_alone_becomes_a_cost() -> None:
 
     found = recording.MachineRecording({}, {"same": [
         *said("self_gather", 8, 50, 50, 50, 50, 900), *said("combine", 8, 10), *said("plain", 8, 100), *said("two_buffers", 8, 500),
-    ]})  # fmt: skip
+    ]})
     work = estimate.work(found)
     assert work["call gather"][8] == pytest.approx(50.5e-9)
     assert work["combine"] == {8: pytest.approx(10.1e-9)}

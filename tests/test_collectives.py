@@ -79,7 +79,7 @@ BOUNDS = [
     ("allgather", 65535, 8, "doubling"), ("allgather", 65536, 8, "ring"), ("allgather", 13653, 6, "bruck"), ("allgather", 13654, 6, "ring"),
     ("alltoall", 256, 8, "bruck"), ("alltoall", 257, 8, "throttled_4"), ("alltoall", 256, 7, "throttled_4"),
     ("alltoall", 32768, 8, "throttled_4"), ("alltoall", 32769, 8, "pairwise"),
-]  # fmt: skip
+]
 
 
 @for_each("operation, size, ranks, algorithm", BOUNDS)
@@ -239,7 +239,7 @@ def test_a_broadcast_that_knows_the_hosts_takes_the_time_of_both_trees() -> None
 
 def test_reductions_and_barriers_that_know_the_hosts() -> None:
     assert ideal(["allreduce 1000 0 6"] * 16, algorithms={"allreduce": "nodes", "reduce": "nodes", "bcast": "nodes"},
-                 hosts=HOSTS)["messages"] == 4 * 3 + 2 * 3 + 4 * 3  # fmt: skip
+                 hosts=HOSTS)["messages"] == 4 * 3 + 2 * 3 + 4 * 3
     assert ideal(["barrier"] * 16, algorithms={"barrier": "dissemination"}, hosts=HOSTS)["messages"] == 16 * 4
     for n in (1, 2, 5, 9):
         hosts = [random.Random(n).randrange(3) for _ in range(n)]

@@ -36,15 +36,15 @@ NATIVE = Execution(
     sections={str(n): [1e-6 + n * 1e-9, 1.01e-6 + n * 1e-9, 1.2e-6 + n * 1e-9] for n in SIZES},
     calls=[CallProfile(c, n, str(n), 200, 0.1, 200 * n) for n in SIZES for c in ("MPI_Send", "MPI_Recv")],
     noise=Noise(0.02, 0.01, 0.0, 0.1, 3.0, loaded=False), run_id=1,
-)  # fmt: skip
+)
 MODEL = replace(
     NATIVE, backend="model", mpi="", machine=None, model="mpich", platform="this-machine", mode="shared", fidelity="curve", samples_s=[1.2],
     sections={str(n): [1.1e-6 + n * 0.9e-9] for n in SIZES}, noise=None, run_id=3,
     calls=[CallProfile(c, n, str(n), 200, 0.09 if c == "MPI_Send" else 0.12, 200 * n) for n in SIZES for c in ("MPI_Send", "MPI_Recv")],
-)  # fmt: skip
+)
 SMPI = replace(
     MODEL, backend="smpi", mpi="SMPI 3.32", samples_s=[1.19], sections={k: [v[0] * 1.01] for k, v in MODEL.sections.items()}, run_id=2
-)  # fmt: skip
+)
 SEEN = compare.Seen("mpich", True, frozenset((1, 4096, 1 << 20)), {"cpu": "a processor", "cores": 2})
 
 
@@ -132,7 +132,7 @@ LABELS = st.lists(st.sampled_from(["1", "8", "9", "64", "512", "4096"]), unique=
 CALLS = st.tuples(
     st.sampled_from(["MPI_Send", "MPI_Recv", "MPI_Bcast"]), st.sampled_from([0, 8, 64]), st.sampled_from(["", "8", "64"]),
     st.integers(1, 9), st.floats(0, 10),
-)  # fmt: skip
+)
 
 
 @given(LABELS, LABELS)
@@ -450,7 +450,7 @@ def test_a_real_program_is_compared_with_a_model(retrompi: Any, tmp_path: Path) 
         "--store", str(tmp_path / "x.db"), "compare", str(EXAMPLES / "collectives.c"), "-n", "2", "-m", "nemesis", "-p", "abe",
         "--mode", "shared", "--mpi", "mpich", "--backends", "native,model", "-r", "2", "--json", "-o", str(page),
         "--", "--operation", "bcast", "--scale", "0.01", *given_sizes,
-    )  # fmt: skip
+    )
     assert done.code == 0, done.err
     told = json.loads(done.out)
     assert [(r["section"], r["size_B"], r["parts"]) for r in told["sections"]] == [("8", 8, 10), ("4096", 4096, 10)]
@@ -471,7 +471,7 @@ def test_smpi_and_the_replay_of_its_own_trace_agree(model: str, platform: str, o
         "--store", str(tmp_path / "x.db"), "compare", str(EXAMPLES / "collectives.c"), "-n", "4", "-m", model, "-p", platform,
         "--backends", "smpi,model", "--within", "worst=3%,whole=3%", "--json",
         "--", "--operation", operation, "--scale", "0.003", "--sizes", "8,1000,20000",
-    )  # fmt: skip
+    )
     assert done.code == 0, done.out + done.err
     told = json.loads(done.out)
     assert [e["fidelity"] for e in told["executions"]] == ["curve", "curve"]
@@ -501,7 +501,7 @@ def test_the_suite_is_one_table(retrompi: Any, tmp_path: Path) -> None:
     done = retrompi(
         "--store", str(tmp_path / "x.db"), "compare", "--suite", "--only", "barrier", "--only", "sort", "-m", "nemesis", "-p", "abe",
         "--mode", "shared", "--mpi", "mpich", "--backends", "native,model", "-r", "2", "--json", "-o", str(page), "--within", "0.0001%",
-    )  # fmt: skip
+    )
     assert done.code == 1, done.err  # a model of another machine
     told = json.loads(done.out)
     assert [r["program"] for r in told["programs"]] == ["barrier", "sort"]

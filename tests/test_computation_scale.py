@@ -68,7 +68,7 @@ def test_the_rate_survives_writing_cutting_scaling_marking_and_taking_ranks(shar
     made = (
         told.scaled(3), told.smoothed(), told.with_marks([(0, 2, "here")]), cut.cut(told, "3", "4").trace, subset.keep_ranks(told, [0, 1]),
         merge.then([told, told]), merge.side_by_side([told, recording()]),
-    )  # fmt: skip
+    )
     for trace in made:
         assert traces.rate_of(trace) == Rate(2.5e9, "measured: on a test")
 
@@ -121,7 +121,7 @@ def test_a_replay_says_the_scale_in_one_line(retrompi: Run, tmp_path: Path) -> N
     said = {name: notes(retrompi(*words, name).err, "comput") for name in ("known", "nominal", "none", "idle")}
     assert said["known"] == [f"note: a recorded second takes 1.073 s here: it was recorded at 2.5 Gflop/s (measured: on a test), {host}; "
                              "the trace names no kernels, so that all computation goes at that one rate, "
-                             "whatever it does to caches and memory"]  # fmt: skip
+                             "whatever it does to caches and memory"]
     assert len(said["nominal"]) == 1
     assert "scale of computation is unknown" in said["nominal"][0]
     assert "--rate" in said["nominal"][0]

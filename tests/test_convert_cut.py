@@ -55,7 +55,7 @@ def completes(trace: Trace) -> None:
 
 
 PINGPONG = ("# mark begin; " + "send 1 0 8 6; recv 1 1 8 6; " * 3 + "# mark end; " + "send 1 0 99 6; recv 1 1 99 6; " * 3,
-            "recv 0 0 8 6; send 0 1 8 6; " * 3 + "recv 0 0 99 6; send 0 1 99 6; " * 3)  # fmt: skip
+            "recv 0 0 8 6; send 0 1 8 6; " * 3 + "recv 0 0 99 6; send 0 1 99 6; " * 3)
 
 
 def test_between_marks_the_other_rank_follows_the_messages() -> None:
@@ -120,7 +120,7 @@ def test_receives_posted_ahead_move_to_the_start_and_open_ones_are_waited_for_at
     piece = cut(trace, "5", "6")
     assert lines(piece.trace, 0) == [
         "init", "irecv 1 1 8 6 req=1", "irecv 1 2 8 6 req=2", "wait 1 0 1 req=1", "send 1 3 5 6", "waitall 1 reqs=2", "finalize",
-    ]  # fmt: skip
+    ]
     assert (piece.messages, piece.crossing, piece.moved, piece.waited) == (3, 0, 2, 1)
 
 
@@ -136,22 +136,22 @@ def test_half_an_exchange_becomes_a_send_or_a_receive() -> None:
 
 def test_communicators_windows_and_persistent_requests_are_made_again() -> None:
     one = ("comm_split 1 0,1; comm_split 2 0,1 comm=1; comm_free comm=1; comm_dup 3 0,1; comm_free comm=3; win_create 1 64; "
-           "{init}; barrier; {start}; barrier comm=2; Win_fence win=1; comm_free comm=2; win_free 1; requestFree {key} req=9")  # fmt: skip
+           "{init}; barrier; {start}; barrier comm=2; Win_fence win=1; comm_free comm=2; win_free 1; requestFree {key} req=9")
     trace = job(one.format(init="sendInit 1 7 8 6 req=9", start="start 0 1 7 req=9; wait 0 1 7 req=9", key="0 1 7"),
-                one.format(init="recvInit 0 7 8 6 req=9", start="start 0 1 7 req=9; wait 0 1 7 req=9", key="0 1 7"))  # fmt: skip
+                one.format(init="recvInit 0 7 8 6 req=9", start="start 0 1 7 req=9; wait 0 1 7 req=9", key="0 1 7"))
     piece = cut(trace, "10")
     assert lines(piece.trace, 0) == [
         "init", "comm_split 1 0,1", "comm_split 2 0,1 comm=1", "win_create 1 64", "sendInit 1 7 8 6 req=9",
         "start 0 1 7 req=9", "wait 0 1 7 req=9",
         "barrier comm=2", "Win_fence win=1", "comm_free comm=2", "win_free 1", "requestFree 0 1 7 req=9", "finalize",
-    ]  # fmt: skip
+    ]
     assert (piece.messages, piece.crossing) == (1, 0)
 
 
 def test_lists_of_requests_lose_those_outside() -> None:
     trace = job("isend 1 1 8 6 req=1; barrier; isend 1 2 8 6 req=2; barrier; waitall 2 reqs=1,2; isend 1 3 8 6 req=1; "
                 "waitAny 1 reqs=1 done=1",
-                "barrier; barrier; recv 0 1 8 6; recv 0 2 8 6; recv 0 3 8 6")  # fmt: skip
+                "barrier; barrier; recv 0 1 8 6; recv 0 2 8 6; recv 0 3 8 6")
     piece = cut(trace, "4")
     assert lines(piece.trace, 0)[1:4] == ["isend 1 2 8 6 req=2", "barrier", "waitall 1 reqs=2"]
     assert piece.crossing == 1
@@ -242,7 +242,7 @@ def test_lines_that_no_action_holds_are_not_lost_in_silence(tmp_path: Path, retr
 
 def test_ranks_that_keep_to_themselves() -> None:
     trace = job("send 2 0 8 6", "comm_create_group 1 1,3; bcast 8 1 6 comm=1; recv -555 4 8 6 from=3", "recv 0 0 8 6",
-                "comm_create_group 1 1,3; bcast 8 1 6 comm=1; send 1 4 8 6")  # fmt: skip
+                "comm_create_group 1 1,3; bcast 8 1 6 comm=1; send 1 4 8 6")
     kept = keep_ranks(trace, [1, 3])
     assert lines(kept, 0) == ["init", "comm_create_group 1 0,1", "bcast 8 1 6 comm=1", "recv -555 4 8 6 from=1 mtag=4", "finalize"]
     assert lines(kept, 1) == ["init", "comm_create_group 1 0,1", "bcast 8 1 6 comm=1", "send 0 4 8 6", "finalize"]

@@ -161,7 +161,7 @@ def test_vector_collectives_and_derived_types(tmp_path: Path) -> None:
     made = job(tmp_path, 2, build)
     assert lines(made, 0)[1:] == [
         "gatherv 4 0 0 1 6 6", "scatterv 4 12 4 0 6 6", "gather 5 5 0 6 6", "allgatherv 1 1 2 6 6", "alltoallv 12 4 8 16 4 12 6 6",
-    ]  # fmt: skip
+    ]
     assert lines(made, 0)[0] == f"send 1 1 {2 * 3 * 2 * 4} 6"
     assert lines(made, 1)[1] == "gatherv 8 4 8 1 6 6"
     assert made.losses.total == 0
@@ -202,7 +202,7 @@ def test_communicators_are_resolved_over_all_ranks(tmp_path: Path) -> None:
     assert lines(made, 0) == [
         "comm_split 1 1,0", "bcast 4 0 6 comm=1", "recv 1 3 4 6 comm=1", "comm_free comm=1", "comm_split 3 0-2", "comm_create 4 2,0",
         "barrier comm=4",
-    ]  # fmt: skip
+    ]
     assert made.losses.without_effect["MPI_Bcast on MPI_COMM_SELF"] == 4
 
 
@@ -220,7 +220,7 @@ def test_cartesian_and_intercommunicators(tmp_path: Path) -> None:
     assert lines(made, 0) == [
         "cart_create 1 0-3 dims=2x2 periods=1x0", "comm_split 2 0,1 comm=1", "intercomm_create 4 0,1 2,3 comm=2", "send 2 0 4 6 comm=4",
         "intercomm_merge 5 2,3,0,1 comm=4", "barrier comm=5",
-    ]  # fmt: skip
+    ]
     assert lines(made, 3)[1:4] == ["comm_split 3 2,3 comm=1", "intercomm_create 4 2,3 0,1 comm=3", "recv 1 0 4 6 comm=4"]
 
 
@@ -233,7 +233,7 @@ def test_windows(tmp_path: Path) -> None:
     assert lines(job(tmp_path, 2, build)) == [
         "win_create 1 64", "Win_fence win=1", "Put 1 0 16 6 win=1", "Win_fence win=1", "Win_lock 0 1 win=1",
         "Win_unlock 0 win=1", "win_free 1",
-    ]  # fmt: skip
+    ]
 
 
 def test_what_is_lost_is_counted_by_call_with_its_places(tmp_path: Path, retrompi: Run) -> None:

@@ -42,7 +42,7 @@ def test_a_chain_of_blocking_calls(tmp_path: Path) -> None:
         lines */ a: recv 1024b from -1 tag -1
         b: send 8b to 0
         b requires a }
-    """)  # fmt: skip
+    """)
     assert lines(made, 0) == ["send 1 5 1024 6", "recv 1 0 8 6", "compute 100"]
     assert lines(made, 1) == ["recv -555 -444 1024 6", "send 0 0 8 6"]
     assert (made.format, made.losses.total) == ("goal", 0)
@@ -52,10 +52,10 @@ def test_what_is_required_later_is_waited_for_later(tmp_path: Path) -> None:
     made = read(tmp_path, """num_ranks 2
         rank 0 { r: recv 8b from 1 tag 1; s: send 8b to 1 tag 2; c: calc 500; d: calc 7; d requires r; d requires c }
         rank 1 { x: calc 50; s: send 8b to 0 tag 1; s requires x; r: recv 8b from 0 tag 2 }
-    """, rate=2e9)  # fmt: skip
+    """, rate=2e9)
     assert lines(made, 0) == [
         "irecv 1 1 8 6 req=1", "isend 1 2 8 6 req=2", "compute 1000", "wait 1 0 1 req=1", "compute 14", "wait 0 1 2 req=2",
-    ]  # fmt: skip
+    ]
     # Rank 1 receives at any time; as there is one line, the calculation does not wait for it.
     assert lines(made, 1) == ["irecv 0 2 8 6 req=1", "compute 100", "send 0 1 8 6", "wait 0 1 2 req=1"]
 
@@ -64,7 +64,7 @@ def test_irequires_orders_beginnings_only(tmp_path: Path) -> None:
     made = read(tmp_path, """num_ranks 2
         rank 0 { a: recv 8b from 1; b: send 8b to 1; b irequires a }
         rank 1 { a: recv 8b from 0; b: send 8b to 0; b irequires a }
-    """)  # fmt: skip
+    """)
     assert lines(made) == ["irecv 1 0 8 6 req=1", "send 1 0 8 6", "wait 1 0 0 req=1"]
     assert simulate.run(Question("mpibip", "myrinet-piii", Replay(made.trace), "distributed")).outcome == "completed"
 
@@ -73,7 +73,7 @@ def test_what_a_line_cannot_say_is_reported(tmp_path: Path) -> None:
     made = read(tmp_path, """num_ranks 2
         rank 0 { a: calc 100; b: calc 300 cpu 1; c: send 8b to 1; c requires a; d: send 1b to 1 tag 9 }
         rank 1 { a: recv 8b from 0 }
-    """)  # fmt: skip
+    """)
     assert [(x.call, x.effect, x.count, x.what, x.places) for x in made.losses] == [
         ("send", "lost", 1, "that nobody receives: left out", ["s.goal:2"]),
         ("calc", "approximated", 1, "free to go at any time, but in a line it comes behind a calculation", ["s.goal:2"]),
@@ -86,7 +86,7 @@ def test_sends_that_only_work_when_buffered(tmp_path: Path) -> None:
     made = read(tmp_path, """num_ranks 2
         rank 0 { a: send 8b to 1; b: recv 8b from 1; b requires a }
         rank 1 { a: send 8b to 0; b: recv 8b from 0; b requires a }
-    """)  # fmt: skip
+    """)
     assert lines(made) == ["isend 1 0 8 6 req=1", "recv 1 0 8 6", "wait 0 1 0 req=1"]
     assert [(x.call, x.count) for x in made.losses] == [("send", 1)]
     assert simulate.run(Question("mpibip", "myrinet-piii", Replay(made.trace), "distributed")).outcome == "completed"
@@ -132,11 +132,11 @@ def test_a_trace_as_a_schedule() -> None:
         "l1: calc 1000",
         "l2: send 64b to 1 tag 3", "l2 requires l1",
         "l3: recv 8b from 1 tag 4", "l3 requires l1", "l3 irequires l2",
-    ]  # fmt: skip
+    ]
     assert "l1: recv 64b from 0 tag 3" in text  # what arrives, not the length of the buffer
     assert {(x.call, x.count, x.what.split(":")[0]) for x in losses} == {
         ("irecv", 1, "the length of its buffer is lost"), ("waitall", 1, "becomes a wait for each request"),
-    }  # fmt: skip
+    }
 
 
 def volume(trace: Trace) -> tuple[int, int]:
@@ -174,7 +174,7 @@ def test_a_captured_trace_keeps_its_messages_there_and_back(tmp_path: Path) -> N
         "allgather {s} {s} 6 6", "alltoall {s} {s} 6 6", "reducescatter {v} 0 6", "allgatherv {m} {v} 6 6", "alltoallv {t} {v} {t} {w} 6 6",
         "gatherv {m} {v} {r} 6 6", "scatterv {v} {m} {r} 6 6",
     ],
-)  # fmt: skip
+)
 def test_collectives_become_messages_that_arrive(
     tmp_path_factory: pytest.TempPathFactory, line: str, ranks: int, root: int, size: int
 ) -> None:
@@ -194,7 +194,7 @@ def test_collectives_become_messages_that_arrive(
         "barrier": n * (n - 1).bit_length(), "bcast": n - 1, "reduce": n - 1, "allreduce": 2 * (n - 1), "scan": n - 1, "gather": n - 1,
         "scatter": n - 1, "allgather": n * (n - 1), "alltoall": n * (n - 1), "reducescatter": 2 * (n - 1), "allgatherv": n * (n - 1),
         "alltoallv": n * (n - 1), "gatherv": n - 1, "scatterv": n - 1,
-    }  # fmt: skip
+    }
     assert sent == wanted[line.split()[0]]
 
 
@@ -211,7 +211,7 @@ def test_a_ring_there_and_back_takes_as_long(tmp_path_factory: pytest.TempPathFa
 
 def test_what_goal_does_not_have_is_reported(tmp_path: Path, retrompi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.ti").write_text("0 init\n0 Ssend 1 0 8 6\n0 probe 1 4\n0 recv 1 4 9 6\n0 sleep 1e-6\n0 finalize\n"
-                                   "1 init\n1 recv 0 0 8 6\n1 send 0 4 9 6\n1 finalize\n")  # fmt: skip
+                                   "1 init\n1 recv 0 0 8 6\n1 send 0 4 9 6\n1 finalize\n")
     monkeypatch.chdir(tmp_path)
     told = retrompi("trace", "convert", "a.ti", "a.goal")
     assert told.code == 0
@@ -232,7 +232,7 @@ def test_formats_are_known_by_content_and_a_wrong_name_is_told(tmp_path: Path, r
 
 
 WORDS = ["num_ranks", "2", "rank", "0", "1", "{", "}", "a", "b", ":", "send", "recv", "calc", "8b", "9", "-1", "to", "from", "tag",
-         "cpu", "requires", "irequires", ";", "\n", "/*", "*/", "//", "99999999999999999999", "é"]  # fmt: skip
+         "cpu", "requires", "irequires", ";", "\n", "/*", "*/", "//", "99999999999999999999", "é"]
 
 
 @settings(max_examples=200, deadline=None)

@@ -43,7 +43,7 @@ def volume(trace: Trace) -> tuple[int, int]:
 
 ONE = ("irecv 1 4 8 6 req=1; wait 1 0 4 req=1; bcast 8 1 6; comm_split 1 1,0; barrier comm=1; win_create 1 8; "
        "Put 1 0 8 6 win=1; Win_fence win=1",
-       "send 0 4 8 6; bcast 8 1 6; comm_split 1 1,0; barrier comm=1; win_create 1 8; Win_fence win=1")  # fmt: skip
+       "send 0 4 8 6; bcast 8 1 6; comm_split 1 1,0; barrier comm=1; win_create 1 8; Win_fence win=1")
 
 
 def test_side_by_side() -> None:
@@ -54,12 +54,12 @@ def test_side_by_side() -> None:
         "comm_split 2 1,0 comm=1",
         "barrier comm=2",
         "win_create 1 8 comm=1", "Put 1 0 8 6 win=1", "Win_fence win=1", "finalize",
-    ]  # fmt: skip
+    ]
     assert lines(merged, 3) == [
         "init", "comm_create_group 3 2,3", "send 2 4 8 6", "bcast 8 1 6 comm=3", "comm_split 4 3,2 comm=3", "barrier comm=4",
         "win_create 2 8 comm=3",
         "Win_fence win=2", "finalize",
-    ]  # fmt: skip
+    ]
     assert lines(merged, 4) == ["init", "compute 5", "finalize"]
 
 
@@ -69,7 +69,7 @@ def test_one_after_the_other() -> None:
     assert lines(merged, 0)[:5] == ["init", "isend 1 1 8 6 req=5", "barrier", "waitall 1 reqs=5", "irecv 1 4 8 6 req=1"]
     assert [line for line in lines(merged, 0) if line.startswith(("comm_split", "win_create", "finalize", "init"))] == [
         "init", "comm_split 1 1,0", "win_create 1 8", "comm_split 2 1,0", "win_create 2 8", "finalize",
-    ]  # fmt: skip
+    ]
     with refused(TraceError, "wrong-ranks | rank-0.txt"):
         then([left_open, job("compute 1")])
 

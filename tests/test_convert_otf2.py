@@ -56,7 +56,7 @@ def test_requests(tmp_path: Path) -> None:
     assert lines(made, 0) == [
         "irecv 1 5 10 6 req=1", "isend 1 1 64 6 req=2", "ISsend 1 2 65 6 req=3", "test 1 0 5 req=1 flag=0",
         "waitall 2 reqs=2,3", "wait 1 0 5 req=1",
-    ]  # fmt: skip
+    ]
     assert lines(made, 1)[1:] == ["irecv 0 1 64 6 req=1", "irecv 0 2 65 6 req=2", "wait 0 1 2 req=2", "test 0 1 1 req=1 flag=1"]
     assert made.trace.to_ti(0).splitlines()[-1] == "0 finalize"  # the archive ends before MPI_Finalize
 
@@ -95,7 +95,7 @@ CASES: list[tuple[str, str, int, dict[int, tuple[int, int]], list[str]]] = [
     ("MPI_Scan", "SCAN", NOBODY, dict.fromkeys(range(3), (7, 7)), ["scan 7 0 6"] * 3),
     ("MPI_Scan", "SCAN", NOBODY, {0: (21, 7), 1: (14, 14), 2: (7, 21)}, ["scan 7 0 6"] * 3),
     ("MPI_Exscan", "EXSCAN", NOBODY, {0: (14, 0), 1: (7, 7), 2: (0, 14)}, ["exscan 7 0 6"] * 3),
-]  # fmt: skip
+]
 
 
 @for_each("name, op, root, sizes, wanted", CASES)
@@ -139,7 +139,7 @@ def test_communicators_made_at_their_place(tmp_path: Path) -> None:
     told = load(w.everywhere("MPI_Finalize"))
     assert lines(told, 0) == [
         "comm_split 1 0,2", "comm_dup 3 0-3", "comm_split 4 0,2", "bcast 8 1 6 comm=1", "send 2 0 4 6 comm=1", "comm_free comm=1",
-    ]  # fmt: skip
+    ]
     assert lines(told, 1) == [
         "comm_split 2 3,1",
         "comm_dup 3 0-3",

@@ -199,7 +199,7 @@ def scaled(case: Case) -> str:
 ROUTES: dict[str, Callable[[Case], str]] = {
     "TI": through_ti, "GOAL": through_goal, "SMPI": through_smpi, "OTF2": through_otf2, "merge": merged, "merge --then": merged_then,
     "cut --ranks": cut_by_ranks, "cut --begin --end": cut_by_lines, "scale": scaled,
-}  # fmt: skip
+}
 
 
 GENERATORS = (program_generator, phased_programs)
@@ -269,7 +269,7 @@ def main() -> None:
         counts = Counter(verdict for _, verdict, _ in rows)
         print(f"{route:20} same {counts['same']:5}  refused {counts['refused']:5}  wrong {counts['wrong']:5}", flush=True)
         kinds = Counter(re.sub(r" \w+ of (program|phased)-\S+,| tags .*? it takes|this rank's \w+ in line \d+|\d+", " ..", why)
-                        for _, verdict, why in rows if verdict == "refused")  # fmt: skip
+                        for _, verdict, why in rows if verdict == "refused")
         for kind, n in kinds.most_common(12):
             print(f"    {n:4} {kind[:200]}")
 

@@ -88,7 +88,7 @@ def test_otf2_of_a_replay_is_the_program_that_was_replayed(tmp_path: Path, retro
     """Also where the timeline is sampled, and whatever a second was on the machine that recorded."""
     other = REQUESTS.replace("1 0 70000", "0 0 70000")
     (tmp_path / "x.ti").write_text("".join(f"{r} {line.strip()}\n" for r, text in enumerate([REQUESTS, other])
-                                           for line in f"init;{text};{text};finalize".split(";")))  # fmt: skip
+                                           for line in f"init;{text};{text};finalize".split(";")))
     on = ["-m", MODELS[0][0], "-p", MODELS[0][1], "--json", "--store", str(tmp_path / "s.db")]
     first = retrompi("replay", str(tmp_path / "x.ti"), *on, "--timeline", str(tmp_path / "x.otf2"), "--timeline-limit", "5")
     assert first.code == 0, first.err

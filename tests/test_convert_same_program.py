@@ -42,7 +42,7 @@ def test_any_tag_does_not_take_the_messages_of_a_barrier(tmp_path: Path, on: str
     """As many wildcards as messages of one tag: the tag is written."""
     make = "comm_dup 1 0-2; " if on else ""
     trace = job(f"{make}send 1 1 8 6{on}; barrier", f"{make}recv -555 -444 8 6{on}; recv -555 -444 8 6{on}; barrier",
-                f"{make}compute 1e8; send 1 1 8 6{on}; barrier")  # fmt: skip
+                f"{make}compute 1e8; send 1 1 8 6{on}; barrier")
     tag = 0 if on else 1  # of the schedule: a communicator's tags are others
     assert schedule(trace, tmp_path).count(f"recv 8b from -1 tag {tag}") == 2
 
@@ -58,11 +58,11 @@ def test_a_wildcard_that_another_message_could_match_is_refused(tmp_path: Path) 
         schedule(beside, tmp_path)
     of_another = job("comm_dup 1 0-2; send 1 1 8 6; send 1 1 8 6 comm=1",
                      "comm_dup 1 0-2; recv -555 -444 8 6; recv -555 -444 8 6; recv 0 1 8 6 comm=1",
-                     "comm_dup 1 0-2; send 1 2 8 6")  # fmt: skip
+                     "comm_dup 1 0-2; send 1 2 8 6")
     with refused(TraceError, "lossy-conversion | rank-1.txt:3 | communicator 1"):
         schedule(of_another, tmp_path)
     recorded = job("send 1 1 8 6; barrier", "recv -555 -444 8 6 from=2 mtag=2; recv -555 -444 8 6 from=0 mtag=1; barrier",
-                   "send 1 2 8 6; barrier")  # fmt: skip
+                   "send 1 2 8 6; barrier")
     assert [x for x in schedule(recorded, tmp_path) if x.startswith("recv 8b")] == ["recv 8b from 2 tag 2", "recv 8b from 0 tag 1"]
 
 
@@ -88,7 +88,7 @@ def test_a_collective_that_is_waited_for_later_does_not_block_before(tmp_path: P
 def test_tags_up_to_the_last_leave_room_for_collectives(tmp_path: Path) -> None:
     last = (1 << 31) - 1
     trace = job(f"comm_dup 1 0,1; send 1 {last} 8 6; send 1 1073741824 8 6 comm=1; barrier; barrier comm=1",
-                f"comm_dup 1 0,1; recv 0 {last} 8 6; recv 0 1073741824 8 6 comm=1; barrier; barrier comm=1")  # fmt: skip
+                f"comm_dup 1 0,1; recv 0 {last} 8 6; recv 0 1073741824 8 6 comm=1; barrier; barrier comm=1")
     tags = [int(x.rsplit(" ", 1)[1]) for x in schedule(trace, tmp_path) if x.startswith("send")]
     assert len(set(tags)) == 4
 
@@ -131,7 +131,7 @@ def test_buffers_that_a_program_needs_are_not_lost_to_smpi(tmp_path: Path) -> No
 
 SHORT = ("irecv 1 0 8 6 req=1; wait req=1; recvInit 1 0 8 6 req=2; start req=2; test -333 -333 0 req=2 flag=1; requestFree req=2; "
          "irecv 1 0 8; wait 1 0 0; waitall; comm_split 1 1-0; bcast 8 comm=1",
-         "send 0 0 8; send 0 0 8; send 0 0 8; comm_split 1 1,0; bcast 8 comm=1")  # fmt: skip
+         "send 0 0 8; send 0 0 8; send 0 0 8; comm_split 1 1,0; bcast 8 comm=1")
 
 
 def test_short_forms_go_through_merge_and_cut() -> None:
@@ -167,7 +167,7 @@ def test_a_probe_goes_with_its_message() -> None:
 def test_what_a_wildcard_took_is_possible() -> None:
     """The second wildcard cannot take what is sent behind the barrier."""
     trace = job("recv -555 -444 -1 6; recv -555 -444 -1 6; barrier; recv 2 -444 8 6; recv 1 4 0 6",
-                "send 0 4 8 6; send 0 1 8 6; barrier; send 0 4 0 6", "barrier; send 0 4 8 6")  # fmt: skip
+                "send 0 4 8 6; send 0 1 8 6; barrier; send 0 4 0 6", "barrier; send 0 4 8 6")
     found = MatchedJob([rank_lines(trace, r)[0] for r in range(trace.ranks)])
     assert [(m.recv.post, m.send.rank) for m in found.messages if m.recv.rank == 0] == [(1, 1), (2, 1), (4, 2), (5, 1)]
     assert found.lonely == []

@@ -157,7 +157,7 @@ def test_wmpis_daemons_on_a_xeon_cost_what_a_xeon_needs() -> None:
 def _forwarding(platform: str) -> float:
     """The longest stretch of library work (s) of the daemon on the first host: routing a packet."""
     result = simulate.run(Question("wmpi", platform, _pings((100,)), "distributed"),
-                          Observe(anatomy=True, directions=((0, "begin", 0, "end"),), between=("begin", "end")))  # fmt: skip
+                          Observe(anatomy=True, directions=((0, "begin", 0, "end"),), between=("begin", "end")))
     first = registry.platform(platform).hosts[0].name
     (daemon,) = (p for p in result.message_path.processes if p.name == f"daemon on {first}")
     return max(s.end - s.begin for s in daemon.stretches if s.stage == "library") * 1e-12
@@ -189,7 +189,7 @@ def test_the_identity_of_a_run_has_the_machine_on_which_costs_are_stated(tmp_pat
     monkeypatch.setattr(paths, "user_platforms_dir", lambda: tmp_path / "platforms")
     mine = tmp_path / "platforms" / "mine.toml"
     model = type("Mine", (registry.model("wmpi"),), {"name": "wmpi:mine", "variant_note": "a test's", "library": Param(
-        "50 us", "s", "library work", source="assumed: test", on="mine:workstation", cost="work")})  # fmt: skip
+        "50 us", "s", "library work", source="assumed: test", on="mine:workstation", cost="work")})
     found = []
     for work in ("1", "2"):
         # The Workstation's; the Server is one of the library.

@@ -43,7 +43,7 @@ def _work(server: CourseServer) -> None:
     mine, bench = DatabaseShelf(db, members.person(row)), Bench(open_store(str(server.folder / "labs.db")))
     usual = {"s": "1 ms", "1": "3"}
     change(mine, one, lambda w: seal(answer(w, one, {t.id: t.choices[0] if t.choices else usual.get(t.unit, "4 KiB")
-                                                     for t in one.predictions}), one))  # fmt: skip
+                                                     for t in one.predictions}), one))
     units = {t.id: {"s": "s", "B/s": "B/s", "B": "B"}.get(t.unit, "") for t in one.tasks}
     right = right_values(one, draw(one, "ann"), bench)
     given = {k: v if isinstance(v, str) else f"{v:.9g} {units[k]}".strip() for k, v in right.items()}
@@ -59,7 +59,7 @@ def paths(server: CourseServer) -> dict[str, list[str]]:
     """Who -> the addresses to look at; "" is a stranger with a link that has not been used."""
     ann = members.find(server.db, "ann")["id"]
     return {"": [*STRANGERS, f"/join/{members.link_for(server.db, ann)}"], "ann": list(STUDENTS),
-            "lecturer": [p.format(id=ann) for p in TEACHERS]}  # fmt: skip
+            "lecturer": [p.format(id=ann) for p in TEACHERS]}
 
 
 @pytest.mark.parametrize("who", ["", "ann", "lecturer"])

@@ -58,7 +58,7 @@ def ask(db: Database, student: str = "ann", **answers: str) -> CheckRequest:
 def said(number: int, points: float = 3.0, student: str = "ann") -> Grading:
     """What a check said, made up."""
     results = (TaskResult("startup", "number", "right", points, 4.0, given="190 us"), TaskResult("p-half", "prediction", "sealed", 1.0, 1.0,
-               compared="4 KiB predicted, 8 KiB found"), TaskResult("explain", "text", "open", 0.0, 2.0, open=2.0))  # fmt: skip
+               compared="4 KiB predicted, 8 KiB found"), TaskResult("explain", "text", "open", 0.0, 2.0, open=2.0))
     return Grading(ONE.name, student, results, checks=number)
 
 
@@ -177,7 +177,7 @@ def test_a_score_goes_to_the_platform_with_the_record(db: Database) -> None:
     ann = members.find(db, "ann")["id"]
     with db.transaction() as connection:
         platform = {"name": "Moodle", "issuer": "https://lms", "client_id": "x", "auth_url": "https://lms/a", "token_url": "https://lms/t",
-                    "keys_url": "https://lms/k", "deployments": ["1"], "created": datetime.now(UTC)}  # fmt: skip
+                    "keys_url": "https://lms/k", "deployments": ["1"], "created": datetime.now(UTC)}
         known = {c.name for c in LtiPlatform.__table__.c}
         made = connection.execute(sa.insert(LtiPlatform).returning(LtiPlatform.id), [{k: v for k, v in platform.items() if k in known}])
         row = {"platform_id": made.scalar_one(), "deployment": "1", "resource": "r", "lab": ONE.name, "lineitem": "https://lms/42"}
@@ -215,7 +215,7 @@ class Class:
         told = {"labs-lab.value": ONE.name, "labs-step.data": 1, "studio-tab.data": "tab", "labs-tick.n_intervals": 0, **values}
         (one,) = [c for c in client.get("/_dash-dependencies").json if "labs-job.data" in c["output"]]
         given = {what: [{"id": i["id"], "property": i["property"], "value": told.get(f"{i['id']}.{i['property']}")} for i in one[what]]
-                 for what in ("inputs", "state")}  # fmt: skip
+                 for what in ("inputs", "state")}
         outputs = [dict(zip(("id", "property"), o.rsplit(".", 1), strict=True)) for o in one["output"].strip(".").split("...")]
         found = client.post(UPDATE, json={"output": one["output"], "outputs": outputs, **given, "changedPropIds": [by] if by else []})
         assert found.status_code == 200, found.text
@@ -353,7 +353,7 @@ def test_more_than_the_studio_takes_at_once_waits_and_another_version_is_told(cl
 
 def test_a_result_that_the_database_does_not_take_is_recorded_later(
     class_: Class, db: Database, held: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     ann = class_.browser()
 
     def locked(*_: Any) -> bool:
@@ -365,7 +365,7 @@ def test_a_result_that_the_database_does_not_take_is_recorded_later(
         job = class_.press(ann)
         held()
         assert soon(lambda: "labs-job-line" in (told := class_.post(ann, "labs-tick.n_intervals", **{"labs-job.data": job}))
-                    and "recorded when the course's database takes it" in told["labs-job-line"]["children"])  # fmt: skip
+                    and "recorded when the course's database takes it" in told["labs-job-line"]["children"])
         class_.server.owed.pay()
         assert checks(db) == []
     class_.server.owed.pay()

@@ -24,7 +24,7 @@ PEOPLE = [
     Person("=cmd|' /C calc'!A0", "@evil", "", grades={ONE: Grade(1 / 3, 22, 0, "=1+1")}),
 ]
 COLLECTED = [Person("Ann", "Ann Bee", account="Ann Bee", account_id="12345", grades={ONE: Grade(11, 22, 0, "two\nlines")}),
-             Person("Bob", "cebob", account="cebob", account_id="12346", grades={ONE: Grade(22, 22)})]  # fmt: skip
+             Person("Bob", "cebob", account="cebob", account_id="12346", grades={ONE: Grade(22, 22)})]
 
 
 def read(text: str) -> list[list[str]]:
@@ -67,7 +67,7 @@ def test_moodles_gradebook_takes_the_file(identifier: str) -> None:
     lines, left = written(moodle.gradebook, PEOPLE, [ONE, TWO], identifier)
     key = {"email": "Email address", "username": "Username", "idnumber": "ID number"}[identifier]
     assert lines[0] == [key, "Full name", "Lab 01: Latency and bandwidth from a PingPong curve", "Feedback: Lab 01: Latency and bandwidth from a PingPong curve",
-                        exports.title_of(TWO), f"Feedback: {exports.title_of(TWO)}"]  # fmt: skip
+                        exports.title_of(TWO), f"Feedback: {exports.title_of(TWO)}"]
     users = {line[0] for line in lines[1:]} if identifier != "email" else {"ann@example.edu", "bob@example.edu"}
     got = moodle_imports(lines, users, {key: "user", lines[0][2]: "new", lines[0][4]: "new"})
     ann = got["ann@example.edu"]
@@ -130,7 +130,7 @@ def test_a_worksheet_is_made_from_a_download_alone() -> None:
 
 def canvas_imports(text: str, students: dict[str, dict[str, str]], assignments: dict[str, str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
     """What the gradebook's import does: (name of the assignment -> user -> grade, assignment -> points possible). ``students``: ID -> what is known;
-    ``assignments``: ID -> title."""  # fmt: skip
+    ``assignments``: ID -> title."""
     lines = read(text)
     head = lines[0]
     assert len(head) > 3

@@ -88,7 +88,7 @@ def test_the_login_asks_for_what_the_standard_says(tool: Tool) -> None:
     there = Browser().ask("GET", tool.platform.begin("l2", user="ann", custom={"lab": LAB}))
     asked = query(there.headers["Location"])
     assert {k: asked[k] for k in ("scope", "response_type", "response_mode", "prompt", "client_id")} == {
-        "scope": "openid", "response_type": "id_token", "response_mode": "form_post", "prompt": "none", "client_id": CLIENT}  # fmt: skip
+        "scope": "openid", "response_type": "id_token", "response_mode": "form_post", "prompt": "none", "client_id": CLIENT}
     assert min(len(asked["state"]), len(asked["nonce"])) >= 32
     cookie = there.headers["Set-Cookie"]
     for part in ("Secure", "HttpOnly", "SameSite=None", "Partitioned"):
@@ -183,7 +183,7 @@ def hostile(tool: Tool) -> dict[str, tuple[Any, str]]:
     "another key", "an unknown key id", "no signature", "a shared secret", "a changed body", "another tool", "several tools",
     "several tools, another authorised", "another issuer", "too old", "from the future", "without an end", "another nonce", "without a nonce",
     "another deployment", "no deployment", "another version", "another kind", "nobody", "no resource", "another state", "no token", "a refusal",
-])  # fmt: skip
+])
 def test_a_forged_message_lets_nobody_in(case: str, tool: Tool) -> None:
     change, says = hostile(tool)[case]
     browser, count = Browser(), len(members.members(tool.db))
@@ -300,7 +300,7 @@ def test_scores_come_back_once_and_the_newest_wins(tool: Tool) -> None:
     _wait(lambda: not lti_scores.outbox(tool.db.engine))
     kept = tool.platform.scores["42", "sam"]
     assert [(s["scoreGiven"], s["scoreMaximum"], s["activityProgress"], s["gradingProgress"]) for s in kept] == [
-        (10, 22, "Submitted", "PendingManual")]  # fmt: skip
+        (10, 22, "Submitted", "PendingManual")]
     scored(tool, "Sam", 10, pending=True)
     assert lti_scores.outbox(tool.db.engine) == [], "the same score again is no news"
     scored(tool, "Sam", 12, pending=True, at=start - timedelta(hours=1))
@@ -380,6 +380,6 @@ def test_the_tools_keys_and_its_configuration(tool: Tool) -> None:
 )
 def test_a_wrong_registration_is_one_line(changed: dict[str, str], deployments: list[str], says: str, tool: Tool) -> None:
     given = {"issuer": "https://lms.example", "client_id": "x", "auth_url": "https://lms.example/a", "token_url": "https://lms.example/t",
-             "keys_url": "https://lms.example/k"}  # fmt: skip
+             "keys_url": "https://lms.example/k"}
     with pytest.raises(UsageError, match=says):
         lti_platforms.add(tool.db.engine, "other", given | changed, deployments)

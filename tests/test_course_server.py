@@ -78,10 +78,10 @@ def shelf(served: ClassServer, student: str) -> DatabaseShelf:
 
 
 TEACHERS = ("/course/teacher", "/course/teacher/lab/1", "/course/teacher/marks/1/explain", "/course/teacher/student/{id}",
-            "/course/teacher/student/{id}/1", "/course/teacher/alike/1", "/course/teacher/grades.csv")  # fmt: skip
+            "/course/teacher/student/{id}/1", "/course/teacher/alike/1", "/course/teacher/grades.csv")
 CHANGES = ("/course/teacher/lab/1/dates", "/course/teacher/lab/1/release", "/course/teacher/lab/1/reveal", "/course/teacher/add",
            "/course/teacher/settings", "/course/teacher/student/{id}/link", "/course/teacher/student/{id}/out",
-           "/course/teacher/student/{id}/remove")  # fmt: skip
+           "/course/teacher/student/{id}/remove")
 
 
 def test_a_stranger_sees_the_entrance_and_nothing_else(served: ClassServer, browser: Callable[[str], FlaskClient]) -> None:
@@ -429,7 +429,7 @@ def test_a_class_list_is_taken_as_platforms_write_it(tmp_path: Any) -> None:
     file.write_text("ann\nbo\n")
     assert [e.student for e in read(file)] == ["ann", "bo"]
     wrong = {"student,role\nann,boss\n": (2, "role"), "student\nann\nANN\n": (3, "line 2"), "x,y\n1,2\n": (1, "column"),
-             "student,name\n,x\n": (2, "empty")}  # fmt: skip
+             "student,name\n,x\n": (2, "empty")}
     for text, (line, says) in wrong.items():
         file.write_text(text)
         with pytest.raises(InputError, match=says) as error:

@@ -36,7 +36,7 @@ from retrompi.studio.labs.lab_jobs import key_of
 
 Browser = Callable[[str], FlaskClient]
 COPIED = ("The card waits until the kernel has copied every frame, and the second rank polls its buffer meanwhile although nothing came; "
-          "therefore a quarter of each period is lost between two ticks, whatever the wire would have carried in that time.")  # fmt: skip
+          "therefore a quarter of each period is lost between two ticks, whatever the wire would have carried in that time.")
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_checks_say_what_changed(worked: ClassServer) -> None:
     assert len({c.number for c in found}) == len(found) == 3
     assert found == sorted(found, key=lambda c: c.number)
     assert [[(t.id, before, after) for t, before, after in c.changed if t.id == "startup"] for c in found] == [
-        [("startup", "", "wrong")], [("startup", "wrong", "unreadable")], [("startup", "unreadable", "wrong")]]  # fmt: skip
+        [("startup", "", "wrong")], [("startup", "wrong", "unreadable")], [("startup", "unreadable", "wrong")]]
     assert found[0].points <= found[0].of == lab("1").points
 
 
@@ -175,10 +175,10 @@ def test_a_class_is_started_without_a_shell(start: StartPage) -> None:
     assert all(f'value="{lab(n).name}"' in form.text for n in ("1", "12"))
     name = lab("1").name
     asked = {"name": "MPI <in> winter", "lab": [name, lab("11").name], f"opens-{name}": "2026-10-01T08:00", "zone": "Europe/Berlin",
-             "students": "student,name\nann.bee,Ann Bee\nbo.cole,Bo"}  # fmt: skip
+             "students": "student,name\nann.bee,Ann Bee\nbo.cole,Bo"}
     refusals: list[tuple[dict[str, Any], str]] = [
         ({"name": ""}, "name"), ({"lab": []}, "lab"), ({"zone": "Europe/Berlim"}, "zone"), ({"students": "a,b\nc"}, "student"),
-        ({f"closes-{name}": "2026-09-01T08:00"}, "close")]  # fmt: skip
+        ({f"closes-{name}": "2026-09-01T08:00"}, "close")]
     for wrong, says in refusals:
         again = ask(start, data=asked | wrong)
         assert again.status == 400, says

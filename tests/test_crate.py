@@ -38,7 +38,7 @@ from retrompi.studies.read import stored_study
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ABOUT = record.Circumstances("A. Tester", "https://spdx.org/licenses/LGPL-2.1-or-later", "https://orcid.org/0000-0002-1825-0097",
-                             "A House", "https://example.org/")  # fmt: skip
+                             "A House", "https://example.org/")
 STUDY = """name = "packets"
 scenario = "bf-wmpi-shared"
 metric = "bandwidth@1MiB"
@@ -214,7 +214,7 @@ def test_the_official_validator_finds_nothing(made: Any, kind: str, tmp_path: Pa
     container.place(files, tmp_path / "crate")
     report = tmp_path / "report.json"
     done = subprocess.run([sys.executable, str(Path(__file__).with_name("rocrate_offline.py")), str(tmp_path / "crate"), str(report)],
-                          capture_output=True, text=True, timeout=600, check=False)  # fmt: skip
+                          capture_output=True, text=True, timeout=600, check=False)
     assert report.is_file(), done.stdout + done.stderr
     issues = json.loads(report.read_text(encoding="utf-8"))["issues"]
     assert {(i["severity"], i["message"]) for i in issues} <= {("RECOMMENDED", "The SoftwareApplication id SHOULD be an absolute URI")}

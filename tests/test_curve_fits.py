@@ -111,7 +111,7 @@ def made(folder: Path, times: Mapping[int, float], *, more: str = "", fit: str =
     (folder / "paper.toml").write_text(
         'title = "Mine"\nauthors = "I"\n[[curve]]\nname = "one"\ntitle = "One"\nfile = "points.csv"\n'
         f'model = "{MODEL}"\nplatform = "{PLATFORM}"\n'
-        f'use = "calibrate"\n{more}\n[[fit]]\nname = "machines"\nfree = [{free}]\n' + (fit or 'curves = ["one"]\n'))  # fmt: skip
+        f'use = "calibrate"\n{more}\n[[fit]]\nname = "machines"\nfree = [{free}]\n' + (fit or 'curves = ["one"]\n'))
     if claims:
         (folder / "claims.csv").write_text(claims)
         (folder / "checks.toml").write_text(checks)
@@ -133,7 +133,7 @@ def fitted(folder: Path, **options: Any) -> curve_fits.CurveFit:
 
 def values_of(found: curve_fits.CurveFit) -> dict[str, float]:
     return {v["parameter"]: units.parse(v["value"], free_values.span(v["parameter"], free_values.owner(v["parameter"])).unit)
-            for v in found.values}  # fmt: skip
+            for v in found.values}
 
 
 @settings(max_examples=3, phases=[Phase.generate], derandomize=True)
@@ -205,7 +205,7 @@ def test_values_of_ones_own_machines_are_written_beside_them(retrompi: Callable[
 
 
 CLAIMS = ("id,system,platform,configuration,observable,value,unit,low,high,kind,use\n"
-          "MY-01,TCP,pcs,,latency,{value},us,{value},{value},quant,{use}\n")  # fmt: skip
+          "MY-01,TCP,pcs,,latency,{value},us,{value},{value},quant,{use}\n")
 CHECKS = '[[MY-01]]\nkind = "curve"\ncurve = "one"\nmetric = "time_at"\nsize = "1 B"\nnear = true\nmodels = ["sockets:netpipe"]\n'
 
 

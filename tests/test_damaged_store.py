@@ -28,14 +28,14 @@ from retrompi.traces import generate
 VALUES = [
     "NULL", "''", "'x'", "x'ff00'", "CAST(x'fffe41' AS TEXT)", "-1", "9223372036854775807", "1e308", "'[]'", "'{}'", "'3'", "'null'",
     "'{\"a\":'", "'{\"title\": 3}'", "'[[[['", "'2026-99-99'", "'\u2603'", "'a' || char(0) || 'b'",
-]  # fmt: skip
+]
 COMMANDS = [
     ("runs", "list"), ("runs", "list", "--json"), ("runs", "show", "1"), ("runs", "show", "1", "--json"), ("runs", "diff", "1", "2"),
     ("study", "list"), ("study", "show", "small"), ("study", "export", "small", "--csv"),
     ("study", "export", "small", "--json", "--points"),
     ("study", "pack", "small", "-o", "out.zip"), ("study", "figure", "small", "-o", "out.html"), ("timeline", "{timeline}"),
     ("explain", "-m", "wmpi", "--size", "0"), ("claims", "show", "BF-SM-01"), ("models", "show", "wmpi"), ("measured", "list"),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")

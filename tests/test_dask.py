@@ -71,7 +71,7 @@ class Cluster:
         return self._start(
             "worker", self.address, "--nworkers", str(count), "--nthreads", "1", "--memory-limit", "0",
             "--local-directory", str(self.folder), **environment,
-        )  # fmt: skip
+        )
 
     def close(self) -> None:
         """End all of it."""

@@ -102,7 +102,7 @@ def test_values_of_media_are_checked() -> None:
 
 
 WRONG = [("dup_acks", "0", "out-of-range"), ("quantum_carry", "2", "bad-value"), ("rto_min", "0 ms", "out-of-range"),
-         ("cores", "1.5", "out-of-range"), ("tick", "5", "bad-unit")]  # fmt: skip
+         ("cores", "1.5", "out-of-range"), ("tick", "5", "bad-unit")]
 
 
 @for_each("key, text, code", WRONG)

@@ -209,7 +209,7 @@ def test_a_message_with_another_tag_is_a_near_miss(model: str, mode: str) -> Non
     (row,) = result.diagnosis["near_misses"]
     assert (row["rank"], row["wants_tag"], row["tag"], row["source"], row["send_file"], row["send_line"], row["differs"]) == (
         0, 5, 6, 1, "rank-1.txt", 2, "tag",
-    )  # fmt: skip
+    )
     assert result.diagnosis["unreceived_total"] == 1
 
 

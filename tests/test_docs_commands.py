@@ -39,7 +39,7 @@ FOLDERS = ("examples", "validate", "tests", "benchmarks", "models", "platforms",
 def _base(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
     """A whole scenario of which a page shows a part."""
     return {"name": "part", "title": "t", "summary": "s", "reproduces": "what-if: a page's", "model": "wmpi", "platform": "nt-cluster",
-            "mode": "distributed", "trace": {"generator": "pingpong"}, **given}  # fmt: skip
+            "mode": "distributed", "trace": {"generator": "pingpong"}, **given}
 
 
 def read_toml(text: str, folder: Path) -> None:
@@ -108,7 +108,7 @@ class Reader:
                 code = subprocess.run(
                     ["bash", "-c", text], cwd=self.here, env=self.environment, stdin=subprocess.DEVNULL, stdout=out,
                     stderr=subprocess.STDOUT, timeout=600, check=False,
-                ).returncode  # fmt: skip
+                ).returncode
         self.seconds.append((time.monotonic() - begin, text))
         return code, printed.read_text(encoding="utf-8", errors="replace")
 
@@ -119,7 +119,7 @@ class Reader:
             self.serving.append(
                 subprocess.Popen(["bash", "-c", f"exec {text}"], cwd=self.here, env=self.environment, stdin=subprocess.DEVNULL, stdout=out,
                                  stderr=out, process_group=0)
-            )  # fmt: skip
+            )
         until = time.monotonic() + 300
         while ready and time.monotonic() < until:
             if ready == "said" and log.read_bytes().strip():
@@ -220,7 +220,7 @@ def _environment(folder: Path, cache: Path) -> dict[str, str]:
     allowed = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"), "1")
     return {**kept, **allowed, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "RETROMPI_STORE": str(folder / "runs.db"),
             "XDG_DATA_HOME": str(folder / "data"), "XDG_CACHE_HOME": str(cache), "NO_COLOR": "1", "PORT": str(_free_port()),
-            "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "180"}  # a reader with a wide terminal  # fmt: skip
+            "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "180"}  # a reader with a wide terminal
 
 
 def _work(page: str) -> int:

@@ -51,7 +51,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(place)],
         cwd=ROOT, capture_output=True, text=True, timeout=600, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=False,
-    )  # fmt: skip
+    )
     assert build.returncode == 0, build.stdout + build.stderr
     assert "WARNING" not in build.stderr
     return place
@@ -101,7 +101,7 @@ def test_no_link_is_dead(site: Path, html: dict[str, str]) -> None:
 
 def test_nothing_is_fetched_from_another_host(site: Path, html: dict[str, str]) -> None:
     foreign = [f"{page}: {a or b}" for page, text in html.items() for a, b in ASSET.findall(text) if re.match(r"(https?:)?//", a or b)
-               if "rel=\"canonical\"" not in text[: text.find(a or b)][-60:]]  # fmt: skip
+               if "rel=\"canonical\"" not in text[: text.find(a or b)][-60:]]
     assert foreign == []
     for sheet in site.rglob("*.css"):
         assert STYLE.findall(sheet.read_text(encoding="utf-8")) == [], sheet.name
@@ -208,9 +208,9 @@ def test_what_is_data_is_shown_as_it_is() -> None:
 
 LOOKED_AT = ("reference/platforms/nt-cluster.html", "index.html", "api.html", "python.html", "notebooks/published-curve.html",
              "tutorial/index.html", "faq.html", "architecture.html", "reference/models/wmpi.html",
-             "reference/commands/trace.html", "reference/files.html", "trace-format.html")  # fmt: skip
+             "reference/commands/trace.html", "reference/files.html", "trace-format.html")
 KINDS_OF_PAGE = ("index.html", "cluster.html", "python.html", "notebooks/your-own-trace.html", "reference/models/wmpi.html",
-                 "reference/commands/sweep.html")  # fmt: skip
+                 "reference/commands/sweep.html")
 OUTSIDE = """() => [...document.querySelectorAll("body *")].filter(e => {
     const box = e.getBoundingClientRect();
     if (!box.width || box.right <= innerWidth + 1 || getComputedStyle(e).position === "fixed") return false;

@@ -83,7 +83,7 @@ def test_the_printed_card(retrompi) -> None:  # type: ignore[no-untyped-def]
     told = retrompi("models", "show", "wmpi", "--full").out
     for text in ("the claims cited above", "in: baker-fox-long", "fit of wmpi", "half ranges from the middle", "calibrated range",
                  "judged by",
-                 "variant wmpi:absorbed"):  # fmt: skip
+                 "variant wmpi:absorbed"):
         assert text in told
     room = retrompi("platforms", "show", "nt-pair", "--full").out
     assert "E-NT-01  Windows NT Server 4: thread quantum: 120 ms" in room

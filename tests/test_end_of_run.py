@@ -32,7 +32,7 @@ LEFT = [  # lines of rank 0, of rank 1, the facts of the caution
     ("isend 1 0 8 6 req=1", "recv 0 0 8 6", "1 request was never completed | a send to rank 1, tag 0, begun at rank-0.txt:2"),
     ("ibarrier req=1", "ibarrier req=1; wait req=1", "1 request was never completed | rank 0, of a collective, begun at rank-0.txt:2"),
     ("sendInit 1 0 8 6 req=1; start req=1", "recv 0 0 8 6", "1 request was never completed | begun at rank-0.txt:3"),
-]  # fmt: skip
+]
 
 
 @everywhere
@@ -144,7 +144,7 @@ def test_what_all_ranks_sent_is_what_all_received(model: str) -> None:
 
 def test_one_sided_transfers_count_at_both_ends() -> None:
     trace = job("win_create 1 800; Put 1 0 100 6 win=1; Get 1 0 50 6 win=1; Win_fence win=1; win_free 1",
-                "win_create 1 800; Win_fence win=1; win_free 1")  # fmt: skip
+                "win_create 1 800; Win_fence win=1; win_free 1")
     alone = job("win_create 1 800; Win_fence win=1; win_free 1", "win_create 1 800; Win_fence win=1; win_free 1")
     with_it, without = (simulate.run(Question("craympt", "cray-t3e", Replay(t), "shared")).per_rank for t in (trace, alone))
     more = [{k: a[k] - b[k] for k in ("bytes_sent", "bytes_received")} for a, b in zip(with_it, without, strict=True)]

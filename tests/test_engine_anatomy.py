@@ -17,7 +17,7 @@ KIB = 1024
 STAGES = {
     "library", "copy", "syscall", "event", "switch", "tick", "quantum", "queueing", "poll", "stack", "interrupt", "nic", "wire",
     "ack", "compute",
-}  # fmt: skip
+}
 
 
 def shares(model: str, mode: str, size: int, sets: list[str] | None = None) -> dict[str, float]:

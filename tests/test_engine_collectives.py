@@ -43,7 +43,7 @@ def test_every_collective_ends(model: str, mode: str, ranks: int) -> None:
         "scan 3000 0 6", "exscan 3000 0 6", "gather 900 900 0 6 6", f"gather 9000 9000 {last} 6 6",
         "scatter 900 900 0 6 6", f"scatter 9000 9000 {last} 6 6",
         "allgather 2000 2000 6 6", "alltoall 2000 2000 6 6",
-    ]  # fmt: skip
+    ]
     vectors = [vector(name, ranks) for name in ("alltoallv", "gatherv", "allgatherv", "scatterv", "reducescatter")]
     result = completed(job(*("; ".join([*same, *(v[r] for v in vectors), "barrier"]) for r in range(ranks))), model, mode)
     assert result.messages > 0

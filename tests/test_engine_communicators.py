@@ -17,7 +17,7 @@ LINES = (
     "scatter 90 90 0 6 6", "allgather 200 200 6 6", "alltoall 200 200 6 6", "reducescatter 10 20 30 0 6", "reducescatterblock 50 0 6",
     "gatherv 10 10 10 10 0 6 6", "scatterv 10 10 10 10 0 6 6", "allgatherv 10 10 10 10 6 6", "alltoallv 30 10 10 10 30 10 10 10 6 6",
     "alltoallw 10 20 30 10 20 30",
-)  # fmt: skip
+)
 
 
 

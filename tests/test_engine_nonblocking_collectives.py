@@ -19,7 +19,7 @@ CALLS = (
     "allgather 10 10 6 6", "alltoall 10 10 6 6", "scan 10 0 6", "exscan 10 0 6", f"reducescatter {TENS} 0 6", "reducescatterblock 10 0 6",
     f"gatherv 10 {TENS} 0 6 6", f"scatterv {TENS} 10 0 6 6", f"allgatherv 10 {TENS} 6 6", f"alltoallv 40 {TENS} 40 {TENS} 6 6",
     f"alltoallw {TENS} {TENS}",
-)  # fmt: skip
+)
 ENDS = {
     "waitall": lambda ids: [f"waitall {len(ids)} reqs={','.join(ids)}"],
     "all at the end": lambda ids: ["waitall"],
@@ -31,7 +31,7 @@ ENDS = {
     "testall": lambda ids: [f"testall {len(ids)} reqs={','.join(ids)} flag={flag}" for flag in (0, 1)],
     "testsome": lambda ids: [f"testsome {len(ids)} reqs={','.join(ids)} done={done}" for done in ("none", ",".join(ids))],
     "testany": lambda ids: [f"testany {len(ids) - i} reqs={','.join(ids[i:])} done={ids[i]}" for i in range(len(ids))],
-}  # fmt: skip
+}
 
 
 @everywhere

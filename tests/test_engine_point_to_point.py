@@ -133,10 +133,10 @@ def test_persistent_requests(model: str, mode: str, kind: str) -> None:
     receiver = "recvInit 0 0 5000 6; " + "start 0 1 0; wait 0 1 0; " * rounds + "requestFree 0 1 0"
     assert go(model, mode, sender, receiver).messages == rounds
     assert go(model, mode, f"{kind} 1 0 5000 6; {kind} 1 1 50 6; startall 2; waitall 2; startall 2; waitall 2",
-              "recvInit 0 0 5000 6; recvInit 0 1 50 6; startall 2; waitall 2; startall 2; waitall 2").messages == 4  # fmt: skip
+              "recvInit 0 0 5000 6; recvInit 0 1 50 6; startall 2; waitall 2; startall 2; waitall 2").messages == 4
     # Of several with one key, each start takes one that is inactive.
     assert go(model, mode, f"{kind} 1 0 5000 6; {kind} 1 0 50 6; start 0 1 0; start 0 1 0; waitall",
-              "recvInit 0 0 5000 6; recvInit 0 0 5000 6; start 0 1 0; start 0 1 0; waitall").messages == 2  # fmt: skip
+              "recvInit 0 0 5000 6; recvInit 0 0 5000 6; start 0 1 0; start 0 1 0; waitall").messages == 2
 
 
 @everywhere

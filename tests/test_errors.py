@@ -42,7 +42,7 @@ def test_every_code_is_documented_and_every_documented_code_is_used() -> None:
 @for_each("error", [
     RetrompiError("a"), UsageError("a", code="bad-unit"), InputError("a", "f.toml", 3), InputError("a", "f.toml", None, code="missing-key"),
     NotSampled("aborted", "pool empty"),
-])  # fmt: skip
+])
 def test_an_error_crosses_a_pipe_whole(error: RetrompiError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), again.code, again.exit_code) == (type(error), str(error), error.code, error.exit_code)

@@ -144,7 +144,7 @@ def of_papers(folder: Path) -> None:
         blind_page.figure(score)
     glance.figure(claims.load(), front.scorecard([]).verdicts, scores.scores())
     points = [{"curve": "a", "size_B": size, "simulated_us": 30 + size / 9, "published_us": 31 + size / 9, "error": 0.01}
-              for size in (0, 64, 4096)]  # fmt: skip
+              for size in (0, 64, 4096)]
     for what in ("time", "bandwidth"):
         measured_figures.measured_figure(MeasuredFigure("x", "X", ("*",), what), points, {"a": "A machine"})
 

@@ -110,7 +110,7 @@ def large(seed: int, size: int) -> str:
 @for_each("model, mode, size", [
     ("lam", "distributed", 300_000), ("wmpi", "shared", 300_000), ("wmpi", "shared", 200_000), ("hpvm", "distributed", 1_500_000),
     ("hpvm:blind-send", "distributed", 200_000), ("winmpich:deaf-send", "shared", 200_000), ("mpich:shmem", "shared", 100_000),
-])  # fmt: skip
+])
 def test_the_engine_ends_as_it_is_told(model: str, mode: str, size: int) -> None:
     """The shortest execution to every end, followed by the engine, ends there: the same outcome, the same calls stuck."""
     outcomes = set()
@@ -338,7 +338,7 @@ def test_a_matching_is_written_and_read(tmp_path: Path) -> None:
     ("retrompi-matching 1\ntrace {}\nmatch 0 1 1 1\n", "bad-trace", "receives nothing"),
     ("retrompi-matching 1\ntrace {}\nmatch 0 99 1 1\n", "bad-trace", "rank 0 makes no call on this line"),
     ("retrompi-matching 1\ntrace {}\ndone 0 2 yes\n", "bad-trace", "has no outcome that can be chosen"),
-])  # fmt: skip
+])
 def test_a_wrong_matching_is_refused(lines: str, code: str, words: str, tmp_path: Path) -> None:
     trace = read(RACE)
     file = tmp_path / "one"

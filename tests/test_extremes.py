@@ -58,7 +58,7 @@ BAD = {
     "protocol, a word": ("between_hosts", "replace(super().between_hosts(p, layout), protocol=((0, 5, 'eagre'),))", "eagre | rendezvous"),
     "hosts": ("hosts", "[replace(h, quantum=float('nan')) for h in layout.hosts]", "quantum | not a finite number"),
     "division": ("between_hosts", "1 / 0", "between_hosts | division by zero"),
-}  # fmt: skip
+}
 
 
 @for_each("part, result, says", BAD.values())
@@ -80,7 +80,7 @@ def test_a_parameter_beyond_its_unit_is_refused(name: str, text: str) -> None:
 @for_each("name, text", [
     ("platform.host.cores", "1e9"), ("platform.host.loopback_mss", "9223372036854775807B"), ("platform.host.quantum", "1ps"),
     ("platform.link.mtu", "20B"), ("platform.link.bandwidth", "1e-12Mbps"), ("hpvm.packet", "0B"),
-])  # fmt: skip
+])
 def test_what_ended_with_a_crash_is_one_line(name: str, text: str) -> None:
     with refused(RetrompiError, "out-of-range") as caught:
         simulate.run(Question("hpvm", "nt-pair", pingpong([0, 1000], 1), overrides={name: text}, idle_overrides=True))

@@ -158,10 +158,10 @@ def test_ports_are_shared() -> None:
     into = ["; ".join(f"isend 2 0 {size} 6" for _ in range(n)) + f"; waitall {n}"] * 2
     taken = "; ".join(f"irecv {s} 0 {size} 6" for s in (0, 1) for _ in range(n))
     funnel = completed(job(*into, f"{taken}; waitall {2 * n}"), "mpibip", "distributed",
-                       platform="myrinet-piii", fidelity="curve")  # fmt: skip
+                       platform="myrinet-piii", fidelity="curve")
     one = completed(job("; ".join(f"isend 1 0 {size} 6" for _ in range(n)) + f"; waitall {n}",
                         "; ".join(f"irecv 0 0 {size} 6" for _ in range(n)) + f"; waitall {n}"), "mpibip", "distributed",
-                    platform="myrinet-piii", fidelity="curve")  # fmt: skip
+                    platform="myrinet-piii", fidelity="curve")
     assert 1.6 < funnel.time_s / one.time_s < 2.4
 
 
@@ -287,7 +287,7 @@ def test_outside_the_calibrated_range_one_line_says_so(retrompi: Callable[..., A
     assert beyond.err == ""  # a mark in the title line: an extrapolation that nearly every question needs
     warnings = json.loads(beyond.out)[0]["warnings"]
     assert [(w["code"], w["text"].split()[0], w["minor"]) for w in warnings] == [
-        ("outside-calibration", what, True) for what in ("platform", "messages", "wmpi.library")]  # fmt: skip
+        ("outside-calibration", what, True) for what in ("platform", "messages", "wmpi.library")]
     text = retrompi("pingpong", "--model", "wmpi", "--platform", "nt-cluster", "--sizes", "8MiB", *common[:-1]).out
     assert "[outside calibration: platform nt-cluster, messages of 8 MiB]" in " ".join(text.split())
     far = retrompi("pingpong", "--model", "wmpi", "--sizes", "64MiB", *common)

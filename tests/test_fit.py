@@ -32,7 +32,7 @@ from retrompi.measure.fit import (
     fit,
     sample_of,
     sizes_seen,
-)  # fmt: skip
+)
 from retrompi.measure.fit.make import fitted_curve, held_out, make, name_from
 from retrompi.measure.fit.segments import SegmentFit
 from retrompi.sim import simulate
@@ -57,9 +57,9 @@ def written(name: str = "mine", kinds: Sequence[str] = ("same", "remote"), folde
         name=name, samples=samples, title="A test's curve", version="1", years="2026", summary="segments",
         platform=f"{name}-platform", source="fit: made for a test", fits=fits, seen=dict.fromkeys(kinds, BRACKETED),
         eager=dict.fromkeys(kinds, (65537.0, "fit: known", 65537.0, 65537.0)), **more,  # type: ignore[arg-type]
-    ).write(folder or default_folder(name))  # fmt: skip
+    ).write(folder or default_folder(name))
     IdealPlatform(name=f"{name}-platform", title="A room", summary="for a test", years="2026",
-               known={"cores": ("2", "assumed: for tests")}).write(paths.user_platforms_dir() / f"{name}-platform.toml")  # fmt: skip
+               known={"cores": ("2", "assumed: for tests")}).write(paths.user_platforms_dir() / f"{name}-platform.toml")
     return place
 
 
@@ -139,7 +139,7 @@ def test_curves_of_pinned_ranks_are_chosen_by_what_they_share() -> None:
         both = (replace(point, transit=n), replace(point, size=10, transit=n))
         samples[kind] = Sample(both, both, 0)
     ModelFiles(name="pinned", samples=samples, title="t", version="1", years="2026", summary="s",
-                platform="abe", source="fit: for a test").write(default_folder("pinned"))  # fmt: skip
+                platform="abe", source="fit: for a test").write(default_folder("pinned"))
     cls, room = registry.model("pinned"), registry.platform("abe")
     assert issubclass(cls, FittedModel)
     found = [cls.sample(room, Placement([0, 0], cores)).there[0].transit for cores in ((), (0, 1), (0, 2), (0, 4))]
@@ -347,7 +347,7 @@ def test_streams_remote_curves_and_left_out_sizes(tmp_path: Path, retrompi: Call
     told = retrompi(
         "fit", str(near), "--remote", str(far), "--name", "two", "--leave-out", f"{POWERS[8]}B", "--stream", str(data / "osu74-bw.txt"),
         "--stream", str(data / "osu74-bibw.txt"), "--collectives-of", "nemesis", "--json",
-    )  # fmt: skip
+    )
     assert (told.code, told.err) == (0, "")
     out = json.loads(told.out)
     assert out["sources"]["same"]["gap"].startswith("fit: bw of OSU Micro-Benchmarks 7.4")

@@ -61,7 +61,7 @@ def test_outcomes_are_summed_by_program() -> None:
             "a-d-2": ("completed", ""), "a-d-4": ("lost", "line 3"), "a-e-2": ("missing", "line 4"), "a-f-2": ("died", "signal 6"),
             "a-g-2": ("lost", "line 1"),
         }
-    )  # fmt: skip
+    )
     assert (told["programs"], told["runs"], told["completed_runs"]) == (5, 7, 2)
     assert told["failing"] == ["a-b", "a-c", "a-e", "a-f"]
     assert (told["failed"], told["passed"], told["failed_percent"]) == (4, 1, 80)
@@ -308,7 +308,7 @@ def test_a_wrong_scenario_is_told(tmp_path: Any, line: str, says: str) -> None:
 # ---- checks
 
 SUITE = {"failed": 0, "programs": 79, "missing_calls": 0, "died": 0, "failed_percent": 10.1, "failing_runs": 5, "hangs_or_asserts": 5,
-         "memory_related": 4, "other_causes": 1}  # fmt: skip
+         "memory_related": 4, "other_causes": 1}
 
 
 def good_facts() -> dict[str, Any]:

@@ -129,7 +129,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "detection": convert.load,
     "measured": curves.read,
     "this machine": recording.load,
-}  # fmt: skip
+}
 
 
 @for_each("reader", READERS)

@@ -30,7 +30,7 @@ from retrompi.studies.read import stored_study
 ROOT = Path(__file__).parents[1]
 OBEYED = [
     *range(0x09), *range(0x0B, 0x20), 0x7F, *range(0x80, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A),
-]  # fmt: skip
+]
 """C0, DEL, C1, and what turns the direction of writing."""
 GIVEN = "evil" + "".join(map(chr, OBEYED[1:])) + "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp"
 """What a word of a command line can hold."""
@@ -75,7 +75,7 @@ def test_no_way_of_printing_lets_a_control_character_through(tty: bool) -> None:
         lambda: sys.stdout.write(HOSTILE), lambda: sys.stderr.writelines([HOSTILE]), lambda: print_csv(rows, ["a", "b", "c", HOSTILE]),
         lambda: print_table(rows, [Column("a", HOSTILE), Column("b", "b"), Column(HOSTILE, "c")]), lambda: print_json(rows),
         lambda: click.echo(terminal.paint(HOSTILE, fg="red"), color=True),
-    ]  # fmt: skip
+    ]
     for work in ways:
         said = _printed(work, tty=tty)
         assert _harmless(said), repr(said)
@@ -97,7 +97,7 @@ def test_any_text_is_printed_harmless_and_ordinary_text_as_it_is(text: str) -> N
     ("models", "list"), ("models", "show", "{model}"), ("platforms", "show", "{platform}"), ("pingpong", "--model", GIVEN),
     ("--store", "/tmp/no\x1b[2J/x\x9b.db", "runs", "list"), (GIVEN,), ("study", "show", GIVEN),
     ("pingpong", "--model", "wmpi", "--set", GIVEN + "=1"), ("scenarios", "show", "{scenario}"),
-])  # fmt: skip
+])
 def test_no_command_prints_a_control_character_of_a_file(
     words: tuple[str, ...], retrompi: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,7 +149,7 @@ def test_a_terminal_gets_colours_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_a_stream_that_lacks_a_character_gets_its_escape(encoding: str) -> None:
     done = subprocess.run([sys.executable, "-m", "retrompi.cli.main", "pingpong", "--model", "caf\u00e9\u2026\udcff"], capture_output=True,
-                          check=False, env={**os.environ, "PYTHONIOENCODING": encoding})  # fmt: skip
+                          check=False, env={**os.environ, "PYTHONIOENCODING": encoding})
     assert done.returncode == 2, done.stderr
     assert b"error: no model 'caf" in done.stderr
     assert b"\\udcff" in done.stderr
@@ -210,7 +210,7 @@ SECRET = "s3cr3t!pw"
     "postgresql+psycopg://me:{}@localhost:x:y/db", "postgresql+psycopg://localhost:1/db?user=me&password={}", "sqlite://me:{}@/",
     "postgresql+none://me:{}@h/db", "post gresql://me:{}@h/db", "://me:{}@h", "postgresql+psycopg://me:{}@localhost:99999/db",
     "postgresql+psycopg://me:x/{}@localhost:1/db", "postgresql+psycopg://me:{}@localhost:1/db?nonsense=1",
-])  # fmt: skip
+])
 @for_each("words", [("runs", "list"), ("--debug", "runs", "list", "--json")])
 def test_no_message_holds_a_password(url: str, words: tuple[str, ...], retrompi: Callable[..., Any]) -> None:
     done = retrompi("--store", url.format(SECRET), *words)

@@ -253,7 +253,7 @@ def test_censored_data_have_the_width_of_what_was_published() -> None:
     said = Observations([
         StatedInterval(0, 95e-6, 105e-6), StatedInterval(5, 0.0, 0.12), StatedInterval(2, 150e-6, 160e-6),
         StatedInterval(6, -0.05, 0.05, log=False),
-    ])  # fmt: skip
+    ])
     data, replicas = ranks.published_like(y[:5], np.full((5, 1), 0.1), said, np.random.default_rng(1))
     assert len(data.statements) == 4
     width = replicas.limits[:, :, 1] - replicas.limits[:, :, 0]

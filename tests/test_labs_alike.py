@@ -82,7 +82,7 @@ def test_a_standard_phrase_counts_less_than_words_of_ones_own() -> None:
     phrases = [
         "the time of a message is what counts", "a message is the start up plus something", "it is the start up plus the size",
         "plus the size over the rate of the wire", "the size over the rate is small", "say that the time of a message grows",
-    ]  # fmt: skip
+    ]
     unlike = [f"word{i} " * 9 for i in range(len(phrases))]
     assert weight(told, phrases) < 0.7 * weight(told, unlike), "each word is what others write after the same words"
     two_more = [*unlike, told, told]
@@ -168,7 +168,7 @@ def test_the_table_names_who_and_why_and_no_text_changes_the_direction_of_writin
 
 def test_pages_and_tables_show_an_override_of_direction_instead_of_obeying_it(
     tmp_path: Path, retrompi: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     from retrompi.labs import lab as _lab
     from retrompi.labs import start
 

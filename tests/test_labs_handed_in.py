@@ -147,7 +147,7 @@ def test_a_hint_costs_of_a_file_too(tmp_path: Path, where: str, monkeypatch: pyt
 )
 def test_a_hostile_sheet_is_one_line_with_its_place(
     sheet: bytes, line: int | None, says: str, tmp_path: Path, retrompi: Run, where: str
-) -> None:  # fmt: skip
+) -> None:
     folder = start.start(_lab.lab(LAB), "Ann", tmp_path / "mine")
     (folder / "answers.toml").write_bytes(sheet)
     result = retrompi("lab", "check", str(folder), "--store", where)
@@ -325,7 +325,7 @@ def test_a_class_is_graded_whatever_it_handed_in(handed_in: Path, retrompi: Run,
     assert rows["bob"]["student"].startswith("'=HYPERLINK")
     assert float(rows["bob"]["percent"]) < 50
     for name, reason in {"empty": ".lab.toml is missing", "eve": "answers.toml:1", "out.zip": "leads out", "link.zip": "leads out",
-                         "bomb.zip": "too large"}.items():  # fmt: skip
+                         "bomb.zip": "too large"}.items():
         assert reason in rows[name]["problem"], name
         assert rows[name]["points"] == ""
     assert (rows["eve"]["student"], rows["eve"]["lab"]) == ("Eve", _lab.lab(LAB).name)
@@ -388,7 +388,7 @@ def test_a_moodle_download_collects(packed: bool, two: dict[str, Path], tmp_path
     rows = {r["account"]: r for r in csv.DictReader(io.StringIO(result.out))}
     assert set(rows) == {"Ann Bee", "Bob Cee", "Cyd Dee"}
     assert [(rows[n]["student"], rows[n]["account_id"], rows[n]["percent"]) for n in ("Ann Bee", "Bob Cee")] == [
-        ("Ann", "12345", rows["Ann Bee"]["percent"]), ("Bob", "12346", rows["Bob Cee"]["percent"])]  # fmt: skip
+        ("Ann", "12345", rows["Ann Bee"]["percent"]), ("Bob", "12346", rows["Bob Cee"]["percent"])]
     assert float(rows["Ann Bee"]["points"]) > 0 < float(rows["Bob Cee"]["points"])
     assert "no lab in it" in rows["Cyd Dee"]["problem"]
     assert result.code == 1
@@ -418,7 +418,7 @@ def test_a_canvas_download_collects(two: dict[str, Path], tmp_path: Path, retrom
     shutil.make_archive(str(tmp_path / "submissions"), "zip", flat)
     told = json.loads(retrompi("lab", "collect", str(tmp_path / "submissions.zip"), "--store", where, "--json").out)["submissions"]
     assert [(r["student"], r["account"], r["account_id"], r["late"]) for r in told] == [
-        ("Ann", "beeann", "501", True), ("Bob", "cebob", "502", False)]  # fmt: skip
+        ("Ann", "beeann", "501", True), ("Bob", "cebob", "502", False)]
     assert all(r["problem"] == "" or "not marked" in r["problem"] for r in told)
 
 
@@ -457,7 +457,7 @@ def test_one_accounts_bad_zip_is_that_accounts_row(two: dict[str, Path], tmp_pat
     shutil.make_archive(str(tmp_path / "class"), "zip", root)
     found = {s.account.name: s for s in submissions.find([str(tmp_path / "class.zip")], tmp_path / "place") if s.account}
     says = {"Bomb X": "too large", "Large X": "too large", "Out X": "leads out", "Link X": "leads out", "Password X": "password",
-            "Broken X": "cannot be read", "Deep X": "in a zip", "No X": "is none"}  # fmt: skip
+            "Broken X": "cannot be read", "Deep X": "in a zip", "No X": "is none"}
     for who, reason in says.items():
         assert found[who].folder is None
         assert reason in found[who].broken, who
@@ -582,7 +582,7 @@ def test_a_wrong_value_is_told_by_its_factor(task: str, factor: float, says: str
 )
 def test_a_mixed_up_unit_is_told_only_of_the_unit_that_was_written(
     task: str, factor: float, right_unit: str, unit: str, mixed: bool, where: str
-) -> None:  # fmt: skip
+) -> None:
     """The number fits ``right_unit`` times ``factor``, and ``unit`` is what stands there."""
     from retrompi.base import units
 
@@ -669,7 +669,7 @@ def test_a_missing_or_curly_quote_is_named(sheet: str, line: int, says: str, tmp
 
 def test_hints_are_read_again_for_nothing_and_their_cost_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retrompi: Run, where: str
-) -> None:  # fmt: skip
+) -> None:
     folder = hand_in("Ann", tmp_path / "mine", where)
     monkeypatch.chdir(folder)
     before = retrompi("lab", "hint", "half", "--again")

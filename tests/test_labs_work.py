@@ -134,9 +134,9 @@ def test_criteria_of_a_text_are_read_and_their_faults_told(tmp_path: Path) -> No
     (why,) = _lab.load(folder).tasks
     assert [(c.name, c.points, c.levels) for c in why.criteria] == [
         ("cause", 1.5, ((0.0, "none"), (0.5, "half"), (1.5, "all"))), ("words", 0.5, ()),
-    ]  # fmt: skip
+    ]
     for wrong, said in ((first, "1.5 points, the task 2"), (first.replace("0.5: half", "2: half") + second, "a level"),
-                        (first.replace("1.5: all", "1: all") + second, "do not rise")):  # fmt: skip
+                        (first.replace("1.5: all", "1: all") + second, "do not rise")):
         (folder / "lab.toml").write_text(head + task + wrong)
         with refused(RetrompiError, "bad-value") as caught:
             _lab.load(folder)

@@ -17,7 +17,7 @@ XEON = "xeon-2000"  # two processors
     ("lam", 65536, {"platform": GIGABIT, "mode": "distributed"}),
     ("lam:sysv", 8192, {"platform": XEON, "mode": "shared"}),
     ("lam:usysv", 8192, {"platform": XEON, "mode": "shared"}),
-])  # fmt: skip
+])
 def test_a_long_message_asks_first(model: str, longest: int, where: dict[str, str]) -> None:
     below, last, first = times(model, [longest - 1, longest, longest + 1], **where)
     assert first - last > 5 * abs(last - below)

@@ -39,7 +39,7 @@ __all__ = ["app", "resources"]  # fixtures
         ({"LANG": "de_AT@euro", "LC_ALL": ""}, "de"),
         ({"LANG": "en_GB.UTF-8", "LANGUAGE": "de"}, "de"), ({"LANG": "xx_YY", "LANGUAGE": "::"}, "en"),
     ],
-)  # fmt: skip
+)
 def test_the_terminals_language_is_gettexts(given: dict[str, str], found: str) -> None:
     assert translate.of_environment(given) == found
 
@@ -62,7 +62,7 @@ def test_a_language_belongs_to_its_context() -> None:
         ("/", "de;q=0,en", None, "en"),
         ("/", "de", "fr", "fr"), ("/?lang=de", "fr", "fr", "de"), ("/?lang=xx", "fr", None, "fr"), ("/", "fr", "<b>", "fr"),
     ],
-)  # fmt: skip
+)
 def test_address_cookie_and_browser_choose_the_language(
     app: Any,
     address: str,
@@ -96,7 +96,7 @@ UNTRANSLATED = {
 WORDS_OF_MACHINES = {"Swap:", "protocol stack", "network card", "Gbps", "Mbps", "datagram ack", "ratio ends", "in advance …",
                      "labs in advance", "memory … … … …",
                      "… init\n… send … 0 … 6\n… recv … 0 … 6\n… finalize\n", "    retrompi pingpong ",
-                     "    retrompi explain "}  # fmt: skip
+                     "    retrompi explain "}
 """Texts of the studio that nobody reads as words: keys, units, the lines of a trace."""
 
 
@@ -199,7 +199,7 @@ def test_what_stays_english_says_so(app: Any, resources: Any, path: str) -> None
     server = registry.platform("nt-pair").host("server")
     helps = [p.help for p in registry.model("wmpi").params().values()] if path != "/platforms" else [
         f.help for f in fields_of(type(server)).values()
-    ]  # fmt: skip
+    ]
     shown = {h for h in helps if any(h in text for _kind, text in _heads(content))}
     assert shown
     assert {h for h in shown if not any(h in text for text in marked)} == set()
@@ -236,7 +236,7 @@ def test_a_labs_translation_is_whole_and_follows_the_english(folder: Path, langu
         if ".levels." in name:
             assert said[name].partition(":")[0] == text.partition(":")[0], name
     plain, other = ([line for line in translated.text_file(folder, which).read_text(encoding="utf-8").splitlines()
-                     if line.startswith(("    ", "[task"))] for which in ("en", language))  # fmt: skip
+                     if line.startswith(("    ", "[task"))] for which in ("en", language))
     assert plain == other, "commands and places of tasks are the same in every language"
 
 

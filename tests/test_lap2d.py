@@ -105,7 +105,7 @@ def test_the_release_of_1997_sends_the_same_messages(run: Run, tmp_path: Path) -
 def columns(row: int, m: int, n: int) -> list[int]:
     i, j = divmod(row, n)
     return [row, *(row - n for _ in range(i > 0)), *(row + n for _ in range(i < m - 1)), *(row - 1 for _ in range(j > 0)),
-            *(row + 1 for _ in range(j < n - 1))]  # fmt: skip
+            *(row + 1 for _ in range(j < n - 1))]
 
 
 @for_each("m, n, ranks", [(1, 9, 4), (7, 5, 3), (5, 7, 35), (4, 9, 5), (9, 4, 11), (12, 12, 1), (3, 8, 6)])
@@ -166,7 +166,7 @@ def test_a_user_reaches_it_by_name(retrompi: Callable[..., Outcome]) -> None:
 @for_each("name, open_rows", [
     ("plap_t3e", {"PLAP-027": 134.6, "PLAP-028": 432.3, "PLAP-037": 2.233, "PLAP-038": 9.566}),
     ("plap_sp2", {"PLAP-001": 95.54, "PLAP-002": 455.5, "PLAP-011": 1.602, "PLAP-012": 9.425}),
-])  # fmt: skip
+])
 def test_the_predictions_are_those_that_the_script_makes(name: str, open_rows: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Nominal times of the smaller grid; the interval's ends need hundreds of runs."""
     monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")

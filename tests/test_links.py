@@ -44,7 +44,7 @@ _SOURCE = re.compile(r"(?<![\w/.-])(?:[a-z_]+/)+\w+\.(?:cpp|hpp|py)\b")
 def test_a_source_that_a_decision_names_is_there() -> None:
     """By the end of its path: ``engine/network/queue_wire.cpp``, ``papers/statements/metrics.py``."""
     there = [str(f) for folder in ("src", "tests", "benchmarks", "packaging", "models", "cli", "labs", "examples")
-             for f in (ROOT / folder).rglob("*") if f.suffix in (".cpp", ".hpp", ".py")]  # fmt: skip
+             for f in (ROOT / folder).rglob("*") if f.suffix in (".cpp", ".hpp", ".py")]
     pages = [*(ROOT / "docs" / "decisions").glob("*.md"), ROOT / "docs" / "architecture.md"]
     named = {(page.name, name) for page in pages for name in _SOURCE.findall(page.read_text(encoding="utf-8"))}
     assert len(named) > 20

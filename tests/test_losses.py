@@ -151,7 +151,7 @@ def test_a_second_job_goes_on_when_the_first_loses_its_connection() -> None:
     from retrompi.spec.conditions.cojobs import JobSpec
 
     result = ask("winmpich", "nt-cluster", SHORT, "n1,n2", failures=["link n1@0.05s"], sets={"platform.link.kind": "switch"},
-                 jobs=[JobSpec("winmpich", generate.pingpong([1024], 2000), "n3,n4")])  # fmt: skip
+                 jobs=[JobSpec("winmpich", generate.pingpong([1024], 2000), "n3,n4")])
     assert result.outcome == "aborted"
     assert result.jobs[0]["outcome"] == "completed"
     assert result.jobs[0]["time_s"] > result.time_s

@@ -109,7 +109,7 @@ def test_a_pair_on_every_network_carries_messages(name: str) -> None:
     ("wmpi", "nt4-p6-200-dual*2@hub-10"), ("mpibip", "linux-piii-933*2@myrinet-lanai9"), ("mpibip:bip", "linux-piii-933*2@myrinet-lanai9"),
     ("mpibip", "linux-p6-200*2@myrinet-lanai4"), ("mpibip:bip", "linux-p6-200*2@myrinet-lanai4"),
     ("craympt", "cray-t3e-pe*2@t3e-torus"), ("craympt:shmem", "cray-t3e-pe*2@t3e-torus"),
-])  # fmt: skip
+])
 def test_models_run_on_machines_that_they_were_not_fitted_on(model: str, platform: str) -> None:
     assert simulate.run(Question(model, platform, pingpong([1, 65536], 2), "n1,n2")).outcome == "completed"
 
@@ -127,7 +127,7 @@ def test_a_composition_is_the_platform_that_states_the_same_values() -> None:
     ("nt4-p6-200+nt4-p6-200*2@hub-10", "nt4-p6-200*3@hub-10", 3),
     ("nt4-p6-200", "nt4-p6-200", 1),
     ("nt4-p6-200*2@hub-10*5", "nt4-p6-200*2@hub-10*5", 5),
-])  # fmt: skip
+])
 def test_a_platform_is_reloaded_by_its_name(text: str, name: str, hosts: int) -> None:
     room = registry.platform(text)
     assert (room.name, len(room.hosts)) == (name, hosts)
@@ -155,7 +155,7 @@ def test_mixed_hosts_keep_their_values() -> None:
     ("nt4-p6-200**2@hub-10", "bad-syntax"),
     ("nt4-p6-20", "unknown-platform | 'nt4-p6-20' | 'nt4-p6-200'"),
     ("+".join(f"nt4-p6-200+nt4-p54-133*{n}" for n in range(1, 6)) + "@hub-10", "bad-name | 80"),
-])  # fmt: skip
+])
 def test_a_wrong_composition_is_one_line(text: str, says: str) -> None:
     with refused(UsageError, says):
         registry.platform(text)
@@ -164,7 +164,7 @@ def test_a_wrong_composition_is_one_line(text: str, says: str) -> None:
 @for_each("platform, made", [
     ("nt-pair", "nt-pair*4"), ("nt-pair*64", "nt-pair*4"), ("nt4-p6-200*8@hub-10", "nt4-p6-200*4@hub-10"),
     ("a*2+b*3@hub-10", "a*2+b*3@hub-10*4"), ("a*2+b*3@hub-10*9", "a*2+b*3@hub-10*4"), ("./x@y.toml", "./x@y.toml*4"),
-])  # fmt: skip
+])
 def test_another_number_of_hosts(platform: str, made: str) -> None:
     assert composition.with_size(platform, 4) == made
 
@@ -231,7 +231,7 @@ def test_a_host_of_the_library_in_a_file_with_host_tables(tmp_path: Path) -> Non
     _write(tmp_path)
     link = (registry.platform("nt-pair").path or Path()).read_text(encoding="utf-8").partition("[link]")[2]
     card = "".join(f'{k} = {{ value = "{v}", source = "assumed: mine" }}\n' for k, v in
-                   (("nic_rate", "9 MB/s"), ("nic_latency", "1 us"), ("mss", "1460 B")))  # fmt: skip
+                   (("nic_rate", "9 MB/s"), ("nic_latency", "1 us"), ("mss", "1460 B")))
     file = tmp_path / "mine.toml"
     head = 'name = "mine"\ntitle = "t"\nyears = "1998"\nsummary = "s"\n[[host]]\nname = "a"\nlike = "own"\n'
     file.write_text(f"{head}{card}[link]{link}", encoding="utf-8")
@@ -259,7 +259,7 @@ def test_a_host_of_the_library_in_a_file_with_host_tables(tmp_path: Path) -> Non
     (MINE, NET, ROOM + "netwerk = 'hub'\n", "unknown-key | lab.toml:4 | 'netwerk' | 'network'"),
     (MINE, NET, 'name = "lab"\nhosts = 3\n', "missing-key | lab.toml:2 | hosts"),
     ("title = [", NET, ROOM, "unreadable-file | own.toml"),
-])  # fmt: skip
+])
 def test_a_wrong_file_is_told_by_line(tmp_path: Path, host: str, net: str, room: str, says: str) -> None:
     _write(tmp_path, host, net)
     file = tmp_path / "lab.toml"
@@ -280,7 +280,7 @@ def test_a_fit_beside_a_host_or_a_network_is_used(tmp_path: Path) -> None:
     read = platform_file.load(tmp_path / "lab.toml")
     assert (read.hosts[2].syscall, read.quantities["n3.syscall"].source) == (5e-6, "fit:own.fit.toml")
     for values, says in (('syscall = "10 us"', "out-of-range"), ('sycall = "5 us"', "unknown-parameter | 'sycall' | 'syscall'"),
-                         ('dispatch = "5 us"', "unknown-parameter | 'dispatch'")):  # fmt: skip
+                         ('dispatch = "5 us"', "unknown-parameter | 'dispatch'")):
         fit.write_text(f"[fit.values]\n{values}\n", encoding="utf-8")
         with refused(InputError, f"{says} | own.fit.toml"):
             platform_file.load(tmp_path / "lab.toml")
@@ -307,7 +307,7 @@ def test_what_was_never_fitted_there_names_the_table_of_transfer() -> None:
 @pytest.mark.parametrize(("typed", "offered"), [
     ("nt4-p6-200", "nt4-p6-200-dual"), ("nt4-p6-200*2@switch-1", "nt4-p6-200*2@switch-100"), ("a*2+linux-p", "a*2+linux-piii-933"),
     ("nt-p", "nt-pair"),
-])  # fmt: skip
+])
 def test_completion(typed: str, offered: str) -> None:
     from retrompi.cli.options import complete_platform
 

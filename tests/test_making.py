@@ -18,7 +18,7 @@ def test_an_endless_program_ends_at_the_bound_of_its_simulation() -> None:
         "pingpong": {"sizes": [8], "reps": ENDLESS}, "pingping": {"sizes": [8], "reps": ENDLESS}, "halo": {"ranks": 4, "size": 8},
         "osu_latency": {"sizes": [8]}, "osu_bandwidth": {"sizes": [8]}, "overlap": {"size": 8, "tests": 2}, "ring": {"ranks": 3, "size": 8},
         "late_receive": {"ranks": 2, "size": 8, "count": ENDLESS}, "alltoall": {"ranks": 2, "size": 8},
-    }  # fmt: skip
+    }
     for name, given in programs.items():
         args = given if "count" in given else given | {"reps": ENDLESS}
         asked = Resolved.of(Question("wmpi", "nt-pair", Benchmark(name, args), bounds=Bounds(wall_s=0.05)))

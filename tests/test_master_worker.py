@@ -84,7 +84,7 @@ def gathered(workers: int, rounds: int) -> traces.Trace:
     texts = ["\n".join(["0 init", *collect * rounds, "0 finalize", ""])]
     return traces.parse(texts + [
         "\n".join([f"{r} init", *[f"{r} send 0 0 8 6", f"{r} recv 0 0 8 6"] * rounds, f"{r} finalize", ""]) for r in range(1, workers + 1)
-    ])  # fmt: skip
+    ])
 
 
 @for_each(
@@ -93,7 +93,7 @@ def gathered(workers: int, rounds: int) -> traces.Trace:
         exchange(4, 6, lambda turn: (0, 1)), exchange(5, 7, lambda turn: (turn % 2, 1 - turn % 2)), rounds_of_requests(3, 5),
         gathered(3, 5), gathered(2, 6),
     ],
-)  # fmt: skip
+)
 def test_an_exchange_with_wildcards_is_no_master_worker(trace: traces.Trace) -> None:
     assert master_worker.note(trace) == ""
 

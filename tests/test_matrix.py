@@ -89,7 +89,7 @@ def test_the_matrix_is_a_table_that_can_be_read_aloud() -> None:
     found = [
         MatrixCell("a", "PC", "hub", judged=Tally(1, 2), paper="p", anchor="x"), MatrixCell("a:b", "PC", "hub", blind=2, paper="p"),
         MatrixCell("c", "<Cray>", "", fitted=Tally(1, 1), paper="gone", anchor="y"), MatrixCell("c", "PC", "hub"),
-    ]  # fmt: skip
+    ]
     html = matrix_html(found, ["p"])
     grid = Grid()
     grid.feed(html.partition("</table>")[0])
@@ -128,7 +128,7 @@ def test_an_effect_is_a_ratio_and_unknown_without_its_rows(tmp_path: Path) -> No
     file = tmp_path / "interventions.toml"
     file.write_text(
         '[[intervention]]\ntitle = "t"\noption = "o"\nbefore = "BF-SM-12a"\nafter = "BF-SM-12b"\n'
-        '[[intervention]]\ntitle = "u"\noption = "o"\nbefore = "none"\nafter = "none"\n', encoding="utf-8")  # fmt: skip
+        '[[intervention]]\ntitle = "u"\noption = "o"\nbefore = "none"\nafter = "none"\n', encoding="utf-8")
     one, none = interventions.effects([_verdict("BF-SM-12a", 2.0), _verdict("BF-SM-12b", 3.0)], file)
     assert one.simulated == 1.5
     assert one.published is not None

@@ -31,7 +31,7 @@ def test_names_and_networks_make_platforms() -> None:
     assert runtimes(["wmpi", "pvm"]) == ("wmpi", "pvm")
     assert set(runtimes(["all"])) == set(registry.models())
     assert platforms_of(["nt-pair", "linux-p6-200", "nt4-p6-200-dual"], ["switch-100"], 5) == (
-        "nt-pair", "linux-p6-200*5@switch-100", "nt4-p6-200-dual*3@switch-100")  # fmt: skip
+        "nt-pair", "linux-p6-200*5@switch-100", "nt4-p6-200-dual*3@switch-100")
     assert set(platforms_of(["all"], [], 2)) == set(registry.platforms())
     with refused(UsageError, "unused-option | --networks"):
         platforms_of(["nt-pair"], ["switch-100"], 2)
@@ -98,7 +98,7 @@ MANY = [
     _row("wmpi", "a", None, "aborted", "the pool of 8 B on host n1 is exhausted: no buffer for a packet\n  the pool holds"),
     _row("pvm", "a", None, "error", "pvm needs Unix, but 'a' runs Windows; it can run on c"),
     _row("lam", "b", None, "error", "lam needs Unix, but 'b' runs VMS; it can run on c"),
-]  # fmt: skip
+]
 
 
 def test_the_sides_of_a_matrix_have_their_best_and_their_worst_pair() -> None:
@@ -120,7 +120,7 @@ def test_pairs_without_a_time_are_grouped_by_what_their_reason_says_first() -> N
 def test_cautions_of_many_pairs_are_counted_by_code() -> None:
     told = [Caution("outside-calibration", "far outside: x", "hpvm on a, wmpi on b"),
             Caution("outside-calibration", "far outside: y", "hpvm on b"),
-            Caution("outside-calibration", "4 ranks", "hpvm on a", minor=True), Caution("not-simulated", "a thing")]  # fmt: skip
+            Caution("outside-calibration", "4 ranks", "hpvm on a", minor=True), Caution("not-simulated", "a thing")]
     assert caution_lines(told, 6) == [
         "3 of 6 pairs: the question lies outside the calibrated range of the model, by far (hpvm, wmpi)",
         "1 of 6 pairs: 4 ranks (hpvm)",
@@ -173,10 +173,10 @@ def test_what_is_simulated_is_said_before_it_has_an_answer(tmp_path: Path) -> No
     told: list[tuple[int, int, str]] = []
     rows(open_store(tmp_path / "s.db"), candidates, report=lambda *words: told.append(words))
     assert told == [(0, 4, "wmpi on nt-pair"), (1, 4, "hpvm on nt-pair"), (2, 4, "wmpi on nt-cluster"), (3, 4, "hpvm on nt-cluster"),
-                    (4, 4, "")]  # fmt: skip
+                    (4, 4, "")]
 
 
 def test_the_first_pair_may_be_one_that_cannot_run(retrompi: Callable[..., Outcome]) -> None:
     done = retrompi("compare", "ring", "--models", "craympt,wmpi", "--platforms", "nt-pair,cray-t3e", "-j", "1", "--json", "--", "size=8")
     assert {(r["model"], r["platform"]) for r in json.loads(done.out)["rows"] if r["time_s"] is not None} == {
-        ("craympt", "cray-t3e"), ("wmpi", "nt-pair")}  # fmt: skip
+        ("craympt", "cray-t3e"), ("wmpi", "nt-pair")}

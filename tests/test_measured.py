@@ -329,7 +329,7 @@ def test_the_same_curve_in_any_unit(
     rows = [(s, us * ways / TIMES[unit] if unit in TIMES else s / us / RATES[unit]) for s, us in points]
     file = tmp_path_factory.mktemp("units") / "curve.csv"
     file.write_text(f"# unit: {unit}\n# way: {way}\nsize{delimiter}{'time' if unit in TIMES else 'rate'}\n"
-                    + "".join(f"{s}{delimiter}{v!r}\n" for s, v in rows))  # fmt: skip
+                    + "".join(f"{s}{delimiter}{v!r}\n" for s, v in rows))
     found = {p.size_B: p.time_us for p in read(file).points}
     assert found == {s: pytest.approx(us, rel=1e-9) for s, us in points}
 
@@ -420,7 +420,7 @@ def test_a_measured_curve_stands_beside_a_simulated_one(retrompi: Callable[..., 
     told = retrompi(
         "--store", str(store_path), "pingpong", "-m", "wmpi", "--mode", "distributed", "--reps", "2", "--sizes", "0,4KiB", "--overlay",
         "curve.csv", "-o", str(page),
-    )  # fmt: skip
+    )
     assert told.code == 0, told.err
     assert "somewhere else, measured" in page.read_text()
     told = retrompi("--store", str(store_path), "pingpong", "-m", "wmpi", "--measured", "somewhere")

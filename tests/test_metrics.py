@@ -35,7 +35,7 @@ RANKS = [{"mpi_s": 1.0, "compute_s": 3.0}, {"mpi_s": 2.0, "compute_s": 2.0}]
 RUN: dict[str, Any] = {
     "kind": "pingpong", "outcome": "completed", "detail": "", "time_s": 4.0, "messages": 6, "packets": 8, "bytes": 4096,
     "facts": {"section": {"seconds": 1.5}, "retransmissions": 3},
-}  # fmt: skip
+}
 
 
 @for_each(

@@ -26,7 +26,7 @@ def mutants() -> ModuleType:
     ("  RETROMPI_ASSERT(a < 7);", set()),
     ("#include <a>", set()),
     ("  return run<int>(x);", set()),
-])  # fmt: skip
+])
 def test_what_is_changed(source: str, changed: set[str], mutants: ModuleType) -> None:
     assert changed <= {change.applied(source) for change in mutants.changes_of("f.cpp", source)}
     assert changed or not list(mutants.changes_of("f.cpp", source))

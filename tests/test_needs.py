@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("here")
 Run = Callable[..., Outcome]
 HEAT = Path(__file__).parents[1] / "examples" / "traces" / "heat-4.tar.zst"
 TEN = ("nt-cluster", "abe", "abe-windows", "cray-t3e", "cray-j90", "myrinet-piii", "linux-piii-933*4@gigabit", "linux-p6-200*4@hub-10",
-       "ibm-sp1*4@sp1-switch", "xeon-2000*2@ip-gm-pci64c")  # fmt: skip
+       "ibm-sp1*4@sp1-switch", "xeon-2000*2@ip-gm-pci64c")
 
 
 def ask(model: str, platform: str, **more: bool) -> Resolved:
@@ -91,7 +91,7 @@ def test_known_pairs(model: str, platform: str, lacking: tuple[str, ...]) -> Non
 def test_an_impossible_pair_ends_every_command_with_one_line(retrompi: Run) -> None:
     pair = ["-m", "mpichgm", "-p", "linux-piii-933*4@gigabit"]
     for line in (["pingpong", "--sizes", "8B"], ["explain", "--size", "8B"], ["replay", str(HEAT)], ["startup"],
-                 ["fidelity", "--sizes", "8B"], ["explore", str(HEAT)], ["why", str(HEAT)], ["smpi", "export"]):  # fmt: skip
+                 ["fidelity", "--sizes", "8B"], ["explore", str(HEAT)], ["why", str(HEAT)], ["smpi", "export"]):
         done = retrompi(*line, *pair)
         assert (done.code, done.error) == (2, "impossible-hardware"), (line, done)
         assert "linux-piii-933*4@myrinet" in done.err
@@ -104,7 +104,7 @@ def test_a_fiction_is_asked_for_and_called_one(retrompi: Run) -> None:
     pair = ["-m", "mpichgm", "-p", "linux-piii-933*4@gigabit", "--what-if-hardware"]
     said = "a what-if: MPICH-GM on Ethernet, where it never ran"
     for line in (["pingpong", "--sizes", "8B", "--reps", "2"], ["explain", "--size", "8B"], ["replay", str(HEAT)], ["startup"],
-                 ["explore", str(HEAT)], ["fidelity", "--sizes", "8B", "--reps", "2"], ["why", str(HEAT)]):  # fmt: skip
+                 ["explore", str(HEAT)], ["fidelity", "--sizes", "8B", "--reps", "2"], ["why", str(HEAT)]):
         done = retrompi(*line, *pair)
         assert done.code == 0, done.err
         title = " ".join(done.out.split())

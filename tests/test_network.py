@@ -249,7 +249,7 @@ def test_a_card_reads_memory_at_one_rate_and_writes_it_at_another(model: str, pl
     assert time(host_nic_rate=25) == time(host_nic_rate=25, host_nic_rate_in=25) == time(host_nic_rate=25, host_nic_rate_in=0)
     both = {"host_nic_rate": 25, "host_nic_rate_in": 50}
     for changed, saved in (({"n1_nic_rate": 50}, out / (50 * MB)), ({"n2_nic_rate_in": 100}, into / (100 * MB)),
-                           ({"n2_nic_rate": 50}, 0), ({"n1_nic_rate_in": 100}, 0)):  # fmt: skip
+                           ({"n2_nic_rate": 50}, 0), ({"n1_nic_rate_in": 100}, 0)):
         assert time(**both) - time(**both, **changed) == pytest.approx(saved * S, abs=2), changed
 
 

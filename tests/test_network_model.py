@@ -30,7 +30,7 @@ def seconds(network: str, platform: str = "nt-cluster") -> float:
 
 @for_each("text, meant", [
     ("simgrid:smpi", "simgrid:SMPI"), ("simgird", "simgrid"), ("nativ", "native"), ("simgrid:LV8", "simgrid:LV08"), ("flow", ""),
-])  # fmt: skip
+])
 def test_an_unknown_network_names_the_nearest(text: str, meant: str) -> None:
     near = f"did you mean '{meant}'?" if meant else "valid: fluid, native, simgrid"
     with refused(UsageError, f"unknown-name | no network '{text}' | {near}"):

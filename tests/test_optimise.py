@@ -98,7 +98,7 @@ def test_nothing_completes() -> None:
 
 def test_the_command_is_the_same_with_one_and_two_processes_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["optimise", "bf-wmpi-shared", "--metric", "time@4KiB", *(w for o in OVER for w in ("--over", o)),
-             *(w for k, v in SHORT.items() for w in ("--set", f"{k}={v}")), "--search-seed", "3", "--json"]  # fmt: skip
+             *(w for k, v in SHORT.items() for w in ("--set", f"{k}={v}")), "--search-seed", "3", "--json"]
 
     def run(store: str, *more: str) -> list[dict[str, object]]:
         assert cli(["--store", str(tmp_path / store), *words, *more]) == 0
@@ -123,7 +123,7 @@ def test_the_command_is_the_same_with_one_and_two_processes_and_resumes(tmp_path
 
 def test_the_table_and_the_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--store", str(tmp_path / "a.db"), "optimise", "bf-wmpi-shared", "--metric", "bandwidth@4KiB", "--over", "wmpi.event=1us..1ms",
-             *(w for k, v in SHORT.items() for w in ("--set", f"{k}={v}")), "--trials", "3", "--jobs", "1"]  # fmt: skip
+             *(w for k, v in SHORT.items() for w in ("--set", f"{k}={v}")), "--trials", "3", "--jobs", "1"]
     assert cli(words) == 0
     said = capsys.readouterr().out
     assert "the largest of 3 trials" in said

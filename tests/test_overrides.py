@@ -31,7 +31,7 @@ def test_a_factor_is_read_where_it_is_one() -> None:
         ("x2", "s", 2), ("x0.5", "B", Fraction(1, 2)), ("50%", "B/s", Fraction(1, 2)), ("x.25", "1", Fraction(1, 4)), ("×3", "Hz", 3),
         ("x0.5", "probability", Fraction(1, 2)), ("50%", "probability", None), ("2", "1", None), ("2x", "1", None), ("x-2", "1", None),
         ("hexagon", "1", None), ("x", "1", None),
-    ):  # fmt: skip
+    ):
         assert parse_factor(text, unit) == factor, text
 
 
@@ -39,7 +39,7 @@ def test_a_quantity_is_scaled_in_its_own_unit() -> None:
     for text, factor, unit, wanted in (
         ("120 ms", "x0.5", "s", "60 ms"), ("22.353 Mflop/s", "x2", "flop/s", "44.706 Mflop/s"), ("16 KiB", "x0.3", "B", "4915 B"),
         ("0.1 us", "x3", "s", "0.3 us"), ("4", "x1.5", "count", "6"),
-    ):  # fmt: skip
+    ):
         made = parse_factor(factor, unit)
         assert made is not None
         assert scale_text(text, made, unit) == wanted
@@ -49,7 +49,7 @@ def test_later_overrides_are_relative_to_earlier_ones() -> None:
     for before, text, wanted in (
         ("10MiB", "x2", "20MiB"), ("x2", "x3", "x6"), ("120 ms", "50%", "60 ms"), ("3", "x2", "6"), ("x2", "5", "5"), ("10%", "x2", "20%"),
         ("eager", "x2", "x2"),
-    ):  # fmt: skip
+    ):
         assert merge({"key": before}, {"key": text}) == {"key": wanted}, (before, text)
     assert parse_sets(["a=4 us", "a=x2"]) == {"a": "8 us"}
     with pytest.raises(UsageError, match="a part of it or a probability"):
@@ -67,7 +67,7 @@ def test_what_identifies_a_run_is_the_absolute_value() -> None:
         half = _asked("nt-pair", **{"wmpi.packet": "50%", "platform.host.quantum": "x2"})
     assert half.question.sets == {
         "wmpi.packet": "64KiB", "platform.server.quantum": "240ms", "platform.workstation.quantum": "80ms",
-    }  # fmt: skip
+    }
     assert told == [
         "wmpi.packet=50% is 64KiB",
         "platform.host.quantum=x2 is platform.server.quantum=240ms, platform.workstation.quantum=80ms",

@@ -76,7 +76,7 @@ def test_a_form_of_a_lab_takes_what_a_run_may_be_given() -> None:
     assert lab_commands._options(form.given, {"wmpi.packet": "64KiB"}, None) == {
         "mode": "distributed", "seed": 7, "fidelity": "curve", "traffic": ("any 2Mbps 1500B", "any 1Mbps 64B"),
         "set": {"wmpi.packet": "64KiB"}, "store": None,
-    }  # fmt: skip
+    }
     assert lab_commands.form_of("retrompi fit curve.csv --fidelity curve") is None
     with refused(UsageError, "out-of-range | --seed"):
         lab_commands._options({"seed": "x"}, {}, None)
@@ -92,5 +92,5 @@ def test_a_network_is_no_platform_and_the_error_says_how_it_becomes_one(command:
 
 def test_the_platform_of_p_is_the_first_of_those_compared(command: Run) -> None:
     told = json.loads(command("compare", "ring", "--models", "wmpi", "-p", "nt-pair", "--platforms", "nt-cluster,nt-pair", "--json", "--",
-                          "size=1KiB", "reps=2").out)  # fmt: skip
+                          "size=1KiB", "reps=2").out)
     assert sorted(r["platform"] for r in told["rows"]) == ["nt-cluster", "nt-pair"]

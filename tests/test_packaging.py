@@ -104,7 +104,7 @@ def test_pages_are_read_without_a_warning(share: Path, reader: str) -> None:
     ("bash", "bash-completion/completions/retrompi"),
     ("zsh", "zsh/site-functions/_retrompi"),
     ("fish", "fish/vendor_completions.d/retrompi.fish"),
-])  # fmt: skip
+])
 def test_completions_are_what_a_shell_reads(share: Path, shell: str, place: str) -> None:
     assert "_RETROMPI_COMPLETE" in (share / place).read_text()
     if shutil.which(shell) is None:
@@ -224,7 +224,7 @@ def stub(folder: Path, name: str, text: str) -> str:
     ("option", r"unknown option '--frm' .*"),
     ("value", r"--from needs a value .*"),
     ("nothing", r"nothing of install\.sh in .*"),
-])  # fmt: skip
+])
 def test_a_machine_that_does_not_fit_is_told_in_one_line(what: str, says: str, tmp_path: Path) -> None:
     house, path = tmp_path / "house", None
     wheel(house, "1.0", glibc="manylinux_2_34" if what == "glibc" else "linux")

@@ -84,7 +84,7 @@ def mine(tmp_path: Path) -> Path:
     folder = tmp_path / "mine"
     scaffold.create(folder)
     for name, text in {"experiments/trips.py": TRIPS, "experiments/_rate.py": "def of(us):\n    return 1e6 / (2 * us)\n",
-                       "commands/rate.py": COMMAND}.items():  # fmt: skip
+                       "commands/rate.py": COMMAND}.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     plan = (folder / "paper.toml").read_text(encoding="utf-8").replace('experiments = ["pingpong"]', 'experiments = ["pingpong", "trips"]')
@@ -96,7 +96,7 @@ def mine(tmp_path: Path) -> Path:
                   'x = "size"\nx_title = "bytes"\ny_title = "1/s"\ny = [["rate", "trips"]]\n',
         "why": '[[why]]\ntitle = "A slow trip"\nmodel = "sockets"\nmode = "distributed"\nclaims = ["EX-3"]\nmechanism = "system calls"\n'
                'text = "every trip has two"\n',
-    }  # fmt: skip
+    }
     (folder / "paper.toml").write_text(plan + "\n" + "\n".join(more.values()), encoding="utf-8")
     with (folder / "checks.toml").open("a", encoding="utf-8") as file:
         file.write('\n[[EX-3]]\nkind = "compare"\nrelation = "a > b"\npaths = { a = "trips.rate", b = "trips.least" }\n')

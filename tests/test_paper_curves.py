@@ -39,7 +39,7 @@ def one(folder: Path, text: str, table: str = TABLE) -> PaperCurve:
 def test_points_are_those_of_the_selected_rows(tmp_path: Path) -> None:
     found = one(tmp_path, 'where = { card = "a" }').points
     assert [(p.size, p.time, p.error) for p in found] == [
-        (0, pytest.approx(100e-6), 0.05), (1024, pytest.approx(150e-6), 0.1), (65536, pytest.approx(1500e-6), 0.01)]  # fmt: skip
+        (0, pytest.approx(100e-6), 0.05), (1024, pytest.approx(150e-6), 0.1), (65536, pytest.approx(1500e-6), 0.01)]
 
 
 @for_each(

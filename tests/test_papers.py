@@ -150,7 +150,7 @@ def test_a_new_papers_folder_is_empty_before(mine: Path, tmp_path: Path) -> None
         ("curves/example.csv", "bytes,time_us", "bytes,time", "curves/example.csv:1: missing-key"),
         ("curves/example.csv", "64,240", "64,fast", "curves/example.csv:3: bad-number"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_has_file_and_line(mine: Path, file: str, old: str, new: str, wanted: str) -> None:
     change(mine / file, old, new)
     assert wanted in told(mine)
@@ -222,7 +222,7 @@ def test_a_folder_that_is_no_paper(tmp_path: Path, retrompi: Any) -> None:
     (tmp_path / "baker-fox" / "paper.toml").write_text("")
     for given, wanted in ((tmp_path / "empty", "unknown-paper | paper new"), (tmp_path / "none", "unknown-paper | folder"),
                           (tmp_path / "two words", "bad-name | rename"), (tmp_path / "baker-fox", "duplicate-name | rename"),
-                          ("bakerfox", "unknown-paper | baker-fox"), ("x" * 5000, "unknown-paper"), ("a\0b", "unknown-paper")):  # fmt: skip
+                          ("bakerfox", "unknown-paper | baker-fox"), ("x" * 5000, "unknown-paper"), ("a\0b", "unknown-paper")):
         with refused(UsageError, wanted), working_with(str(given)):
             pass
     assert retrompi("paper", "check", str(tmp_path / "none")).code == 2
@@ -267,7 +267,7 @@ like = "hub-10"
 def own(mine: Path) -> Path:
     """A paper that brings everything itself."""
     for name, text in (("models/notebook/__init__.py", MODEL), ("platforms/hosts/old-sparc.toml", HOST), ("platforms/lab.toml", ROOM),
-                       ("platforms/networks/thin-wire.toml", WIRE)):  # fmt: skip
+                       ("platforms/networks/thin-wire.toml", WIRE)):
         (mine / name).parent.mkdir(parents=True, exist_ok=True)
         (mine / name).write_text(text, encoding="utf-8")
     for file in ("claims.csv", "checks.toml"):
@@ -293,7 +293,7 @@ def test_what_a_paper_brings_is_found_while_it_is_at_hand(own: Path) -> None:
         assert claims.find("NB-1").line == 2
         assert [c.id for c in claims.judging("notebook")] == ["NB-1", "NB-2"]
     for look in (lambda: registry.model("notebook"), lambda: registry.platform("lab"), lambda: registry.platform("old-sparc*2@thin-wire"),
-                 lambda: claims.find("NB-1")):  # fmt: skip
+                 lambda: claims.find("NB-1")):
         with pytest.raises(UsageError):
             look()
     assert paths.at_hand() == ()
@@ -313,7 +313,7 @@ def test_it_is_simulated_judged_and_drawn(own: Path, retrompi: Any, tmp_path: Pa
 @pytest.mark.parametrize(
     "name", ["models/wmpi/__init__.py", "platforms/nt-pair.toml", "platforms/hosts/sun-ultra1.toml", "platforms/networks/hub-10.toml",
              "scenarios/one.toml"]
-)  # fmt: skip
+)
 def test_a_name_of_the_package_is_refused(mine: Path, name: str) -> None:
     if name.startswith("scenarios"):
         name = f"scenarios/{catalogue.scenario_names()[0]}.toml"

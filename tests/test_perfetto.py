@@ -42,7 +42,7 @@ def expected(t: Timeline) -> dict[str, int]:
     return {
         "slices": states + len(t.calls) + len(t.messages) + received + hops, "states": states, "calls": len(t.calls),
         "open": sum(t.calls.open), "flows": received + hops, "threads": len(t.processes), "processes": len({p.host for p in t.processes}),
-    }  # fmt: skip
+    }
 
 
 @dataclass

@@ -84,7 +84,7 @@ def test_a_placement_that_is_none_is_refused_in_one_line(mode: str, ranks: int, 
 @given(
     st.sampled_from(["block", "cyclic", "distributed", "natural", "shared"]), st.integers(1, 200),
     st.sampled_from(["abe*5", "nt-cluster", "cray-j90"]),
-)  # fmt: skip
+)
 def test_no_host_is_crowded_while_another_has_room(mode: str, ranks: int, platform: str) -> None:
     room = registry.platform(platform)
     where = place(room, mode, ranks)
@@ -103,7 +103,7 @@ def test_the_natural_placement_fills_hosts_of_several_processors_and_spreads_ove
     assert natural == {
         ABE: "block", "nt-cluster": "distributed", "nt-pair": "distributed", "cray-t3e": "distributed", "cray-j90": "shared",
         "myrinet-piii": "distributed",
-    }  # fmt: skip
+    }
     assert registry.platform("nt-pair").with_overrides({"host.cores": "2"}).placement("natural") == "block"
     assert registry.platform(ABE).of_size(64).placement("natural") == "block"
     assert registry.platform("myrinet-piii").hash == replace(registry.platform("myrinet-piii"), natural="").hash  # it changes no result

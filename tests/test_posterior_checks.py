@@ -24,7 +24,7 @@ pytest.importorskip("emcee")
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "uncertainty" / "tests.md"
 ROW = RankCheck("wmpi", "standard curve", "nt-pair distributed", 100, 0, 30, 16, 4, 0.9, 0.89, 0.88, 0.9, 0.5, 0.05, 0.05, 1.01, 500.0,
-              "300 " * 9 + "300", "160 " * 9 + "160", 1)  # fmt: skip
+              "300 " * 9 + "300", "160 " * 9 + "160", 1)
 
 
 def part_of(name: str) -> str:
@@ -103,9 +103,9 @@ def test_the_command_says_how_often_the_truth_is_held(retrompi: Callable[..., Ou
 def test_what_is_held_out_is_not_what_was_fitted() -> None:
     """A score is over claims of use ``validate`` alone; the posterior is over claims of use ``calibrate`` alone."""
     scored = {i for part in problem.held_out("winmpich", "nt-pair") for o in part.observables if isinstance(o, problem.StatedNumber)
-              for i in o.stated_by}  # fmt: skip
+              for i in o.stated_by}
     fitted = {i for part in problem.of_model("winmpich", "nt-pair").parts for o in part.observables if isinstance(o, problem.StatedNumber)
-              for i in o.stated_by}  # fmt: skip
+              for i in o.stated_by}
     assert scored
     assert not scored & fitted
 
@@ -130,7 +130,7 @@ def test_rivals_saw_the_same_statements() -> None:
 
 def test_a_table_of_rivals_is_read_as_written(tmp_path: Path) -> None:
     rows = [evidence.Rival("wmpi", "wmpi", -36.8, 0.1, 0.0, 0.11, -2.5, 3, 0.0),
-            evidence.Rival("wmpi", "wmpi:x", -46.8, 0.1, -10.0, 0.2, float(np.nan), 0, 0.0)]  # fmt: skip
+            evidence.Rival("wmpi", "wmpi:x", -46.8, 0.1, -10.0, 0.2, float(np.nan), 0, 0.0)]
     file = evidence.write(rows, tmp_path / "rivals.csv")
     assert [r.variant for r in evidence.read_rivals(file)] == ["wmpi", "wmpi:x"]
     assert "strongly against it" in tables.rivals_table(rows)

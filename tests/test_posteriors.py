@@ -85,7 +85,7 @@ def test_the_fits_of_a_paper_that_share_a_host_are_one_problem() -> None:
     found = problem.of_paper(find_paper("turner-chen-2002"))
     assert [[m.name for m in p.members] for p in found] == [
         ["turner2002-ds20"], ["turner2002-pc", "turner2002-gm", "turner2002-ipgm"],
-    ]  # fmt: skip
+    ]
     (sp1,) = problem.of_paper(find_paper("gropp-lusk-1994"))
     assert [m.fitted for m in sp1.members if m.name == "library"] == [("_mpich1.library",)]
     held = {p.size for c in curves.of(find_paper("turner-chen-2002")) for p in c.held_out}

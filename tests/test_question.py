@@ -29,7 +29,7 @@ def test_what_is_asked_alike_is_one_value() -> None:
         Question("wmpi", "nt-pair", Benchmark("pingpong", {"reps": 3, "sizes": (0, 1024), "warm_up": 0}), (0, 1),
                  {" wmpi.packet": "64KiB ", "platform.host.cores": "2"}),
         Question("wmpi", "nt-pair", pingpong((0, 1024), 3), Placement([0, 1]), (("wmpi.packet", "64KiB"), ("platform.host.cores", "2"))),
-    ]  # fmt: skip
+    ]
     assert len(set(written)) == 1
     assert {specification(q).identity for q in written} == {specification(written[0]).identity}
 
@@ -53,7 +53,7 @@ def test_every_field_but_those_of_the_asker_makes_another_run() -> None:
         {"start_up": True}, {"limit_s": 3.0}, {"compute_kernel": "daxpy"}, {"cores": (0, 0)},
         {"beside": Beside(failures=["hub@1s"])}, {"beside": Beside(kills=["rank 0@1s"])},
         {"beside": Beside(jobs=[JobSpec("wmpi", generate.pingpong([8], 2), "n3,n4")])}, {"workload": Message(8)}, {"workload": Starts(2)},
-    ]  # fmt: skip
+    ]
     identities = [specification(question.with_(**change)).identity for change in changes]
     assert len({specification(question).identity, *identities}) == len(changes) + 1
     assert specification(question.with_(idle_overrides=True)).identity == specification(question).identity
@@ -122,7 +122,7 @@ def test_nothing_asked_is_handed_upwards(retrompi: Callable[..., Any], store_pat
     sys.setprofile(watch)
     try:
         told = retrompi("pingpong", "-m", "hpvm", "-p", "nt-cluster", "--mode", "distributed", "--sizes", "12347B", "--reps", "2",
-                        "--seed", "1973", "--store", str(store_path), "--fresh")  # fmt: skip
+                        "--seed", "1973", "--store", str(store_path), "--fresh")
     finally:
         sys.setprofile(None)
     assert told.code == 0, told.err

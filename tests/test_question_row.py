@@ -77,7 +77,7 @@ QUESTIONS = st.builds(
     st.lists(st.tuples(st.integers(0, 9), counts), max_size=2), st.booleans(), st.none() | seconds, st.sampled_from(["", "daxpy:10"]),
     st.booleans(), st.lists(st.integers(-1, 3), max_size=3), st.builds(ScenarioRef, texts, texts) | st.just(ScenarioRef()),
     st.builds(Bounds, st.none() | counts, st.none() | seconds, st.none() | counts), st.booleans(),
-)  # fmt: skip
+)
 
 
 def known(row: Mapping[str, Any]) -> Trace:
@@ -102,7 +102,7 @@ def test_every_field_is_in_the_json_of_some_question() -> None:
 def test_what_is_by_default_is_not_written() -> None:
     row = Question("wmpi", "nt-pair", Message(8), network="native").row()
     assert row == {"workload": {"kind": "message", "size": 8}, "model": "wmpi", "platform": "nt-pair", "network": "native",
-                   "what_if_hardware": False}  # fmt: skip
+                   "what_if_hardware": False}
 
 
 WRONG: list[tuple[str, Mapping[str, Any]]] = [
@@ -110,7 +110,7 @@ WRONG: list[tuple[str, Mapping[str, Any]]] = [
     ("a program without a size", {"workload": {"kind": "message"}}), ("a number for overrides", {"set": 3}),
     ("a kind that there is not", {"workload": {"kind": "dream"}}), ("half a bound", {"bounds": {"event": 1}}),
     ("a job without a model", {"jobs": [{"mode": "shared", "sha256": next(iter(TRACES))}]}),
-]  # fmt: skip
+]
 
 
 @for_each("what", WRONG)
@@ -144,7 +144,7 @@ def test_a_stored_run_is_asked_again(empty: Store, tmp_path: Path) -> None:
         Question("wmpi", "nt-pair", Benchmark("pingpong", {"sizes": [8], "reps": 2}), "shared", ["platform.host.quantum=x0.5"], 5,
                  compute_kernel="daxpy", bounds=Bounds(10**9), idle_overrides=True),
         case.apply(catalogue.scenario("bf-wmpi-shared"), {"sizes": "0,1KiB", "reps": "2"}).question(),
-    ]  # fmt: skip
+    ]
     for question in asked:
         run = answer(empty, question).run_id
         again = question_of(empty, run)

@@ -92,7 +92,7 @@ def test_a_slow_line_spaces_frames_and_a_fast_link_behind_it_adds_nothing() -> N
     [("a", 0, 3), ("b", 1, 3), ("c", 2, 3)],
     [("a", 0, 1), ("b", 1, 2), ("c", 2, 0)],
     [("a", 0, 3), ("b", 0, 3)],
-])  # fmt: skip
+])
 @for_each("kind", ["switch", "hub"])
 def test_long_flows_end_when_they_do_under_the_fluid_law(kind: str, flows: list[tuple[str, int, int]]) -> None:
     """1,000 frames each beside one fluid flow of as many bytes."""
@@ -267,7 +267,7 @@ def test_collisions_on_a_hub_cost_time_and_are_drawn_by_the_seed() -> None:
 
 
 @for_each("sets", [{"link.access": "csma"}, {"link.access": "token"}, {"link.buffer": "-1 B"}, {"link.buffer": "many"},
-                                  {"link.buffer": "4 KiB"}, {"link.kind": "switch", "link.access": "csma-cd"}])  # fmt: skip
+                                  {"link.buffer": "4 KiB"}, {"link.kind": "switch", "link.access": "csma-cd"}])
 def test_a_wrong_rule_or_buffer_is_refused_in_one_line(sets: dict[str, str]) -> None:
     with pytest.raises(UsageError) as caught:
         registry.platform("nt-cluster").with_overrides(sets)

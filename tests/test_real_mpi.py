@@ -32,7 +32,7 @@ def _of(*ranks: str) -> Decision:
     (("barrier", ""), "deadlock"),
     (("isend 1 0 8 6 req=1; waitall 1 reqs=1", "irecv -555 -444 8 6 req=3; test req=3; wait req=3"), "completed"),
     (("sendInit 1 9 8 6; start 0 1 9; wait 0 1 9", "recvInit 0 9 8 6; startall; waitall; requestFree 0 1 9"), "completed"),
-])  # fmt: skip
+])
 def test_what_the_standard_decides(ranks: tuple[str, ...], outcome: str) -> None:
     assert _of(*ranks).outcome == outcome
 
@@ -47,7 +47,7 @@ def test_what_the_standard_decides(ranks: tuple[str, ...], outcome: str) -> None
     (("ibarrier req=1", "ibarrier req=1"), "nobody completes"),
     (("irecv 1 0 8 6 req=1; recv 1 1 8 6; wait req=1", "send 0 0 9 6"), "is told"),
     (("irecv 1 0 8 6 req=1", "send 0 0 9 6"), "is told"),
-])  # fmt: skip
+])
 def test_what_it_leaves_open(ranks: tuple[str, ...], why: str) -> None:
     with pytest.raises(Undecided, match=why):
         _of(*ranks)
@@ -111,7 +111,7 @@ def test_a_library_does_what_is_decided_of_many_programs(family: str) -> None:
     ("0,1", "1", "neighbor_alltoallw 8 8 8", True),
     ("1", "1", "neighbor_alltoallw 8 8", False),
     ("0,1", "1", "neighbor_alltoallv 8 8 8 6 6", False),
-])  # fmt: skip
+])
 def test_what_a_known_fault_is_about(in_: str, out: str, word: str, unequal: bool) -> None:
     """MPICH's, in neighbor_alltoallw where a rank hears of more ranks than it tells."""
     first = (f"graph_create 1 0,1 in=none out={1 if in_ == '0,1' else 'none'}",)

@@ -32,7 +32,7 @@ def sdist(tmp_path: Path) -> Path:
 def made(sdist: Path, tmp_path: Path) -> dict[str, str]:
     """Name of the recipe -> text, as the script writes it."""
     done = subprocess.run([sys.executable, str(SCRIPT), str(sdist), "--url", URL, "-o", str(tmp_path / "out")],
-                          capture_output=True, text=True, check=True)  # fmt: skip
+                          capture_output=True, text=True, check=True)
     return {Path(line).name: Path(line).read_text(encoding="utf-8") for line in done.stdout.splitlines()}
 
 

@@ -54,7 +54,7 @@ EXCHANGE = (
     ("init", "irecv 1 0 40000 6", "isend 1 0 40000 6", "waitall", "bcast 9000 0 6", "allreduce 300 1000 6", "send 2 1 0 6", "finalize"),
     ("init", "irecv 0 0 40000 6", "isend 0 0 40000 6", "waitall", "bcast 9000 0 6", "compute 2e5", "allreduce 300 1000 6", "finalize"),
     ("init", "compute 1e6", "bcast 9000 0 6", "allreduce 300 1000 6", "recv 0 1 0 6", "finalize"),
-)  # fmt: skip
+)
 """A program of three ranks that every runtime replays: messages of two protocols, collectives, computation."""
 
 
@@ -128,22 +128,22 @@ ACCESS = (
     "Accumulate 1 0 64 6 win=1; Win_unlock 1 win=1; win_free 1",
     "win_create 1 1000; Win_fence win=1; Put 0 0 100 6 win=1; Win_fence win=1; Win_lock 1 1 win=1; compute 1e6; Win_unlock 1 win=1; "
     "win_free 1",
-)  # fmt: skip
+)
 LOOKING = (
     "compute 1e5; isend 1 1 100 6 req=1; isend 1 2 20000 6 req=2; waitsome 2 reqs=1,2; waitall; recv 1 3 8 6",
     "irecv 0 2 20000 6 req=1; irecv 0 1 100 6 req=2; testany 2 reqs=1,2; iprobe 0 1; waitany 2 reqs=1,2; waitall; probe 2 9; "
     "recv -555 -444 64 6; send 0 3 8 6",
     "compute 3e6; Ssend 1 9 64 6",
-)  # fmt: skip
+)
 COMBINING = (
     "allreduce 4000 1e5 6; reduce 700 5e4 1 6; scan 64 1e4 6; reducescatter 100 200 300 400 1e4 6; alltoall 500 500 6 6; "
     "allgather 90 90 6 6",
-) * 4  # fmt: skip
+) * 4
 GROUPS = tuple(
     "comm_split 1 0,1; comm_dup 3 0,1,2,3; intercomm_create 4 0,1 2,3 comm=1; {}"
     if me < 2 else "comm_split 2 2,3; comm_dup 3 0,1,2,3; intercomm_create 4 2,3 0,1 comm=2; {}"
     for me in range(4)
-)  # fmt: skip
+)
 BETWEEN = "barrier comm=4; allgather {} {} 6 6 comm=4; allreduce 64 1e4 6 comm=4; alltoall 20 20 6 6 comm=4; barrier comm=3"
 WAITING = (
     "irecv 1 1 8 6 req=1; irecv 1 2 8 6 req=2; waitany 2 reqs=1,2",
@@ -210,7 +210,7 @@ PROGRAMS: Mapping[str, Recorded] = {
     "a job that goes on": Recorded(
         _program("wmpi", "nt-pair", "recv 1 0 8 6", "send 0 1 8 6"),
         (OtherJob("mpich", _ring(2, 20_000, 4, "compute 1e6; "), (0, 1), 0.0002), OtherJob("mpich", ("compute 1e5",), (0,), 0, True))),
-}  # fmt: skip
+}
 
 # ------------------------------------------------------------------------------------------------------------- what is written down
 
@@ -233,7 +233,7 @@ def _numbers(data: bytes, kind: str) -> array[Any]:
 
 _KINDS = dict.fromkeys(("op", "state", "merged", "open", "rendezvous", "stage", "why", "kind", "first", "last"), "b")
 _LONG = {"begin", "end", "bytes", "sent", "received", "hop_in", "hop_out", "links_begin", "links_end", "message", "queued", "copy_in_begin",
-         "copy_in_end", "copy_out_begin", "copy_out_end"}  # fmt: skip
+         "copy_in_end", "copy_out_begin", "copy_out_end"}
 
 
 def _columns(told: Mapping[str, Any]) -> Iterator[str]:
@@ -252,10 +252,10 @@ def _graph_lines(told: Mapping[str, Any]) -> Iterator[str]:
     graph = told["graph"]
     column = {name: _numbers(graph[name], kind) for name, kind in (
         ("t", "q"), ("from", "I"), ("who", "I"), ("bill", "I"), ("stage", "B"), ("joins", "I"), ("resumed", "I"), ("orders", "I"),
-        ("bill_begin", "I"), ("term_number", "I"), ("term_times", "d"))}  # fmt: skip
+        ("bill_begin", "I"), ("term_number", "I"), ("term_times", "d"))}
     begin, stages = column["bill_begin"], told["stages"]
     bills = [sorted(f"{_number(graph['numbers'][column['term_number'][i]])}*{column['term_times'][i]:.9g}" for i in range(a, b))
-             for a, b in itertools.pairwise(begin)]  # fmt: skip
+             for a, b in itertools.pairwise(begin)]
     for p, (t, before, who, bill, stage) in enumerate(zip(*(column[name] for name in ("t", "from", "who", "bill", "stage")), strict=True)):
         spent = f" {stages[stage & 127]}{' fixed' * (stage >> 7)} {graph['names'][who]}" if t != column["t"][before] else ""
         yield " ".join([f"{p}: {t} from {before}{spent}", *bills[bill]])
@@ -309,7 +309,7 @@ def record_of(question: Question) -> Record:
     with tempfile.TemporaryDirectory() as folder:
         events = Path(folder) / "events"
         wanted = Observe({"anatomy", "end"} <= labels, timeline=TimelineRequest(), profile=True, directions=directions, critical_path=True,
-                         trace_events=str(events))  # fmt: skip
+                         trace_events=str(events))
         simulate.run(question, wanted, recorder)  # type: ignore[arg-type]
         written = events.read_text(encoding="utf-8").splitlines()
     got = recorder.got

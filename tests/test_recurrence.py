@@ -167,7 +167,7 @@ def test_a_repetition_that_a_quantum_ends_is_simulated_in_full() -> None:
          ("init", *("recv 0 0 8 6", *("send 3 0 8 6", "recv 3 0 8 6") * 4, "send 0 0 8 6") * 14, "finalize"),
          ("init", "compute 11695707", "send 3 9 300000 6", "finalize"),
          ("init", *("recv 1 0 8 6", "send 1 0 8 6") * 56, "recv 2 9 300000 6", "finalize")),
-        (("platform.host.quantum", "20ms"),))  # fmt: skip
+        (("platform.host.quantum", "20ms"),))
     rows, trace = program.rows()
     shortened = retrompi._engine.simulate({**UNOBSERVED, **rows, "repetitions": 1}, trace)
     assert (shortened["unconfirmed"], shortened["state_incomplete"]) == (True, False)
@@ -181,9 +181,9 @@ def test_frames_striped_over_rails_go_on_with_the_right_rail() -> None:
     for rails, size, back in ((2, 1, 1000), (2, 100, 1000), (2, 8000, 1000), (3, 1000, 8), (3, 3000, 8)):
         loop = [[f"0 send 1 0 {size} 6", f"0 recv 1 0 {back} 6", "0 recv 2 0 100 6"],
                 [f"1 recv 0 0 {size} 6", f"1 send 0 0 {back} 6", "1 send 2 0 8 6"],
-                ["2 recv 1 0 8 6", "2 send 0 0 100 6"]]  # fmt: skip
+                ["2 recv 1 0 8 6", "2 send 0 0 100 6"]]
         both = [["0 isend 1 3 20000 6", "0 isend 2 3 1000 6", "0 waitall", "0 recv 1 4 1 6", "0 recv 2 4 1 6"],
-                ["1 recv 0 3 20000 6", "1 send 0 4 1 6"], ["2 recv 0 3 1000 6", "2 send 0 4 1 6"]]  # fmt: skip
+                ["1 recv 0 3 20000 6", "1 send 0 4 1 6"], ["2 recv 0 3 1000 6", "2 send 0 4 1 6"]]
         for times in (15, 30, 61):
             texts = ["\n".join([f"{r} init", *loop[r] * times, *both[r] * 5, f"{r} finalize\n"]) for r in range(3)]
             trace = Trace.parse([(text.encode(), f"rank-{r}.txt", r) for r, text in enumerate(texts)])
@@ -199,7 +199,7 @@ def test_calls_that_take_no_time_are_told_apart() -> None:
         for at in (0, 1, 13):
             loop = [[*each[:at], *[f"{what} -666 0 8 6"] * nothing, *each[at:]] for each, what in zip(lines, ("send", "recv"), strict=True)]
             texts = ["\n".join([f"{r} init", *(f"{r} {line}" for _ in range(40) for line in loop[r]), f"{r} finalize\n"])
-                     for r in range(2)]  # fmt: skip
+                     for r in range(2)]
             trace = Trace.parse([(text.encode(), f"rank-{r}.txt", r) for r, text in enumerate(texts)])
             for model, platform, mode in PAIRS[:6]:
                 simulate.run(Question(model, platform, Replay(trace), mode))

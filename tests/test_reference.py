@@ -61,7 +61,7 @@ def test_frames_that_a_host_only_takes_in_are_left_out_on_a_crowded_wire(cores: 
     ("compute 1e13", "recv 0 0 8 6", "timeout"),
     ("kernel daxpy 1000 50", "kernel dyads 100", "completed"),
     ("isend 1 0 300000 6 req=1; wait req=1", "compute 1e6; irecv -555 -444 300000 6; waitall", "completed"),
-])  # fmt: skip
+])
 def test_how_a_run_ends(rank0: str, rank1: str, outcome: str) -> None:
     assert _equal("winmpich", "nt-pair", Replay(job(rank0, rank1)), "shared", limit_s=1.0) == outcome
 
@@ -79,7 +79,7 @@ EVERY_COLLECTIVE = (
 
 
 @for_each("model, platform, mode", [("wmpi", "nt-cluster", "distributed"), ("winmpich", "nt-cluster", "shared"),
-                                    ("nemesis", "abe", [0, 1, 0]), ("lam", "nt-cluster", "distributed")])  # fmt: skip
+                                    ("nemesis", "abe", [0, 1, 0]), ("lam", "nt-cluster", "distributed")])
 @for_each("calls", lambda: EVERY_COLLECTIVE)
 def test_collectives(model: str, platform: str, mode: Any, calls: str) -> None:
     assert _equal(model, platform, Replay(job(calls, calls, calls)), mode, what_if_hardware=True) in ("completed", "deadlock")
@@ -96,13 +96,13 @@ def test_a_collective_of_two_groups() -> None:
 
 
 @for_each("model, platform, mode", [("craympt", "cray-t3e", "distributed"), ("craympt", "cray-j90", "shared"),
-                                    ("craympt:shmem", "cray-t3e", "distributed")])  # fmt: skip
+                                    ("craympt:shmem", "cray-t3e", "distributed")])
 @for_each("calls", (
     "Win_fence win=1; Put {o} 0 100 6 win=1; Win_fence win=1; bcast 20000 1 6",
     "Win_lock {o} 1 win=1; Put {o} 0 5000 6 win=1; Win_flush {o} win=1; Win_unlock {o} win=1",
     "Win_lock_all win=1; Rput {o} 0 70 6 win=1 req=1; Rget {o} 0 9000 6 win=1 req=2; waitall 2 reqs=2,1; Win_unlock_all win=1",
     "Win_post {o} win=1; Win_start {o} win=1; Accumulate {o} 0 70000 6 win=1; Win_complete win=1; Win_wait win=1",
-))  # fmt: skip
+))
 def test_one_sided_operations(model: str, platform: str, mode: str, calls: str) -> None:
     ranks = [f"win_create 1 1000; {calls.format(o=1 - r)}; win_free 1" for r in range(2)]
     assert _equal(model, platform, Replay(job(*ranks)), mode) == "completed"
@@ -208,7 +208,7 @@ def test_requests_without_a_number_that_tests_complete(receiver: str, received: 
 def test_a_program_that_differed() -> None:
     """Its processor time did: a rank that ended the job gives its processor up first, and the others' copies change speed."""
     lines = (("ISsend 1 2 16384 6",), ("recv -555 -444 8192 6",), ("finalize",),
-             ("send 1 1 16384 6", "sendRecv 16384 4 16384 2 6 6 stag=3 rtag=3"), ("isend 2 2147483647 16384 6 req=1",))  # fmt: skip
+             ("send 1 1 16384 6", "sendRecv 16384 4 16384 2 6 6 stag=3 rtag=3"), ("isend 2 2147483647 16384 6 req=1",))
     program = DrawnProgram("wmpi", "myrinet-piii", (0,) * 5, lines, (("platform.host.boost", "1"),))
     assert not compare_question(program.question())[2]
 
@@ -218,7 +218,7 @@ def test_links_that_are_as_scarce_but_for_rounding() -> None:
     lines = (("irecv 1 0 20000 0", "irecv 2 0 20000 0", "irecv 3 0 20000 0", "isend 2 0 1500 0", "isend 3 0 1500 0"),
              ("irecv 2 0 20000 0", "irecv 3 0 20000 0", "isend 2 0 9000 0", "isend 3 0 9000 0", "isend 0 0 9000 0"),
              ("irecv 3 0 20000 0", "irecv 0 0 20000 0", "irecv 1 0 20000 0", "isend 3 0 9000 0", "isend 0 0 9000 0", "isend 1 0 9000 0"),
-             ("irecv 1 0 20000 0", "irecv 2 0 20000 0", "isend 0 0 1500 0", "isend 1 0 1500 0", "isend 2 0 1500 0"))  # fmt: skip
+             ("irecv 1 0 20000 0", "irecv 2 0 20000 0", "isend 0 0 1500 0", "isend 1 0 1500 0", "isend 2 0 1500 0"))
     program = DrawnProgram("mpibip", "nt4-p6-200*4@switch-10", (0, 1, 2, 3), lines, seed=46, traffic=("any 32706B/s 200B poisson",))
     assert not compare_question(program.question())[2]
 
@@ -241,12 +241,12 @@ def test_a_deadlock_is_when_the_last_event_of_the_job_was() -> None:
              ("isend 2 0 4000 0", "isend 3 0 4000 0", "isend 4 0 4000 0"),
              ("isend 3 0 20000 0", "isend 4 0 20000 0", "isend 0 0 20000 0"),
              ("isend 4 0 9000 0", "isend 0 0 9000 0", "isend 1 0 9000 0", "isend 2 0 9000 0"),
-             ("isend 0 0 1500 0", "isend 1 0 1500 0", "isend 2 0 1500 0"))  # fmt: skip
+             ("isend 0 0 1500 0", "isend 1 0 1500 0", "isend 2 0 1500 0"))
     program = DrawnProgram(
         "pvm", "nt-wan", (0, 1, 2, 3, 4), lines, seed=14, network="fluid",
         traffic=("any 39863.9B/s 1500B poisson",),
         failures=("link n4@2.09942676395s..2.10065921495s", "link n5@7.52308671178s..8.00978522408s"),
-    )  # fmt: skip
+    )
     engine, _, what = compare_question(program.question())
     assert not what, what
     assert engine["outcome"] == "deadlock"
@@ -259,7 +259,7 @@ TIES: list[Any] = [
      (("isend 5 77 0 6 req=1",), ("ISsend 5 0 0 6 req=1",), ("send 5 0 0 6",), ("finalize",), ("isend 5 1 0 6 req=1",),
       ("irecv 1 -444 0 6 req=1", "irecv -555 0 0 6 req=2", "irecv -555 -444 0 6 req=3", "irecv 7 -444 0 6 req=4",
        "irecv -555 2147483647 0 6 req=5", "testsome 5 reqs=1,2,3,4,5 done=2"), ("finalize",), ("finalize",))),
-]  # fmt: skip
+]
 
 
 @for_each("model, platform, placement, lines", TIES)
@@ -309,7 +309,7 @@ CUT_OFF: list[Any] = [
              ("isend 0 0 1500 0", "isend 1 0 1500 0", "isend 2 0 1500 0", "isend 3 0 1500 0", "isend 4 0 1500 0")),
             (("platform.link.latency", "x10"), ("platform.link.access", "csma-cd")), seed=35,
             failures=("link n6@0.065206212482s..0.0684460530546s",)),
-]  # fmt: skip
+]
 
 
 @for_each("program", CUT_OFF)
@@ -362,7 +362,7 @@ SELDOM_DRAWN: list[Any] = [
     # A card has one place for a sender's messages.
     DrawnProgram("mpibip", "myrinet-clos", (0, 1), (("send 1 0 8 6",) * 6, ("sleep 0.01", *("recv 0 0 8 6",) * 6)),
             hops=(("remote", 0, "slots", 1.0),)),
-]  # fmt: skip
+]
 """Programs that a changed engine answered otherwise (packaging/mutants.py), and that are seldom drawn."""
 
 
@@ -378,7 +378,7 @@ BESIDE: list[Any] = [
     ({"failures": ["hub@2ms..60ms"]}, "lost"),
     ({"kills": ["daemon on n2@10ms"]}, ""),
     ({"kills": ["rank 1@30ms", "rank 1@31ms"]}, ""),
-]  # fmt: skip
+]
 
 
 @for_each("beside, counted", BESIDE)
@@ -419,7 +419,7 @@ def _later(method: Callable[..., Any]) -> Callable[..., Any]:
     (host.Host, "work", _later),
     (mpi.Rank, "conversion", _later),
     (shared_memory.SharedChannel, "memory", lambda method: lambda *given: 2 * method(*given)),
-])  # fmt: skip
+])
 def test_a_rule_that_is_changed_is_noticed(owner: type, name: str, change: Callable[[Any], Any], monkeypatch: Any) -> None:
     """The comparison is no formality: with one rule of the specification changed, some of these questions differ."""
     monkeypatch.setattr(owner, name, change(getattr(owner, name)))
@@ -450,7 +450,7 @@ def test_a_difference_is_made_small() -> None:
     ({"network": "simgrid"}, "the network 'simgrid'"),
     ({"beside": Beside(jobs=[JobSpec("wmpi", job("barrier", "barrier"))])}, "further jobs"),
     ({"order": [(0, 1)]}, "an order of calls"),
-])  # fmt: skip
+])
 def test_what_has_no_rule_is_refused(options: dict[str, Any], what: str) -> None:
     with pytest.raises(NotCovered, match=what):
         compare_question(Question("wmpi", "nt-pair", Replay(job("barrier", "barrier")), "distributed", **options))

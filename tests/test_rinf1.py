@@ -101,7 +101,7 @@ def test_dearer_memory_slower_clocks_and_smaller_caches_never_help(key: str, n: 
     base = kernels.seconds(one, n, m)
     for worse in (replace(m, copy_mem=m.copy_mem / factor), replace(m, read_mem=m.read_mem / factor, copy_mem=m.copy_mem / factor),
                   replace(m, clock=m.clock / factor), replace(m, startup=m.startup * factor),
-                  replace(m, l2=m.l2 / 2), replace(m, l1=m.l1 / 2)):  # fmt: skip
+                  replace(m, l2=m.l2 / 2), replace(m, l1=m.l1 / 2)):
         assert kernels.seconds(one, n, worse) >= base * (1 - 1e-9)
 
 
@@ -338,7 +338,7 @@ file = "work.txt"
         assert told.code == 0, told.err
         took.append(json.loads(told.out)[0]["compute_s"])
     replayed = retrompi("replay", str(tmp_path / "work.txt"), "--model", "wmpi", "--mode", "server",
-                        "--compute-kernel", "dyads:100000", "--json")  # fmt: skip
+                        "--compute-kernel", "dyads:100000", "--json")
     assert json.loads(replayed.out)["per_rank"][0]["compute_s"] == took[1]
     flops = registry.platform("nt-pair").hosts[0].flops
     assert took == pytest.approx([1e6 / flops, 1e6 / kernels.rate(kernels.loop("dyads"), 100_000, machine())], rel=1e-6)

@@ -29,7 +29,7 @@ from retrompi.spec.question import Question, Replay
 from retrompi.studies.draws.uncertainty import COMPUTATION_SCALE
 
 PARAMETERS = {"mdot": "vectors=3", "maxpy": "vectors=9", "spmv": "nz=7", "sptrsv": "nz=7,block=2", "gemm": "n=8,k=60", "gemv": "n=60",
-              "ger": "n=4", "trsm": "order=32", "work": "operations=3,read=8,written=4"}  # fmt: skip
+              "ger": "n=4", "trsm": "order=32", "work": "operations=3,read=8,written=4"}
 
 
 def named(kind: str) -> str:
@@ -61,7 +61,7 @@ def test_names_mean_one_thing() -> None:
     ("set", 10_000, 80_000e-9, "memory"),
     ("gemm:n=10,k=10", 10, 2000e-9, "arithmetic"),
     ("spmv:nz=5", 10_000, 10_000 * (5 * 12 + 8 + 8) * 1e-9, "memory"),
-])  # fmt: skip
+])
 def test_a_pass_takes_what_its_slowest_part_takes(text: str, n: int, seconds: float, limit: str) -> None:
     terms = roofline.terms(roofline.kernel(text), n, plain())
     assert max(terms.values()) == pytest.approx(seconds)
@@ -106,7 +106,7 @@ def test_without_operations_a_cycle_the_ceiling_is_the_rate_of_the_host() -> Non
     ("spvm:nz=5", "unknown-kernel"), ("spmv", "missing-key"), ("spmv:nz=-1", "out-of-range"), ("spmv:nz=5,nz=6", "bad-syntax"),
     ("gemm:n=8,k=60,q=1", "unknown-key"), ("gemm:n", "bad-syntax"), ("gemv:n=x", "bad-value"), ("work", "out-of-range"),
     ("axpy:over=nan", "out-of-range"), ("copy:over=1e99", "out-of-range"),
-])  # fmt: skip
+])
 def test_a_kernel_that_is_not_one_is_refused_with_its_line(text: str, code: str) -> None:
     with refused(UsageError, f"{code} | rank-0.txt:2"):
         replayed(f"{text} 100")
@@ -135,7 +135,7 @@ def test_values_that_only_other_kernels_use_are_refused() -> None:
 @for_each("line, told", [
     ("kernel axpy 100", "kernels (axpy) take what caches and memory of server allow"),
     ("compute 1e6", "the trace names no kernels"),
-])  # fmt: skip
+])
 def test_a_replay_says_what_it_took_computation_for(line: str, told: str) -> None:
     trace = traces.parse([f"0 init\n0 {line}\n0 finalize\n"])
     scale = scale_of(Resolved.of(Question("wmpi", "nt-pair", Replay(trace), "shared")))

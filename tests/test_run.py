@@ -588,7 +588,7 @@ AN_EXECUTION = Execution(
     "native", "a.c", ["1"], 2, "MPICH 4.0.2", NativeMachine("host", "cpu", 2, 0.0), mode="pinned", exit_code=0, output="x" * 10, wall_s=1.5,
     samples_s=[1.0, 3.0, 2.0], sections={"8": [2e-6, 1e-6]}, parts={"8": 4}, calls=[CallProfile("MPI_Send", 8, "8", 3, 0.5, 24)],
     profile_s=1.2, noise=stats.judge_noise([1.0, 3.0, 2.0], [1.0, 1.1], 0.0, 0.0, 0.1), notes=["the times scatter"],
-)  # fmt: skip
+)
 
 
 def test_an_execution_comes_back_from_the_store(store: Store) -> None:

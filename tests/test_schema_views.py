@@ -37,7 +37,7 @@ def filled(location: str) -> Store:
     store.tag_runs([1], "zeta")
     store.tag_runs([1], "alpha")
     store.add_verdicts("baker-fox", [{"id": "BF-SM-12a", "system": "wmpi", "use": "fit", "verdict": "pass", "observed": 3.1, "low": 2.5,
-                                      "high": 4.5, "unit": "MB/s"}])  # fmt: skip
+                                      "high": 4.5, "unit": "MB/s"}])
     return store
 
 
@@ -92,7 +92,7 @@ def test_the_numbers_are_the_stores_own(store: Store) -> None:
     assert stages["us"] == pytest.approx(1e6 * store.run(stages["run_id"])["time_s"])
     studies = {r["name"]: r for r in asked(store, "SELECT * FROM studies_v")}
     assert {n: (r["points"], r["completed"], r["errors"]) for n, r in studies.items()} == {
-        "packets": (2, 2, 0), "places": (2, 1, 1), "aborts": (1, 0, 0)}  # fmt: skip
+        "packets": (2, 2, 0), "places": (2, 1, 1), "aborts": (1, 0, 0)}
     assert asked(store, "SELECT claim, verdict FROM verdicts_v") == [{"claim": "BF-SM-12a", "verdict": "pass"}]
 
 
@@ -130,5 +130,5 @@ def test_the_program_sqlite3_reads_it(tmp_path: Path, capsys: pytest.CaptureFixt
     assert cli(["--store", str(path), "study", "list", "--json"]) == 0
     code = "import sqlite3, sys; print(sqlite3.connect(f'file:{sys.argv[1]}?mode=ro', uri=True).execute(sys.argv[2]).fetchall())"
     said = subprocess.run([sys.executable, "-I", "-c", code, str(path), "SELECT name, points FROM studies_v ORDER BY study_id"],
-                          capture_output=True, text=True, check=True).stdout  # fmt: skip
+                          capture_output=True, text=True, check=True).stdout
     assert said == "[('packets', 2), ('places', 2), ('aborts', 1)]\n"

@@ -65,7 +65,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_nothing_else(own_
 def test_a_studio_that_was_killed_leaves_nothing_for_ever(own_tmp: Path) -> None:
     code = ("import time; from retrompi.studio.jobs.queue import Jobs; from retrompi.studio.jobs.resources import Resources\n"
             "r = Resources(Jobs())\n"
-            "print(r.folder, flush=True); time.sleep(60)")  # fmt: skip
+            "print(r.folder, flush=True); time.sleep(60)")
     env = {**os.environ, "TMPDIR": str(own_tmp)}
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env, process_group=0) as process:
         assert process.stdout is not None
@@ -105,7 +105,7 @@ def test_nothing_but_a_regular_file_is_opened(odd: list[Path], tmp_path: Path) -
     ("study", "run", "{}.zip"), ("study", "unpack", "{}.zip", "out"), ("study", "run", "{}.toml"), ("sweep", "{}.toml"),
     ("scenarios", "show", "{}.toml"), ("platforms", "show", "{}.toml"), ("pingpong", "-m", "wmpi", "-p", "{}.toml"),
     ("pingpong", "-m", "{}"), ("lab", "check", "{}"), ("lab", "collect", "{}.zip"),
-])  # fmt: skip
+])
 def test_a_file_that_would_never_end_is_one_line(
     words: tuple[str, ...], odd: list[Path], retrompi: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

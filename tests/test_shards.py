@@ -62,7 +62,7 @@ def test_draws_stay_with_their_point() -> None:
 
 
 def test_gaps_are_told_with_the_command_that_fills_them(tmp_path: Path, capsys: pytest.CaptureFixture[str],
-                                                        monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     files = in_shards(tmp_path, seeds(), 3, left_out=(2,))
     command = ["--store", "all.db", "study", "merge", *map(str, files)]

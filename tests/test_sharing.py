@@ -180,7 +180,7 @@ def test_the_same_seed_gives_the_same_and_the_engine_twice_the_same() -> None:
     st.lists(st.tuples(st.sampled_from(["wmpi", "winmpich", "hpvm"]), st.sampled_from(["n1,n2", "n2,n1", "n1,n1", "n3,n1"]),
                        st.sampled_from([0.0, 0.013, 0.4]), st.booleans()), min_size=1, max_size=3),
     st.sampled_from(["wmpi", "winmpich", "hpvm"]),
-)  # fmt: skip
+)
 def test_any_mixture_ends_and_keeps_its_bytes(others: list[Any], first: str) -> None:
     result = on("n1,n2", first, jobs=[JobSpec(m, SHORT, where, start_s=at, background=again) for m, where, at, again in others])
     assert result.outcome == "completed"

@@ -112,7 +112,7 @@ PAIR = """<zone id="z" routing="Full"><host id="n0" speed="20Mf"/><host id="n1" 
     (CLUSTER.format(last=3, more='bb_bw="6MBps" bb_lat="3us" bb_sharing_policy="FATPIPE"'), "link '.*' is no shared link"),
     (PAIR.format(more='sharing_policy="FATPIPE"'), "link 'l' is no shared link"),
     (PAIR.format(more='bandwidth_file="l.bw"'), "changes links or hosts over time"),
-])  # fmt: skip
+])
 def test_what_only_simgrid_has_needs_its_network(text: str, fact: str, tmp_path: Path) -> None:
     file = tmp_path / "c.xml"
     file.write_text(HEAD + text)
@@ -130,7 +130,7 @@ def test_what_only_simgrid_has_needs_its_network(text: str, fact: str, tmp_path:
     (HEAD + '<zone id="z" routing="Full">' + 2 * '<host id="h" speed="1f"/>' + "</zone></platform>", "bad-platform-file | c.xml"),
     (HEAD + '<zone id="z" routing="Full"><host id="h" speed="fast"/></zone></platform>', "bad-platform-file | c.xml"),
     (HEAD + '<zone id="z" routing="Full"></zone></platform>', "out-of-range | c.xml | 0 hosts"),
-])  # fmt: skip
+])
 def test_what_simgrid_refuses_is_one_line(text: str, facts: str, tmp_path: Path) -> None:
     file = tmp_path / "c.xml"
     file.write_text(text)
@@ -217,7 +217,7 @@ def test_smpirun_accepts_what_is_exported(name: str, tmp_path: Path, retrompi: C
     subprocess.run(["smpicc", "ring.c", "-o", "ring"], cwd=tmp_path, check=True, capture_output=True)
     ranks = len((tmp_path / "hosts").read_text().split())
     told = subprocess.run(["smpirun", "-np", str(ranks), "-platform", "p.xml", "-hostfile", "hosts", "./ring"], cwd=tmp_path, check=False,
-                          capture_output=True, text=True)  # fmt: skip
+                          capture_output=True, text=True)
     assert told.returncode == 0, told.stderr[-2000:]
 
 

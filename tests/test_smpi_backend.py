@@ -40,7 +40,7 @@ EXAMPLES, PROGRAMS = ROOT / "examples", Path(__file__).parent / "data" / "progra
 needs_smpi = pytest.mark.skipif(not all(map(shutil.which, ("smpicc", "smpicxx", "smpirun"))), reason="SimGrid's SMPI is not installed")
 
 WHERE = {"craympt": "cray-t3e", "craympt:pvm": "cray-j90", "hpvm": "nt-cluster", "mpibip": "myrinet-piii", "nemesis": "abe",
-         "nemesis:windows": "abe-windows", "sockets": "myrinet-piii", "winmpich": "nt-cluster", "wmpi": "nt-cluster"}  # fmt: skip
+         "nemesis:windows": "abe-windows", "sockets": "myrinet-piii", "winmpich": "nt-cluster", "wmpi": "nt-cluster"}
 
 
 def room_of(model: str) -> tuple[str, str]:
@@ -146,9 +146,9 @@ def test_what_collectives_do_beside_messages(operation: str, tmp_path: Path) -> 
     model, room = tmp_path / "worker", tmp_path / "work-room.toml"
     ModelFiles(name="worker", samples={"same": sample_of(line, Parts())}, title="A test's", version="1", years="2026",
                 summary="a line", platform="work-room", source="fit: made for a test", collectives=mpich4.TABLE,
-                work={what: (sizes, "fit: made for a test") for what, sizes in work.items()}).write(model)  # fmt: skip
+                work={what: (sizes, "fit: made for a test") for what, sizes in work.items()}).write(model)
     IdealPlatform(name="work-room", title="A room", summary="for a test", years="2026",
-                 known={"cores": ("4", "assumed: for tests")}).write(room)  # fmt: skip
+                 known={"cores": ("4", "assumed: for tests")}).write(room)
     program = EXAMPLES / "collectives.c"
     arguments = ["--operation", operation, "--sizes", "8,1000,20000,100000", "--scale", "0.005"]
     for ranks in (2, 3):
@@ -217,7 +217,7 @@ def actions(random: Random) -> list[list[str]]:
     def collective(of: list[int], comm: int) -> None:
         size, root = random.choice([0, 8, 4608, 20000]), random.randrange(len(of))
         told = random.choice(["barrier", f"bcast {size} {root} 6", f"reduce {size} 0 {root} 6", f"allreduce {size} 0 6",
-                              f"allgather {size} {size} 6 6", f"alltoall {size} {size} 6 6"])  # fmt: skip
+                              f"allgather {size} {size} 6 6", f"alltoall {size} {size} 6 6"])
         for r in of:
             lines[r].append(f"{r} {told} comm={comm}")
 
@@ -262,7 +262,7 @@ def followed(trace: Path, ranks: int, facts: Export, work: Path) -> Online:
     subprocess.run(
         [smpirun, "-wrapper", f"env LD_PRELOAD={plugin()}", *words], check=True, capture_output=True,
         env={**os.environ, "RETROMPI_SMPI_EXPORT": str(work / "export"), "RETROMPI_SMPI_RESULTS": str(told)},
-    )  # fmt: skip
+    )
     return Online.read(told)
 
 
@@ -294,7 +294,7 @@ def test_the_order_in_one_instant_is_the_replays(model: str, tmp_path: Path) -> 
 
 def early(text: str) -> str:
     return (f"#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\nint main(int n, char** v) {{ MPI_Init(&n, &v); int me; "
-            f"MPI_Comm_rank(MPI_COMM_WORLD, &me); {text} MPI_Finalize(); return 0; }}\n")  # fmt: skip
+            f"MPI_Comm_rank(MPI_COMM_WORLD, &me); {text} MPI_Finalize(); return 0; }}\n")
 
 
 def ends(text: str, folder: Path, model: str = "wmpi", platform: str = "nt-cluster") -> Execution:

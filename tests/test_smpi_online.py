@@ -29,7 +29,7 @@ IDEAL = {
     "network/model": "CM02", "network/TCP-gamma": "0", "network/bandwidth-factor": "1", "network/latency-factor": "1",
     "network/weight-S": "0", "network/crosstraffic": "0", "smpi/simulate-computation": "no", "smpi/wtime": "0", "surf/precision": "1e-12",
     "smpi/async-small-thresh": "1000000000", "smpi/send-is-detached-thresh": "1000000000",
-}  # fmt: skip
+}
 """No factors on rates and latencies, no acknowledgements' traffic, every message eager and its sender free at once."""
 
 PAIRS = [
@@ -79,7 +79,7 @@ def online(room: Path, operation: str, algorithm: str, size: int) -> Times:
     """Group -> begin and end of the call on every rank, seconds."""
     config = [f"--cfg={k}:{v}" for k, v in {**IDEAL, f"smpi/{operation}": algorithm}.items()]
     command = ["smpirun", "-np", str(RANKS), "-platform", room / "platform.xml", "-hostfile", room / "hosts", *config,
-               "--log=root.thresh:warning", room / "groups", operation, str(size), str(COLUMNS)]  # fmt: skip
+               "--log=root.thresh:warning", room / "groups", operation, str(size), str(COLUMNS)]
     said = subprocess.run(command, check=True, capture_output=True, text=True, cwd=room).stdout
     times: Times = {group: [(0.0, 0.0)] * RANKS for group in ROOT}
     for line in said.splitlines():

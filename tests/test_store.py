@@ -75,7 +75,7 @@ RESULT: dict[str, Any] = {
     "anatomy": [{"size_B": 1024, "stage": "copy", "process": "rank 0", "seconds": 1 / 3, "ps": 333_333_333_333}],
     "waits": [{"rank": 0, "line": 3, "file": "a.ti", "action": "recv", "on": "rank 1"}],
     "startup": [],
-}  # fmt: skip
+}
 
 
 BACKENDS = ["sqlite-path", "sqlite-url", "postgresql"]
@@ -158,7 +158,7 @@ def test_a_failed_insert_leaves_nothing(store: Store) -> None:
 
 def _verdict(claim: str, word: str, observed: Any = 1.5) -> dict[str, Any]:
     return {"id": claim, "system": "WMPI", "use": "validate", "verdict": word, "observed": observed, "low": 1.0,
-            "high": None, "unit": "us", "note": "why"}  # fmt: skip
+            "high": None, "unit": "us", "note": "why"}
 
 
 def test_verdicts_newest_of_each_claim(store: Store) -> None:
@@ -318,7 +318,7 @@ def test_a_name_that_the_schema_does_not_hold_is_refused_before_on_both_database
         check_name(name)
     if len(name) > 80:
         for work in (lambda: store.add_run(replace(SPEC, model=name)), lambda: store.add_study(name, "cd" * 32, {}),
-                     lambda: store.add_verdicts(name, [])):  # fmt: skip
+                     lambda: store.add_verdicts(name, [])):
             with refused(UsageError, "bad-name | 81 | 80"):
                 work()
     assert (store.runs(), store.studies()) == ([], [])

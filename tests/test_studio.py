@@ -106,7 +106,7 @@ NAMES = st.from_regex(r"[a-z]{1,8}(\.[a-z_]{1,8}){0,2}", fullmatch=True)
         "list": st.lists(PRINTABLE.filter(bool), max_size=4, unique=True),
         "set": st.dictionaries(NAMES, PRINTABLE.filter(bool), max_size=4),
     })
-)  # fmt: skip
+)
 def test_what_is_written_into_an_address_is_read_out_of_it(values: dict[str, Any]) -> None:
     search = state.encode(CONTROLS, values)
     assert re.fullmatch(r"(\?[A-Za-z0-9%&=._~-]+)?", search)

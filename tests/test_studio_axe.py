@@ -11,7 +11,7 @@ from browser import Server, browser, session, settled, studio, until, walk  # no
 from cases import sampled
 
 PAGES = ("/", "/curves", "/whatif?model=nemesis", "/anatomy?view=two", "/replay", "/scorecard", "/models", "/platforms", "/studies",
-         "/labs", "/labs?lab=1&student=ann&step=2", "/labs?lab=9&student=ann", "/nowhere")  # fmt: skip
+         "/labs", "/labs?lab=1&student=ann&step=2", "/labs?lab=9&student=ann", "/nowhere")
 
 
 @pytest.mark.parametrize(("path", "theme"), sampled([(p, t) for p in PAGES for t in ("light", "dark")], 13))

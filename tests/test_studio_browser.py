@@ -430,7 +430,7 @@ class TestUpload:
             settled(page)
             page.locator("#replay-upload input[type=file]").set_input_files({"name": "mine.ti", "mimeType": "text/plain", "buffer": raw})
             until(page, "/mine.ti/.test(document.getElementById('replay-job-line').innerText + [...document.querySelectorAll('.notice')]"
-                  ".map((n) => n.innerText).join())")  # fmt: skip
+                  ".map((n) => n.innerText).join())")
             until(page, "looked.settled()")
             told = " ".join(page.locator(".notice, #replay-job-line").all_inner_texts())
             assert word in told, told

@@ -121,7 +121,7 @@ def test_every_input_has_a_maker(app: Any, shown: dict[str, list[Id]], callbacks
     ran = {p.key: work.Ran(p.key, p.form.line, {}, told) for s in steps for p in s.pieces if p.form is not None}
     with app.server.test_request_context("/labs"):
         later: Iterable[Any] = [*lab_page.hint_parts(lab, sealed(lab), lab.task("startup"), ask=True), *lab_page.form_result(told),
-                                *lab_page.step_view(lab, begun, steps, 0, lab_page.Mine(None, ran))]  # fmt: skip
+                                *lab_page.step_view(lab, begun, steps, 0, lab_page.Mine(None, ran))]
         made = [*{json.dumps(i, sort_keys=True): i for there in shown.values() for i in there}.values(), *ids(list(later))]
     unmade = {str(i) for c in callbacks for i in (*c.inputs, *c.states) if not any(bound(i, m) is not None for m in made)}
     assert unmade == set()

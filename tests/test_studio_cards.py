@@ -218,7 +218,7 @@ class TestLabs:
         assert [view_of(form) for form in map(form_of, lines) if form is not None] == [
             "/whatif?model=wmpi&platform=nt-pair&mode=shared&set=wmpi.packet%3D64KiB",
             "/anatomy?model=wmpi&platform=nt-pair&mode=shared&size=512KiB", "", "",
-        ]  # fmt: skip
+        ]
         assert form_of("retrompi runs delete 1") is None
         assert form_of("rm -rf /") is None
 

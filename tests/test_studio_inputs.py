@@ -28,7 +28,7 @@ TEXTS = st.one_of(
     st.text(max_size=30),
     st.sampled_from(["wmpi", "nt-pair", "shared", "made:broadcast", "64 KiB", "1..4", "wmpi.packet", "packet=1", "upload:x", "\ud800",
                      "\x00", "x" * 9000, "9" * 5000, "1e400", "-1", "nan", "=1+1", "../../etc/passwd"]),
-)  # fmt: skip
+)
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.sampled_from([10**400, -(10**400)]), st.floats(), TEXTS)
 ANYTHING = st.recursive(SCALARS, lambda one: st.one_of(st.lists(one, max_size=4), st.dictionaries(TEXTS, one, max_size=4)), max_leaves=8)
 QUESTION = st.fixed_dictionaries({}, optional={k: st.one_of(TEXTS, ANYTHING) for k in ("model", "platform", "mode", "sets", "study")})
@@ -70,7 +70,7 @@ def test_any_json_is_answered_by_one_line(app: Any, client: Any, caplog: pytest.
 
     # As many for each, so that none is left to chance.
     @settings(max_examples=max(1, POSTS // len(callbacks)), deadline=None, database=None, derandomize=True,
-              suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture])  # fmt: skip
+              suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture])
     @given(data=st.data())
     def property_of(callback: dict[str, Any], data: st.DataObject) -> None:
         body = json.dumps(_post(data, callback))
@@ -120,7 +120,7 @@ def test_a_callback_with_an_undeclared_input_cannot_be_registered(app: Any) -> N
     (inputs.number, (None, 0, -1.5), (True, "1", float("nan"), float("inf"), 10**400)),
     (inputs.texts_by_name, (None, {}, {"a": "b"}), ([], {"a": 1}, {"a": "x" * 999}, {"a": None})),
     (inputs.mapping(a=inputs.count), (None, {}, {"a": 1, "b": []}), ([], "a", {"a": "1"})),
-])  # fmt: skip
+])
 def test_checks(check: Any, good: Any, bad: Any) -> None:
     for value in good:
         check(value)

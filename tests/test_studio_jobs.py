@@ -144,7 +144,7 @@ def test_a_job_says_how_far_it_is(jobs: Jobs) -> None:
     (studio_work.no_json, (), "internal error: TypeError"),
     (studio_work.nan, (), "internal error: ValueError"),
     (studio_work.large, (2 << 20,), "more than the studio shows"),
-])  # fmt: skip
+])
 def test_a_failure_is_one_line(jobs: Jobs, work: Any, args: Any, line: str) -> None:
     found = ended(jobs, jobs.submit("a", "fails", work, *args))
     assert found.status == "failed"
@@ -168,7 +168,7 @@ def test_too_much_memory_is_a_line(jobs: Jobs) -> None:
     ({"status": "running", "paused": True, "running": 6, "seconds": 12.3},
      "paused after 12 s, continues in its turn; 6 jobs share the processors"),
     ({"status": "running", "done": 1, "total": 3, "what": "simulating", "seconds": 12.3}, "1 of 3, simulating (12 s)"),
-])  # fmt: skip
+])
 def test_a_waiting_user_sees_the_queue(more: dict[str, Any], line: str) -> None:
     assert parts.job_line(JobState("id", "Replay", **more)) == f"Replay: {line}"
 
@@ -249,10 +249,10 @@ def question(series: str, by: str, packet: str = "192KiB") -> dict[str, Any]:
     asked = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "sets": sets}
     outputs = [("figure", "figure"), ("outcome", "children"), ("numbers", "children"), ("command", "children"), ("job", "data"),
                ("job-line", "children"), ("progress", "value"), ("progress", "hidden"), ("cancel", "hidden"),
-               ("tick", "max_intervals")]  # fmt: skip
+               ("tick", "max_intervals")]
     inputs = [("whatif-question", "data", asked), ("whatif-series", "value", series), ("whatif-y", "value", "log"),
               ("whatif-interval", "value", []), ("whatif-draws-job", "data", None), ("whatif-drawn", "data", None),
-              ("whatif-tick", "n_intervals", 3), ("whatif-cancel", "n_clicks", 0)]  # fmt: skip
+              ("whatif-tick", "n_intervals", 3), ("whatif-cancel", "n_clicks", 0)]
     states = [("studio-tab", "data", "a-tab"), ("studio-letters", "data", 16)]
     return {
         "output": f"..{'...'.join(f'whatif-{i}.{p}' for i, p in outputs)}..",

@@ -39,7 +39,7 @@ def test_nothing_behind_a_prediction_shows_before_it_is_sealed(name: str) -> Non
     asked = {p.task.id for s in before for p in s.pieces if p.task is not None}
     assert all(not lab.task(i).after for i in asked if lab.task(i).kind != "prediction")
     choices = {t.id: t.choices[0] if t.choices else "3" + {"1": "", "count": "", "probability": " %"}.get(t.unit, f" {t.unit}")
-               for t in lab.predictions}  # fmt: skip
+               for t in lab.predictions}
     sealed = work.seal(work.answer(begun, lab, choices), lab)
     after = lab_text.steps(lab, sealed)
     assert not any(s.shut or s.seals for s in after)
@@ -58,7 +58,7 @@ def test_a_form_behind_a_prediction_does_not_run(app: Any, resources: Any, tmp_p
 
 def test_in_a_class_the_shelf_is_the_member_s_whatever_id_is_typed(
     app: Any, resources: Any, draw: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     mine = FolderShelf(tmp_path / "mine", "bob@example.edu")
     monkeypatch.setattr(resources, "member", lambda session: SessionMember(7, "Bob", "bob@example.edu", "student"))
     monkeypatch.setattr(resources, "shelf_of", lambda session: mine)
@@ -105,6 +105,6 @@ def test_what_a_field_lacks_is_said_beside_it(app: Any, resources: Any, tmp_path
 )
 def test_a_form_names_no_code_and_no_file_but_the_student_s(
     kind: str, given: dict[str, str], values: dict[str, str], files: dict[str, bytes], wanted: str, tmp_path: Path
-) -> None:  # fmt: skip
+) -> None:
     with refused(RetrompiError, wanted):
         lab_commands.run(lambda *_: None, str(tmp_path / "runs.db"), kind, given, values, files)

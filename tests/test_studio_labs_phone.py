@@ -46,7 +46,7 @@ class Student:
 
     def __init__(
         self, hand: Keyboard | Finger, who: str, lab: _lab.Lab, given: Mapping[str, answers.Given], files: Mapping[str, Path]
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.hand, self.page, self.lab, self.given, self.files = hand, hand.page, lab, given, files
         self.view = self.page.locator("#labs-view")
         self.known = text.names(lab, draw(lab, who), who)
@@ -250,7 +250,7 @@ def visits(browser: Any, studio: Server) -> Iterator[Any]:
         @functools.cache
         def of(name: str) -> tuple[Keyboard | Finger, Seen]:
             page, seen = open_.enter_context(session(browser, studio, "phone", accept_downloads=True, is_mobile=name == "finger",
-                                                     has_touch=name == "finger"))  # fmt: skip
+                                                     has_touch=name == "finger"))
             return HANDS[name](page), seen
 
         yield of
@@ -287,7 +287,7 @@ def test_a_trace_is_edited_and_its_gain_read_off_the_page(visits: Any) -> None:
     page.goto("/labs?lab=12&student=Bob")
     settled(page)
     me = Student(hands, "Bob", lab, {t.id: answers.Given(v := t.choices[0] if t.choices else f"3 {t.unit}".removesuffix(" 1"), v)
-                                     for t in lab.predictions}, {})  # fmt: skip
+                                     for t in lab.predictions}, {})
     number = 1
     while not page.locator(".lab-seal").count():
         assert me.onward()

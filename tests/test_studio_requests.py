@@ -124,7 +124,7 @@ def test_an_address_without_a_page_has_links(client: Any) -> None:
     "/nope", "/curve", "/..", "/../etc/passwd", "/assets/../app.py", "/assets/..%2fapp.py", "/assets/%2e%2e/app.py", "/assets/nope.js",
     "/_dash-component-suites/dash/../../../etc/passwd", "/_dash-component-suites/os/path.py", "/_dash-component-suites/dash/dash.py",
     "/_reload-hash", "/_mcp", "/<script>", "/curves/x", "/static/x", "/_dash-component-suites/retrompi/errors.py",
-])  # fmt: skip
+])
 def test_what_there_is_not_is_not_found(client: Any, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code in (404, 308)
@@ -158,7 +158,7 @@ def test_a_callback_works(client: Any) -> None:
 @for_each("headers", [
     {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "https://localhost.evil.example"}, {"Origin": "file://"},
     {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "http://localhost:81"},
-])  # fmt: skip
+])
 def test_a_page_of_another_origin_may_not_post(client: Any, headers: dict[str, str]) -> None:
     answer = client.post(UPDATE, json=SHOW, headers=headers)
     assert answer.status_code == 403
@@ -183,7 +183,7 @@ def test_who_has_no_session_cannot_post(app: Any) -> None:
     (json.dumps({**SHOW, "changedPropIds": [1]}).encode(), 400), (json.dumps({**SHOW, "changedPropIds": "x"}).encode(), 400),
     (json.dumps({**SHOW, "outputs": 1}).encode(), 400), (json.dumps({**SHOW, "inputs": [{"id": "x", "property": "y"}]}).encode(), 400),
     (json.dumps({**SHOW, "outputs": [{"id": "whatever"}]}).encode(), 400), (json.dumps({**SHOW, "outputs": []}).encode(), 400),
-])  # fmt: skip
+])
 def test_what_is_no_callback_is_told_so(client: Any, body: bytes, status: int) -> None:
     answer = client.post(UPDATE, data=body, headers=JSON)
     assert answer.status_code == status, answer.text
@@ -228,7 +228,7 @@ def test_jobs_of_another_session_are_not_shown_by_a_callback(app: Any, client: A
         "output": output, "outputs": {"id": "curves-download", "property": "data"},
         "inputs": [{"id": "curves-csv", "property": "n_clicks", "value": 1}],
         "state": [{"id": "curves-job", "property": "data", "value": job}], "changedPropIds": ["curves-csv.n_clicks"],
-    }  # fmt: skip
+    }
     answer = client.post(UPDATE, json=body)
     assert answer.status_code == 200
     assert "no such job" in answer.text
@@ -341,7 +341,7 @@ def test_it_serves(studio: Studio) -> None:
     b"GET /?" + b"x" * 40_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
     b"GARBAGE\r\n\r\n",
-])  # fmt: skip
+])
 def test_what_is_too_large_or_broken_is_refused_before_it_is_read(studio: Studio, head: bytes) -> None:
     with socket.create_connection(("127.0.0.1", studio.port), timeout=300) as line:
         line.sendall(head)
@@ -373,7 +373,7 @@ def test_a_port_in_use_is_a_line(studio: Studio) -> None:
     ("0.0.0.0", "short", "bad-address | 12"), ("0.0.0.0", "with a space in it", "bad-address"),
     ("192.0.2.7", TOKEN, "bad-address | 192.0.2.7"),
     ("no such host", TOKEN, "bad-address"),
-])  # fmt: skip
+])
 def test_others_are_let_in_with_a_token_only(host: str, token: str | None, line: str) -> None:
     with refused(RetrompiError, line):
         Studio(host=host, port=0, token=token)
@@ -381,7 +381,7 @@ def test_others_are_let_in_with_a_token_only(host: str, token: str | None, line:
 
 def command(*arguments: str, **more: Any) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-m", "retrompi.cli.main", "studio", "--no-browser", *arguments], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, start_new_session=True, **more)  # fmt: skip
+                            stderr=subprocess.PIPE, text=True, start_new_session=True, **more)
 
 
 def test_ctrl_c_ends_it_with_everything_it_started(tmp_path: Path) -> None:
@@ -411,7 +411,7 @@ def test_ctrl_c_ends_it_with_everything_it_started(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("arguments", "line"), [
     (("--host", "0.0.0.0"), "give a --token, or --public"), (("--public", "--host", "127.0.0.1"), "no other machine can reach"),
     (("--public", "--token", "x"), "12 characters"), (("--port", "70000"), "70000"),
-])  # fmt: skip
+])
 def test_a_wrong_use_is_one_line_and_exit_code_2(arguments: tuple[str, ...], line: str) -> None:
     process = command(*arguments)
     out, err = process.communicate(timeout=300)

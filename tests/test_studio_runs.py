@@ -164,17 +164,17 @@ def upload_body(contents: str, name: str, chosen: list[str]) -> dict[str, Any]:
         "state": [{"id": "curves-upload", "property": "filename", "value": name},
                   {"id": "curves-overlays", "property": "value", "value": chosen}],
         "changedPropIds": ["curves-upload.contents"],
-    }  # fmt: skip
+    }
 
 
 def curves_body(overlays: list[str], by: str = "curves-overlays.value") -> dict[str, Any]:
     """What a browser posts of the curve explorer when other curves are chosen."""
     outputs = [("figure", "figure"), ("problems", "children"), ("statements", "children"), ("numbers", "children"), ("job", "data"),
                ("job-line", "children"), ("progress", "value"), ("progress", "hidden"), ("cancel", "hidden"),
-               ("tick", "max_intervals")]  # fmt: skip
+               ("tick", "max_intervals")]
     inputs = [("models", "value", ["wmpi"]), ("platform", "value", "nt-pair"), ("modes", "value", ["shared"]),
               ("overlays", "value", overlays), ("sizes", "value", "0,1B,1KiB,1MiB"), ("series", "value", "bandwidth"),
-              ("y", "value", "log"), ("published", "value", []), ("tick", "n_intervals", 1), ("cancel", "n_clicks", 0)]  # fmt: skip
+              ("y", "value", "log"), ("published", "value", []), ("tick", "n_intervals", 1), ("cancel", "n_clicks", 0)]
     return {
         "output": f"..{'...'.join(f'curves-{i}.{p}' for i, p in outputs)}..",
         "outputs": [{"id": f"curves-{i}", "property": p} for i, p in outputs],
@@ -220,7 +220,7 @@ def test_an_uploaded_curve_is_drawn_counted_and_downloaded_by_its_owner_only(app
         "inputs": [{"id": "curves-csv", "property": "n_clicks", "value": 1}],
         "state": [{"id": "curves-job", "property": "data", "value": answer["curves-job"]["data"]}],
         "changedPropIds": ["curves-csv.n_clicks"],
-    }  # fmt: skip
+    }
     assert "upload: b>.csv,1024,180.0," in client.post(UPDATE, json=body).json["response"]["curves-download"]["data"]["content"]
     refused = client.post(UPDATE, json=upload_body("data:,plain", "x.csv", both)).json["response"]
     assert "curves-overlays" not in refused

@@ -53,7 +53,7 @@ def test_what_no_page_asks_is_refused_in_one_line(app: Any, client: Any) -> None
 
     assert client.get("/whatif").status_code == 200
     wrong = [{"texts": ["33 KiB"]}, {"name": "wmpi.nope", "texts": []}, {"name": "wmpi.answer_wait", "texts": ["spin"]},
-             {"texts": "128 KiB"}, {"texts": [1]}, {"model": ["wmpi"]}, {"model": "../wmpi"}, {"mode": "\x00"}]  # fmt: skip
+             {"texts": "128 KiB"}, {"texts": [1]}, {"model": ["wmpi"]}, {"model": "../wmpi"}, {"mode": "\x00"}]
     for body in ("", "{", "[" * 100_000, [], "x" * (slider_stops._MOST_B + 1), {}, *({**HERE, **one} for one in wrong)):
         status, said = post(body)
         assert (status, said.count("\n")) == (400, 1), (str(body)[:80], status, said[:200])

@@ -42,7 +42,7 @@ def test_a_mode_is_told_in_words_and_in_the_readers_language() -> None:
         assert titles.mode("shared") == "auf einem Host"
     assert titles.modes(["shared", "split-cache"]) == [
         {"value": "shared", "label": "shared: both ranks on one host"}, {"value": "split-cache", "label": "split cache (split-cache)"},
-    ]  # fmt: skip
+    ]
 
 
 def test_a_platform_that_is_a_file_is_not_read(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_curves_have_titles_in_the_legend_and_names_under_the_pointer(answer: di
     assert list(drawn) == [
         "WMPI, on one host", "WMPI, on two hosts", "HPVM, on one host", "HPVM, on two hosts", "run 1: WMPI, pool 16 MiB, on one host",
         "run 2: MPICH2 Nemesis on Windows, split cache, Abe: Clovertown nodes on Gigabit Ethernet, Windows",
-    ]  # fmt: skip
+    ]
     assert drawn["HPVM, on two hosts"].hovertemplate.endswith("<br>hpvm, distributed, nt-pair<extra>simulated</extra>")
 
 

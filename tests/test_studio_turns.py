@@ -205,7 +205,7 @@ def test_too_many_jobs_are_those_of_the_session_with_most(tmp_path: Path) -> Non
     (Bounds(events=20_000), "the bound of 20000 events is reached"),
     (Bounds(wall_s=0.2), "the bound of 0.2 s of wall time is reached"),
     (Bounds(memory_B=1 << 20), "the bound of 1 MiB of memory is reached"),
-])  # fmt: skip
+])
 def test_every_simulation_of_a_job_has_the_studios_bounds(tmp_path: Path, bounds: Bounds, told: str) -> None:
     """A replay and a curve that reach one are results with the outcome and what was computed so far."""
     trace = tmp_path / "endless"

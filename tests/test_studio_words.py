@@ -64,7 +64,7 @@ def _names() -> re.Pattern[str]:
 ADDRESSES = [
     *(p.path for p in pages()), "/anatomy?view=two&way=back&mode=distributed", "/whatif?set=wmpi.packet%3D16KiB",
     "/replay?trace=made:send_first&size=1MiB&mode=shared", "/curves?series=time&y=linear",
-]  # fmt: skip
+]
 
 
 @for_each("address", ADDRESSES)

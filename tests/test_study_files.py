@@ -269,7 +269,7 @@ def test_differences_are_told_with_what_may_explain_them(small: StoredStudy) -> 
 def _changed(
     source: Path, target: Path, *, manifest: Callable[[dict[str, Any]], Any] | None = None, add: dict[str, bytes] | None = None,
     link: str = "", twice: str = "", replaced: dict[str, bytes] | None = None,
-) -> Path:  # fmt: skip
+) -> Path:
     with zipfile.ZipFile(source) as opened, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as out:
         for name in opened.namelist():
             data = (replaced or {}).get(name, opened.read(name))
@@ -318,7 +318,7 @@ DISGUISED = [
     lambda m: (m["traces"].update({"zip:traces/1/x": {}}), m["definition"]["base"].update(trace={"file": "zip:traces/1/x"})),
     lambda m: (m["traces"].update({"zip:traces/1/../../x": {"left_out": "yes"}}),
                m["definition"]["base"].update(trace={"file": "zip:traces/1/../../x"})),
-]  # fmt: skip
+]
 """Definitions that name a file of this machine in a place, or by a spelling, where a reader may not look for one."""
 
 
@@ -366,7 +366,7 @@ def test_a_value_of_another_type_in_a_zip_is_one_line(small: StoredStudy, tmp_pa
     """Or it is as good as the one it replaced: nothing but an error of ours to the user ends it."""
     pack(small, tmp_path / "good.zip")
     wrong = [3, -1, 1e300, True, None, "x", "\ud800", "\0", [3], [[1]], [{"model": None}], {"model": 3}, {"model": {"a": [1]}},
-             {"model": []}, {"seed": [None]}, {"a": {"b": {}}}, {"": ""}]  # fmt: skip
+             {"model": []}, {"seed": [None]}, {"a": {"b": {}}}, {"": ""}]
     told = json.loads(zipfile.ZipFile(tmp_path / "good.zip").read(MANIFEST))
     places = [(), ("definition",), ("definition", "base"), ("definition", "base", "trace"), ("definition", "vary"), ("files",), ("traces",)]
     tried = accepted = 0
@@ -515,7 +515,7 @@ def test_what_would_run_is_shown_and_a_study_unpacked_before_needs_the_same_word
     assert done.code == 2
     agrees(done, "untrusted-code | models/mine/__init__.py | --trust")
     for command in (("pingpong", "--model", "./out/models/mine"), ("pingpong", "--model", "./out/traces/2/several"),
-                    ("models", "show", "./out/models/mine")):  # fmt: skip
+                    ("models", "show", "./out/models/mine")):
         agrees(retrompi(*command), "untrusted-code")
     assert list((tmp_path / "out").rglob("ran")) == []
     done = retrompi("study", "run", "out/study.toml", "--trust", "-j", "1")

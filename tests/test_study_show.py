@@ -28,7 +28,7 @@ from retrompi.studies.read.view import SeriesLine, View, axis_of, failures, grid
 RUN = {
     "platform": "nt-pair", "overrides": {}, "model_hash": "a" * 64, "platform_hash": "b" * 64, "code_version": "0.1+1",
     "fidelity": "mechanism", "network": "simgrid", "simgrid_version": "3.36",
-}  # fmt: skip
+}
 SIZES = (0, *(1 << k for k in range(12)))
 
 
@@ -52,7 +52,7 @@ def made(
         outcome, reason = ("deadlock", "rank 0 waits for rank 1") if i in broken else ("completed", "")
         rows.append({"position": i, **values, "outcome": outcome, "reason": reason, "run_id": i + 1})
         runs[i + 1] = {**RUN, "id": i + 1, "outcome": outcome, "time_s": time_s(dict(values)), "ranks": int(values.get("trace.ranks", 2)),
-                       "model": values.get("model", "wmpi")}  # fmt: skip
+                       "model": values.get("model", "wmpi")}
         if curve is not None and i not in broken:
             times = {s: curve(dict(values), s) for s in SIZES}
             curves[i + 1] = [{"size_B": s, "time_us": t, "bandwidth_MBps": s / t} for s, t in times.items()]
@@ -102,7 +102,7 @@ def test_of_zipped_keys_those_are_axes_that_tell_the_points_apart() -> None:
     v, *_ = made(
         {"mode": ("shared", "distributed")}, linear,
         zipped=[{"model": ("wmpi", "wmpi", "craympt"), "platform": ("nt-cluster", "nt-cluster", "cray-t3e"), "x.y": ("1", "2", "1")}],
-    )  # fmt: skip
+    )
     assert {a.key: a.keys for a in v.axes} == {"model": ("model", "platform"), "x.y": ("x.y",), "mode": ("mode",)}
     assert v.axis("platform").key == "model"
     with refused(UsageError, "unknown-name | 'modell' | 'model'"):
@@ -111,7 +111,7 @@ def test_of_zipped_keys_those_are_axes_that_tell_the_points_apart() -> None:
 
 def test_captures_of_one_program_are_told_apart_by_their_ranks() -> None:
     rows = [{"position": i, "trace.file": f"lu-A-{n}.tar.zst", "trace.section": s, "outcome": "completed", "run_id": i}
-            for i, (n, s) in enumerate(((8, "1-9"), (4, "1-8"), (16, "1-9")))]  # fmt: skip
+            for i, (n, s) in enumerate(((8, "1-9"), (4, "1-8"), (16, "1-9")))]
     runs = {i: {**RUN, "id": i, "outcome": "completed", "time_s": 100.0 / n, "ranks": n, "model": "wmpi"} for i, n in enumerate((8, 4, 16))}
     d = {"vary": {}, "zip": [{"trace.file": [], "trace.section": []}]}
     v = view(d, rows, metrics.parse("time"), runs, {}, {})
@@ -231,7 +231,7 @@ def test_a_table_of_short_keys_fits_a_terminal(values: int, models: int) -> None
             {"wmpi.packet": f"{k}KiB", "wmpi.library": f"{k % 3 + 1}us"} for k in range(1, 9)]}, ["scatter", "scatter", "parallel"]),
         ({}, {}, []),
     ],
-)  # fmt: skip
+)
 def test_the_axes_call_for_their_figures(vary: Any, how: dict[str, Any], kinds: list[str]) -> None:
     v, *_ = made(vary, linear, **how)
     assert [p.kind for p in choose(v)] == kinds
@@ -239,7 +239,7 @@ def test_the_axes_call_for_their_figures(vary: Any, how: dict[str, Any], kinds: 
 
 def test_many_lines_are_spread_over_panels_that_look_alike() -> None:
     v, *_ = made({"model": MODELS, "platform.link.kind": ("cable", "hub", "switch"), "platform.link.bandwidth": WIRES}, linear,
-                 curve=lambda p, s: 10.0 + s)  # fmt: skip
+                 curve=lambda p, s: 10.0 + s)
     plan = plan_of("curves", v)
     assert (len(plan.by), len(plan.panel)) == (2, 1)
     drawn = draw(v, plan)
@@ -255,7 +255,7 @@ def test_axes_may_be_said() -> None:
     plan = plan_of("lines", v, "trace.ranks", by=["mode"], panel=["model"])
     assert (plan.x, plan.by, plan.panel) == ("trace.ranks", ("mode",), ("model",))
     assert [f.layout.title.text for f in draw(v, plan).values()] == [f"Time of the job along number of ranks: {m}" for m in
-                                                                     ("WMPI", "WinMPICH", "HPVM")]  # fmt: skip
+                                                                     ("WMPI", "WinMPICH", "HPVM")]
 
 
 @pytest.mark.parametrize(

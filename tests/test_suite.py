@@ -95,7 +95,7 @@ def _run_looped(folder: Path, *words: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-rf", *words, "test_looped.py"], cwd=folder,
         env=os.environ | {"PYTHONPATH": str(FOLDER)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stdout
 

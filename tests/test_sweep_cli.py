@@ -73,7 +73,7 @@ def test_the_dry_run_runs_nothing_for_the_store(retrompi: Callable[..., Any]) ->
     row = json.loads(retrompi(*SMALL, "--dry-run", "--json").out)[0]
     assert {k: row[k] for k in ("points", "runs", "found", "to_simulate", "refused", "jobs")} == {
         "points": 4, "runs": 4, "found": 0, "to_simulate": 4, "refused": 0, "jobs": 1,
-    }  # fmt: skip
+    }
     retrompi(*SMALL)
     assert retrompi(*SMALL, "--dry-run").out == "4 points, 4 different runs, 4 in the store, 0 to simulate\n"
 
@@ -90,7 +90,7 @@ def test_a_point_that_is_no_run_ends_with_1_and_others_are_results(retrompi: Cal
     assert (told.code, told.err.splitlines()[0]) == (
         0, "note: platform.workstation.cores applies to 1 of 2 points: "
         "platform.workstation.cores is not used; no rank of this run is on 'workstation'",
-    )  # fmt: skip
+    )
     told = retrompi("sweep", "bf-wmpi-shared", "--vary", "wmpi.udp_timeout=1s,2s", *made)
     assert (told.code, told.out) == (2, "")
     assert told.err.strip() == "error: wmpi.udp_timeout belongs to the path between machines; this run is on one machine"

@@ -220,7 +220,7 @@ def test_runs_of_single_scenarios(store: Store, engine: Any) -> None:
     made = [case.apply(base, {**QUICK, **v}) for v in ({"seed": "1"}, {"seed": "2"}, {"seed": "1"}, {"wmpi.foo": "1"})]
     told = runs_of(store, made)
     assert [(a.run_id, a.outcome, a.found) for a in told] == [(1, "completed", False), (2, "completed", False), (1, "completed", False),
-                                                              (None, "error", False)]  # fmt: skip
+                                                              (None, "error", False)]
     assert "did you mean" in told[3].reason or "valid:" in told[3].reason
     assert [asdict(a)["found"] for a in runs_of(store, made[:2])] == [True, True]
     assert len(engine.calls) == 2

@@ -270,7 +270,7 @@ def test_two_ranks_are_measured_here() -> None:
 def test_every_measurement_ends_here() -> None:
     bench = _bench()
     for what, sizes in (("marked", (64,)), ("late", (64,)), ("stream", (64,)), ("both", (64,)), ("exchange", (64,)), ("requests", (64,)),
-                        ("room", (64,)), ("rotating", (1024,)), ("copies", (8192,)), ("compute", ()), ("costs", ())):  # fmt: skip
+                        ("room", (64,)), ("rotating", (1024,)), ("copies", (8192,)), ("compute", ()), ("costs", ())):
         assert bench.run(what, sizes, rounds=1, quick=True), what
 
 

@@ -153,7 +153,7 @@ def test_communicators() -> None:
         4: ("cart", "cart_create", 4, 0), 5: ("graph", "graph_create", 4, 0), 6: ("intra", "comm_create", 3, 0),
         7: ("intra", "comm_create_group", 2, 0), 10: ("inter", "intercomm_create", 2, 2), 11: ("intra", "intercomm_merge", 4, 0),
         12: ("inter", "comm_dup", 2, 2),
-    }  # fmt: skip
+    }
     grid = trace.communicator(4)
     assert (grid["dims"], grid["periods"]) == ([2, 2], [1, 0])
     # Dimension by dimension, the one below before the one above (MPI 3.0, 7.6): rank 0 is at (0, 0), periodic in the first only.
@@ -372,7 +372,7 @@ ERRORS = [  # lines of rank 0, of rank 1, where, what
     ("win_create 1 8; Win_lock 1 2 win=1", "win_create 1 8", "0:3", "the kind of lock is 0 (shared) or 1 (exclusive), not '2'"),
     ("win_create 1 8; Win_unlock win=1", "win_create 1 8", "0:3", "'Win_unlock' needs at least 1 argument (TARGET)"),
     ("win_create 1 8; Win_lock 5 1 win=1", "win_create 1 8", "0:3", "target '5' is out of range 0..1"),
-]  # fmt: skip
+]
 
 
 @for_each("zero, one, place, message", ERRORS)
@@ -424,7 +424,7 @@ def test_lines_of_smpi_without_a_window_are_read_where_they_are_clear(line: str)
 def test_sequences_are_compared_within_each_communicator() -> None:
     split = "comm_split {} {}; {}"
     fine = job(split.format(1, "0-1", "bcast 8 0 6 comm=1; barrier"), split.format(1, "0-1", "bcast 8 0 6 comm=1; barrier"),
-               split.format(2, "2", "reduce 8 0 0 6 comm=2; barrier"))  # fmt: skip
+               split.format(2, "2", "reduce 8 0 0 6 comm=2; barrier"))
     assert (fine.unsupported(), fine.warnings) == ([], [])
     wrong = [
         ("bcast 8 1 6 comm=1", "'bcast' with root 1, of rank 0 it is 'bcast' with root 0 (rank-0.txt:3)"),
@@ -551,7 +551,7 @@ SMPI = [  # our line(s), what SMPI's replay gets, reasons of what is lost
      "on a duplicate", "the communicator of the message"]),
     ("comm_split 1 0; barrier comm=1", [], ["making and freeing", "no communicators"]),
     ("win_create 1 8; Win_fence win=1", [], ["making and freeing", "one-sided"]),
-]  # fmt: skip
+]
 
 
 @for_each("line, plain, reasons", SMPI)

@@ -80,7 +80,7 @@ def test_half_of_the_bandwidth_is_interpolated() -> None:
     "wrong, error",
     [("what = 'speed'", "unknown-name"), ("use = 'seen'", "unknown-name"), ("size = '4 parsecs'", "bad-unit"),
      ("paper = 'x'", "unknown-key"), ("ref = 'x', models = 3", "unknown-key")],
-)  # fmt: skip
+)
 def test_a_wrong_file_is_told(wrong: str, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"what": "'time'", "use": "'held out'", "size": "'0 B'", "published": "'1 us'", "ref": "'x'"}
     texts = {key: f"{key} = {text}" for key, text in given.items()}
@@ -101,7 +101,7 @@ def test_a_wrong_file_is_told(wrong: str, error: str, tmp_path: Path, monkeypatc
 def test_the_shipped_table_is_what_the_models_give(pair: transfer.TransferPair, number: transfer.PublishedNumber, tmp_path: Path) -> None:
     """If this fails, a model or machine has changed: `retrompi transfer --write` after `retrompi validate --all`."""
     rows = [r for r in transfer.shipped_rows(pair.model) if r["ref"] == number.ref and r["machine"] == pair.machine
-            and (r["what"], r["size_B"]) == (transfer.WHAT[number.what][0], number.size)]  # fmt: skip
+            and (r["what"], r["size_B"]) == (transfer.WHAT[number.what][0], number.size)]
     assert len(rows) == 1
     assert rows[0]["simulated"] == pytest.approx(transfer._simulate_number(open_store(tmp_path / "x.db"), pair, number, False), rel=1e-4)
 

@@ -40,7 +40,7 @@ def test_every_library_is_predicted_on_every_card() -> None:
 
 @for_each("model, mode", [
     ("mpich", "distributed"), ("mpich:shmem", "shared"), ("mpich:lfshmem", "shared"), ("tcgmsg", "distributed"), ("mplite", "distributed"),
-])  # fmt: skip
+])
 def test_the_functional_suite_completes(model: str, mode: str) -> None:
     """All 79 programs but the one whose recording lacks a size."""
     runs = suite.runs_of("ibm-suite.tar.zst")

@@ -67,7 +67,7 @@ def by_path(of: Resolved) -> dict[str, Number]:
         ("mpichgm", "p4-1800*2@myrinet-pci64a", "distributed", "p4-1800.bus_rate",
          {"platform.host.nic_rate": 1.0, "platform.host.bus_rate": 1.0}),
     ],
-)  # fmt: skip
+)
 def test_a_number_has_the_path_of_the_place_where_it_is_stated(
     model: str, platform: str, mode: str, path: str, keys: Mapping[str, float]
 ) -> None:
@@ -146,7 +146,7 @@ def write(file: Path, columns: Mapping[str, Sequence[float]], **about: Any) -> P
     rows = len(next(iter(columns.values())))
     file.parent.mkdir(parents=True, exist_ok=True)
     posteriors.write(file, {name: np.array(values) for name, values in {DISCREPANCY: [0.02] * rows, **columns}.items()},
-                     {"of": file.stem, "group": "g", "models": [], "seen": {}, **about})  # fmt: skip
+                     {"of": file.stem, "group": "g", "models": [], "seen": {}, **about})
     return file
 
 
@@ -167,7 +167,7 @@ def test_rows_of_a_joint_posterior_belong_together(paper: Path, monkeypatch: pyt
     first, second = by_path(run)[call], by_path(run)[copy]
     us = np.linspace(0.1, 0.2, 50)
     write(paper / "posterior-a.npz", {call: [first.at(u) for u in us]}, priors=of(run, call), fitted=[call], models=["lam"],
-          seen={call: 0.01})  # fmt: skip
+          seen={call: 0.01})
     write(paper / "posterior-b.npz", {copy: [second.at(u) for u in us]}, priors=of(run, copy), fitted=[copy])
     drawn = drawn_of(asked("lam", "linux-p2-450*2@switch-100", "distributed"), Spec(draws=40))
     assert drawn.shares[call] == pytest.approx(drawn.shares[copy], abs=1e-4)
@@ -241,7 +241,7 @@ def test_discrepancy_is_that_of_a_model_in_a_placement() -> None:
             "one host": asked("lam", "linux-p2-450*2@switch-100", "shared"),
             "other": asked("mpich", "linux-p2-450*2@switch-100", "distributed"),
         }.items()
-    }  # fmt: skip
+    }
     assert (logs["a"] == logs["what-if"]).all()
     assert (logs["a"] != logs["one host"]).all()
     assert (logs["a"] != logs["other"]).all()
@@ -472,7 +472,7 @@ def test_explain_and_replay_have_intervals(retrompi: Callable[..., Any]) -> None
 
 def test_a_sweep_has_intervals(retrompi: Callable[..., Any]) -> None:
     words = ("sweep", "bf-wmpi-shared", "--vary", "wmpi.packet=64KiB,256KiB", "--set", "sizes=0,64KiB", "--set", "reps=4",
-             "--uncertainty", "90%", "--draws", "4", "--metric", "time@64KiB")  # fmt: skip
+             "--uncertainty", "90%", "--draws", "4", "--metric", "time@64KiB")
     said = retrompi(*words, "--dry-run").out
     assert "2 points with 4 draws each, 10 different runs, 0 in the store" in said
     out = retrompi(*words).out

@@ -97,7 +97,7 @@ def test_parse_sizes() -> None:
     "text",
     ["", "1 s", "1KiB,", "4KiB..1KiB", "0..4KiB", "1KiB..4KiB:x1", "1KiB..4KiB:2", "1KiB..4KiB:+0", "1.5B", "-1KiB", "1MB",
      "0..1GiB:+1B", "1KiB..4KiB:xx", "..", "1KiB.."],
-)  # fmt: skip
+)
 def test_parse_sizes_refuses(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         units.parse_sizes(text)

@@ -113,7 +113,7 @@ def test_a_parameter_is_used_or_refused_with_the_reason(name: str, mode: str) ->
         ("wmpi", "0,0", "platform.workstation.quantum=20ms",
          "platform.workstation.quantum is not used; no rank of this run is on 'workstation'"),
     ],
-)  # fmt: skip
+)
 def test_what_a_run_does_not_use_is_refused_in_one_line(retrompi: Any, model: str, mode: str, item: str, line: str) -> None:
     told = retrompi("pingpong", "--model", model, "--platform", "nt-pair", "--mode", mode, "--sizes", "0", "--set", item)
     assert told.code == 2
@@ -145,7 +145,7 @@ def test_what_a_trace_calls_decides_which_parts_it_needs(tmp_path: Path) -> None
 
 
 HOMES = {"winmpich": "nt-pair", "wmpi": "nt-cluster", "hpvm": "nt-pair", "nemesis": "abe", "nemesis:windows": "abe-windows",
-         "craympt": "cray-t3e", "mpibip": "myrinet-piii", "sockets": "nt-pair"}  # fmt: skip
+         "craympt": "cray-t3e", "mpibip": "myrinet-piii", "sockets": "nt-pair"}
 
 
 def _other(field: Field, value: float) -> str:

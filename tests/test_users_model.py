@@ -19,7 +19,7 @@ RAISES = [
     "from retrompi.base.errors import EngineError; raise EngineError('mine')",
     "raise type('Odd', (Exception,), {'__str__': lambda s: 1 / 0})",
     "raise RuntimeError('two\\nlines \\x1b[31m')",
-]  # fmt: skip
+]
 PARTS = {
     "calls": "        return Library(p.library, p.library, BLOCK, BLOCK)\n",
     "within_host": "        return Path([Ring((\"rank\", \"rank\"), packet=8192, header=32, slots=4)])\n",
@@ -31,7 +31,7 @@ RETURNS = [
     "None", "3", "'x'", "[]", "{}", "object()", "lambda: 0", "(1, 2)", "Library('a', 'b', BLOCK, BLOCK)", "Library(None, 1, BLOCK, BLOCK)",
     "Library(1, 1, 'x', None)", "Path(None)", "Path([3])", RING % (NAMES, "'x'", "4"), RING % ("1, 2", "8192", "4"),
     RING % (NAMES, "1 << 80", "4"), RING % (NAMES, "8192", "object()"),
-]  # fmt: skip
+]
 
 
 def _model(tmp_path: Path, source: str) -> str:
@@ -82,7 +82,7 @@ def test_what_a_model_returns_of_a_wrong_type_is_one_line(value: str, retrompi: 
     "calibrated = 3", "collectives = 3", "collectives = ('x',)", "communicators = None", "measured_by = 3", "fits_platform = 'nic_rate'",
     "variant_of = 3", "title = 3", "library = Param('40 us', 's', 'library work', source='paper:X-01')", "puts_in_collectives = 'yes'",
     "library = Param('40 us', 's', 'x', source='paper:BF-SM-99')", f"name = {'x' * 81!r}",
-])  # fmt: skip
+])
 def test_a_declaration_of_a_wrong_type_or_source_is_one_line(declared: str, retrompi: Callable[..., Any], tmp_path: Path) -> None:
     last = '    summary = "one ring"\n'
     done = retrompi("pingpong", "-m", _model(tmp_path, PLAIN.replace(last, f"{last}    {declared}\n")))
@@ -104,7 +104,7 @@ def test_listing_survives_any_model_and_runs_those_of_the_user_s_own_folder_alon
         (own / name / "__init__.py").write_text(f"open({str(ran)!r}, 'a').write('{name} ')\n{statement}\n")
     (tmp_path / "x.ti").write_text("0 init\n0 send 1 0 8 6\n0 finalize\n1 init\n1 recv 0 0 8 6\n1 finalize\n")
     for words in (("platforms", "list"), ("platforms", "show", "nt-pair"), ("trace", "info", str(tmp_path / "x.ti")), ("scenarios", "list"),
-                  ("claims", "list"), ("models", "show", "wmpi")):  # fmt: skip
+                  ("claims", "list"), ("models", "show", "wmpi")):
         done = retrompi(*words)
         assert done.code == 0, done.err
         assert not ran.exists() or words[0] == "models", words

@@ -69,7 +69,7 @@ TWISTED = (
         "BF-SM-11", "BF-SM-12a", "BF-SM-12b", "BF-SM-13a", "BF-SM-13b", "BF-SM-15", "BF-SM-16", "BF-SM-17", "BF-SM-18",
         "BF-SM-19", "BF-SM-21",
     ],
-)  # fmt: skip
+)
 def test_shared_claims_pass_and_fail(claim_id: str) -> None:
     assert verdict(claim_id, SHARED).verdict == "pass", verdict(claim_id, SHARED)
     failed = verdict(claim_id, FLAT)
@@ -83,7 +83,7 @@ def test_shared_claims_pass_and_fail(claim_id: str) -> None:
         "BF-DM-01", "BF-DM-02", "BF-DM-03", "BF-DM-04", "BF-DM-05", "BF-DM-06", "BF-DM-07", "BF-DM-08", "BF-DM-10", "BF-DM-11",
         "BF-DM-12", "BF-DM-13", "BF-DM-14", "BF-DM-15", "BF-DM-16", "BF-DM-17", "BF-DM-18", "BF-DM-19",
     ],
-)  # fmt: skip
+)
 def test_distributed_claims_pass_and_fail(claim_id: str) -> None:
     good, bad = DISTRIBUTED + SHARED, TWISTED + FLAT
     assert verdict(claim_id, good).verdict == "pass", verdict(claim_id, good)

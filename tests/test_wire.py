@@ -136,7 +136,7 @@ def test_every_runtime_on_every_platform_ends_as_with_simgrid(model: str, platfo
         assert getattr(fluid, what) == getattr(reference, what)
     assert fluid.outcome in ("completed", "failed-start")
     for a, b in zip((fluid.time_ps, *(m["time_ps"] for m in fluid.marks)), (reference.time_ps, *(m["time_ps"] for m in reference.marks)),
-                    strict=True):  # fmt: skip
+                    strict=True):
         assert a == pytest.approx(b, rel=1e-9)
 
 

@@ -61,7 +61,7 @@ def test_scripts_get_the_texts_they_say_and_english_none() -> None:
         chart = translate.of_scripts("render/timeline")
         assert chart["{n} message, drawn when fewer are in view"] == [
             "{n} message, dessiné quand il y en a moins à l'écran", "{n} messages, dessinés quand il y en a moins à l'écran",
-        ]  # fmt: skip
+        ]
     with translate.speaking(translate.PSEUDO):
         assert translate.of_scripts("studio/assets/")["Copied"] == "⟦Copied⟧"
 
@@ -109,7 +109,7 @@ def test_every_stage_has_a_name_in_each_language() -> None:
         ("rank 3", "Rang 3", "Rang 3"), ("daemon on n1", "Daemon auf n1", "Daemon"), ("lamd on n1", "lamd auf n1", "lamd"),
         ("rank 0 of load", "Rang 0 von load", "Rang 0 von load"), ("server", "server", "server"), ("WAN", "WAN", "WAN"),
     ],
-)  # fmt: skip
+)
 def test_processes_are_named_in_the_readers_language(name: str, long: str, short: str) -> None:
     assert engine_words.process_name(name) == name
     with translate.speaking("de"):

@@ -46,7 +46,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_walk_gives_a_page(walked: Path) -> None:
     page = (walked / "report" / "sparc-pvm.html").read_text(encoding="utf-8")
     for text in ("A notebook of PVM on SPARCstations", "NB-01", "NB-02", "NB-03", "sparc-pvm:table1", "PVM on SunOS", "Platform sparc-pair",
-                 "unix_buffer", "sparcstation-20"):  # fmt: skip
+                 "unix_buffer", "sparcstation-20"):
         assert text in page, text
 
 

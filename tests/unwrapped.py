@@ -13,11 +13,11 @@ from pathlib import Path
 
 MARKS = {"_", "lazy", "ngettext", "pgettext"}
 NO_TEXT = {"className", "id", "type", "href", "code", "style", "rel", "role", "hoverinfo", "target", "inputMode", "autoComplete",
-           "mimetype", "css", "src", "pattern", "name", "slot", "value", "mode", "samesite"}  # fmt: skip
+           "mimetype", "css", "src", "pattern", "name", "slot", "value", "mode", "samesite"}
 """Keyword arguments that take no text for people."""
 NO_TEXT_OF = {"compile", "fullmatch", "match", "sub", "search", "findall", "split", "replace", "removeprefix", "startswith", "getattr",
               "error", "info", "warning", "exception", "LookupError", "Input", "Output", "State", "ClientsideFunction", "Choice",
-              "choice", "get", "Response", "joinpath", "add_url_rule", "_said"}  # fmt: skip
+              "choice", "get", "Response", "joinpath", "add_url_rule", "_said"}
 """Functions whose texts are for machines, for the log, or (`_said`) for somebody who is refused and has no page."""
 SIZE = re.compile(r"\d+ ([KMG]i?)?B")
 

@@ -153,7 +153,7 @@ NAMES = {"wmpi": "WMPI", "winmpich": "WinMPICH", "hpvm": "HPVM", "craympt": "Cra
 PROXIES = {"as published, polling": ("yes", "poll"), "woken by an event": ("yes", "event"), "no proxy": ("no", "poll")}
 MACHINES = (
     ("wmpi", "hub"), ("winmpich", "hub"), ("hpvm", "hub"), ("wmpi", "switch"), ("winmpich", "switch"), ("hpvm", "switch"),
-)  # fmt: skip
+)
 NT = ("wmpi", "winmpich", "hpvm")
 WIRES = {"hub": "10BASE-T hub", "switch": "Fast Ethernet switch"}
 FILES = {4: "npb3.3.1-lu-A-4.tar.zst", 8: "npb3.3.1-lu-A-8.tar.zst", 16: "npb3.3.1-lu-A-16.tar.zst"}
@@ -186,7 +186,7 @@ def _proxy(golden: Golden) -> Iterable[str]:
             yield f"| {label}, {name} | {ms(a['seconds'])} | " + " | ".join(f"{s:.1f}" for s in shares) + " |"
     polling, woken, none = PROXIES.values()
     start, big, small = (of(m, p, "100Mbps") / of(m, q, "100Mbps") for m, p, q in (
-        ("latency", polling, none), ("bandwidth@64KiB", none, polling), ("bandwidth@64KiB", woken, polling)))  # fmt: skip
+        ("latency", polling, none), ("bandwidth@64KiB", none, polling), ("bandwidth@64KiB", woken, polling)))
     yield f"{start:.1f} times the start-up"
     yield f"one {big:.0f}th of the rate"
     yield f"{small:.1f} times the rate, which is {100 * small / big:.0f} % of the rate without a proxy"

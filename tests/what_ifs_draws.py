@@ -277,7 +277,7 @@ STATEMENTS = (
     Statement(L, "8 PCs with Fast Ethernet take 2 to 4 times as long as the T3E", lambda of: _whole(of, "switch", 8),
               lambda of: (_whole(of, "switch", 8) >= 2) & (_whole(of, "switch", 8) <= 4), factor),
     Statement(L, "Break-even: the T3E would have to compute LU at Mflop/s a processor", _mflops),
-)  # fmt: skip
+)
 
 
 def golden_of(golden: what_ifs.Golden) -> Of:

@@ -136,4 +136,4 @@ def curves(p: Parameters, bench: Bench) -> list[Line]:
         Line(_("your machine, shared"), "wmpi", "shared", [*_sizes(p), 512 * KIB, 1024 * KIB], own(p)),
         Line(_("your two machines"), "wmpi", "distributed", [0, p["small"], 16 * KIB, p["large"]],
              own(p) | {"wmpi.daemon": p.text("daemon")}),
-    ]  # fmt: skip
+    ]

@@ -15,11 +15,11 @@ REPS = 20
 PATH = [
     "the sending process", "shared memory of the sender's machine", "the proxy of the sender's machine", "TCP over the cable",
     "the proxy of the other machine", "shared memory of the other machine", "the receiving process",
-]  # fmt: skip
+]
 STAGES = {
     "copying": ("copy",), "switching between processes": ("switch",), "the wire and the cards": ("wire", "nic"),
     "waiting for the clock": ("tick",),
-}  # fmt: skip
+}
 
 def own(p: Parameters) -> dict[str, str]:
     """The student's machines, as overrides."""

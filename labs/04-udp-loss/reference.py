@@ -107,7 +107,7 @@ def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
     gone = _gone(p, bench)
     rival = bench.replay_generated("pingpong", {"sizes": [1024], "reps": OUT_REPS}, "winmpich", "distributed", failures=["link server@1s"])
     sent, kept = (bench.replay_generated("pingpong", {"sizes": [p["big"]], "reps": 20}, *WHERE, sets=s)
-                  for s in ({"wmpi.udp_timeout": p.text("short")}, {}))  # fmt: skip
+                  for s in ({"wmpi.udp_timeout": p.text("short")}, {}))
     return {
         "On a short cable this hardly matters.": _line(p, bench, "1", False) < 1.03 * _line(p, bench, "8", False),
         "On a long line it does": right["window"] > 3,

@@ -23,7 +23,7 @@ ROOMS = {
         "MPICH2 Nemesis of 2010",
     ),
     "myrinet": ("mpibip", "myrinet-piii*16", "250MB/s", "dual Pentium III machines of 2000 on a Myrinet 2000 switch", "MPI-BIP"),
-}  # fmt: skip
+}
 """Room -> model, platform, bandwidth of the wire, the room and the runtime in words.
 
 The NT cluster with HPVM is not among them: there the tree misses its formula as well, and with nine ranks the ring wins on the hub.
@@ -72,7 +72,7 @@ def measured(p: Mapping[str, Any], bench: Bench) -> dict[str, Any]:
         "tree": rows("tree.toml", p, bench), "ring": rows("ring.toml", p, bench), "hub-tree": rows("tree.toml", p, bench, **hub),
         "hub-ring": rows("ring.toml", p, bench, **hub), "both": rows("both.toml", p, bench),
         "allreduce": {a: max(rows("allreduce.toml", p, bench, coll__allreduce=a).values()) for a in ALGORITHMS},
-    }  # fmt: skip
+    }
 
 
 def first_win(t: Mapping[int, float], r: Mapping[int, float]) -> int:

@@ -52,7 +52,7 @@ def table(p: Mapping[str, Any], bench: Bench) -> dict[tuple[str, int], float]:
     return {
         (way, n): seconds("alone.toml", p, bench, {"tests": n, "compute_ns": cut[n]}, progress=way)
         for way in ("select", "iocp") for n in LOOKS
-    }  # fmt: skip
+    }
 
 
 def share(messages: float, work: float, both: float) -> float:

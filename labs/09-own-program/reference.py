@@ -273,7 +273,7 @@ def recorded(source: Path, ranks: int, work: Path, boxed: bool = False) -> Trace
 
 def _limited(
     words: list[str], environment: Mapping[str, str], work: Path, boxed: bool = False, wanted: Sequence[Path] = ()
-) -> Ended:  # fmt: skip
+) -> Ended:
     """Runs a command in ``work`` with limits of time, memory and files and little of our environment; none of its processes is left.
 
     In a box it works on a copy of the folder, and only the files that are ``wanted`` come back.

@@ -68,14 +68,14 @@ class BreakEven(Answer):
             {"low": self._point(index[c.low.x]), "high": self._point(index[c.high.x]), "before": c.before, "after": c.after,
              "overtakes": c.overtakes, "estimate": c.estimate}
             for c in self.found.crossings
-        ]  # fmt: skip
+        ]
 
     def _point(self, i: int) -> dict[str, Any]:
         found, p = self.found, self.found.points[i]
         return {
             "key": found.scale.key, "value": p.x, "text": p.text, "a": p.a.value, "b": p.b.value, "unit": self.unit,
             "ahead": found.states[i], "outcome_a": p.a.outcome, "outcome_b": p.b.outcome, "run_a": p.a.run_id, "run_b": p.b.run_id,
-        }  # fmt: skip
+        }
 
 
 def _range(key: str, low: str, high: str, shape: str, sides: Sequence[Scenario]) -> Number:
@@ -97,7 +97,7 @@ def _range(key: str, low: str, high: str, shape: str, sides: Sequence[Scenario])
 def break_even_of(
     base: Scenario, key: str, ends: tuple[str, str, str], changes: tuple[Mapping[str, str], Mapping[str, str]], asking: Asking, *,
     metric: str | None, scan: int, tolerance: float, tie: float, spec: Spec | None,
-) -> BreakEven:  # fmt: skip
+) -> BreakEven:
     """The search along ``key``; ``ends`` are the least and the largest value and the shape (log, linear or ""), ``changes`` those of A
     and B."""
     from retrompi.studies.define import case
@@ -160,7 +160,7 @@ def break_even(
     tolerance: float = 0.01, tie: float = 0.0, level: float = 0.9, draws: int = 0, set: Mapping[str, str | float] | None = None,
     what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
     progress: Progress | None = None,
-) -> BreakEven:  # fmt: skip
+) -> BreakEven:
     """Finds every value of ``key`` between ``low`` and ``high`` at which A overtakes B; ``a`` and ``b`` are changes of the scenario.
 
     A scan of ``scan`` points finds the changes of the leader, bisection narrows each down to ``tolerance`` (relative); both ends of an
@@ -182,4 +182,4 @@ def break_even(
         return break_even_of(
             base, key, (str(low), str(high), shape), (texts(a or {}), texts(b or {})), asking,
             metric=metric, scan=scan, tolerance=tolerance, tie=tie, spec=spec_of(level, draws),
-        )  # fmt: skip
+        )

@@ -22,11 +22,11 @@ R = TypeVar("R")
 _KINDS: Mapping[str, tuple[type, str]] = {
     "str": (str, "text"), "int": (Integral, "a whole number"), "float": (Real, "a number"), "bool": (bool, "True or False"),
     "Path": (Path, "a path"), "None": (type(None), "None"),
-}  # fmt: skip
+}
 _OTHERWISE: Mapping[str, str] = {
     "Size": "int | str", "Progress": "bool | Callable", "Values": "str | float | Sequence[str | float]", "Backend": "str",
     "Method": "str", "ClockName": "str",
-}  # fmt: skip
+}
 """What the names of the interface's own types stand for."""
 
 
@@ -45,7 +45,7 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
             unknown = sorted(set(kwargs) - set(signature.parameters))
             if unknown:
                 raise UsageError(f"{told} has no argument '{unknown[0]}'{nearest(unknown[0], signature.parameters)}",
-                                 code="unknown-name") from None  # fmt: skip
+                                 code="unknown-name") from None
             raise UsageError(f"{told}: {error}; it takes {', '.join(_argument_names(signature))}", code="missing-argument") from None
         bound.arguments = {name: _plain(value) for name, value in bound.arguments.items()}
         for name, value in bound.arguments.items():

@@ -112,7 +112,7 @@ def calibrate_paper(paper: str, reporting: Reporting, *, seed: int, only_fit: st
             raise UsageError(f"'{found.key}' has no fit '{only_fit}'{nearest(only_fit, plans)}", code="unknown-name")
         if not plans and not models:
             raise UsageError(f"'{found.key}' has no [[fit]], and no model of its own with claims to fit to: nothing says what is free",
-                             code="no-claims")  # fmt: skip
+                             code="no-claims")
         evidence = curve_fits.evidence_of(found)
         folder = None if found.folder.parent == paths.papers_dir() else found.folder
         done: list[Fitted] = []
@@ -148,7 +148,7 @@ def fitted_to_claims(paper: Paper) -> list[str]:
 def _claim_row(row: Mapping[str, Any]) -> dict[str, Any]:
     told = f"{row['observed']:.4g} {row['unit']} in {row['low']:.4g}..{row['high']:.4g}"
     return {"evidence": row["claim"], "what": "claim", "seen": row.get("seen", True), "points": 1, "median": None, "largest": None,
-            "at_B": None, "limit": None, "observed": told, "verdict": "pass" if abs(row["residual"]) <= 1 else "fail"}  # fmt: skip
+            "at_B": None, "limit": None, "observed": told, "verdict": "pass" if abs(row["residual"]) <= 1 else "fail"}
 
 
 def _unseen(paper: Paper, evidence: PaperEvidence, seen: Collection[str]) -> list[str]:
@@ -161,7 +161,7 @@ def _unseen(paper: Paper, evidence: PaperEvidence, seen: Collection[str]) -> lis
 def calibrate(
     what: str | Path, platform: str | Path | None = None, *, seed: int = 1, evaluations: int | None = None, only_fit: str | None = None,
     write: bool = False, progress: Progress | None = None,
-) -> Calibration:  # fmt: skip
+) -> Calibration:
     """Fits a model (name or folder), or a paper's machines and models (key or folder), to what is marked for calibration.
 
     Values stay within their sourced ranges, what is held out is not read before the fit is done, and the same ``seed`` gives the same fit.
@@ -175,7 +175,7 @@ def calibrate(
     if is_paper(name):
         if platform is not None or evaluations is not None:
             raise UsageError(f"the [[fit]] tables of '{name}' say what is fitted; 'platform' and 'evaluations' are for a model",
-                             code="unused-option")  # fmt: skip
+                             code="unused-option")
         return calibrate_paper(name, told, seed=seed, only_fit=only_fit, write=write)
     if only_fit is not None:
         raise UsageError(f"'only_fit' names a [[fit]] of a paper, and '{name}' is none", code="unused-option")

@@ -177,7 +177,7 @@ def validate_model_of(model: str, platform: str | None, store: Store, fresh: boo
 def reproduce_of(
     paper: str, out: Path, judging: Judging, *, fidelity: str = "mechanism", network: str = NATIVE, spec: Spec | None = None,
     overlaid: Sequence[StoredCurve] = (), images: Sequence[str] = (),
-) -> Reproduced:  # fmt: skip
+) -> Reproduced:
     """The report on a paper (key or folder), or on all of the package with a front page; ``network`` is the one in use."""
     from retrompi import render
     from retrompi.papers import all_papers, judge_all
@@ -245,7 +245,7 @@ def claims(paper: str | None = None) -> Table:
 def verdicts(
     paper: str | Path | None = None, *, model: str | Path | None = None, platform: str | Path | None = None, level: float = 0.9,
     draws: int = 0, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None, progress: Progress | None = None,
-) -> Verdicts:  # fmt: skip
+) -> Verdicts:
     """Simulates what a paper (key or folder; None: all) measured, unless it is stored, and judges its statements.
 
     ``model``: judges instead the model's own evidence, on ``platform`` (default: its own). ``draws`` adds a third verdict: which share of
@@ -273,7 +273,7 @@ def reproduce(
     paper: str | Path, out: str | Path = "report", *, fidelity: Literal["mechanism", "curve", "loggp"] = "mechanism",
     network: str | None = None, level: float = 0.9, draws: int = 0, measured: Sequence[str] = (), images: Sequence[str] = (),
     store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None, progress: Progress | None = None,
-) -> Reproduced:  # fmt: skip
+) -> Reproduced:
     """Replays a paper (key, folder, or ``"all"``), judges its statements and writes the report into the folder ``out``.
 
     ``network`` carries the frames (``fluid``, ``simgrid``); ``beside`` then compares its verdicts with those of the engine's own. ``draws``
@@ -295,4 +295,4 @@ def reproduce(
         return reproduce_of(
             str(paper), Path(out), Judging(at, fresh, jobs, partial(reporting, progress)), fidelity=fidelity, network=network or NATIVE,
             spec=spec_of(level, draws), overlaid=overlaid, images=images,
-        )  # fmt: skip
+        )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.traces import Trace
 
 __all__ = ["MeasuredCurve", "Recording", "clock_of", "import_measured", "imported_into", "list_measured", "measured_curve", "measured_in",
-           "record"]  # fmt: skip
+           "record"]
 
 ClockName = Literal["cpu", "wall", "instructions", "cycles"]
 
@@ -153,7 +153,7 @@ def import_measured(
     file: str | Path, *, format: str | None = None, unit: str | None = None, way: str | None = None,
     columns: Mapping[str, str] | None = None, what: str | None = None, label: str = "", machine: str = "", date: str = "", by: str = "",
     store: Store | Path | str | None = None,
-) -> Table:  # fmt: skip
+) -> Table:
     """Stores the curves of a benchmark's output (NetPIPE, OSU, IMB, mpptest, mpi4py) or of a table: a row each, with its number (id).
 
     Of a table: ``unit`` (us, MB/s, ...), ``way`` ("one way" or "round trip"), ``columns`` (``{"size": "1", "time": "rtt"}``). ``what`` is
@@ -185,7 +185,7 @@ def list_measured(store: Store | Path | str | None = None) -> Table:
 def measured_curve(
     which: str | int | Path, *, format: str | None = None, unit: str | None = None, way: str | None = None,
     columns: Mapping[str, str] | None = None, what: str | None = None, store: Store | Path | str | None = None,
-) -> MeasuredCurve:  # fmt: skip
+) -> MeasuredCurve:
     """A measured curve: that of a file, which is read and not stored, or one of the store by its number or label.
 
     The others as in `import_measured`; of several curves in a file ``what`` names one (default: its PingPong). Raises InputError with file
@@ -207,7 +207,7 @@ def measured_curve(
 def record(
     command: Sequence[str], out: str | Path, *, smpi: bool = False, ranks: int | None = None, mpicc: str | None = None,
     clock: ClockName = "cpu", rate: str | None = None, merge_below: str = "1us", whole_command: bool = False, check: bool = True,
-) -> Recording:  # fmt: skip
+) -> Recording:
     """Runs a command (a launcher and a program) and records its MPI calls as a trace: a folder, or NAME.tar.zst.
 
     ``smpi``: on SimGrid's SMPI with ``ranks`` ranks. ``clock`` measures the computation between calls, which counts as ``rate`` (flop/s;
@@ -223,4 +223,4 @@ def record(
     return Recording(recorder.record(
         list(command), out, mpicc=mpicc, use_smpi=smpi, ranks=ranks, clock=clock_of(clock, rate, merge_below), whole_command=whole_command,
         check=check,
-    ))  # fmt: skip
+    ))

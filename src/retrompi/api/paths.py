@@ -64,7 +64,7 @@ class CriticalPath(Table):
             {"stage": s.stage, "who": s.who, "on_path_ps": s.on_path, "beside_ps": s.beside, "parts_beside": s.parts,
              "least_slack_ps": s.least}
             for s in self.recorded.slacks()
-        ]  # fmt: skip
+        ]
 
     def difference(self, other: CriticalPath) -> list[dict[str, Any]]:
         """Why ``other`` takes longer: rows stage, a_ps (here), b_ps (there), ps; the ps sum to the difference of the times exactly."""

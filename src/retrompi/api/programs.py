@@ -70,7 +70,7 @@ class Execution(Table):
         return Rows(f"MPI calls of {self.title}", [
             {"call": c.call, "size_B": c.size_B, "section": c.section, "count": c.count, "seconds": c.seconds,
              "mean_s": c.seconds / c.count, "share": c.seconds / total if total else 0.0} for c in self.done.calls
-        ])  # fmt: skip
+        ])
 
     @property
     def outcome(self) -> str:
@@ -210,7 +210,7 @@ def run(
     platform: str | Path | None = None, mode: str | None = None, set: Mapping[str, str | float] | None = None,
     fidelity: Literal["mechanism", "curve", "loggp"] = "mechanism", repetitions: int = 10, store: Store | Path | str | None = None,
     what_if_hardware: bool = False, fresh: bool = False, progress: Progress | None = None,
-) -> Execution:  # fmt: skip
+) -> Execution:
     """Runs a program (a source file, a binary or an mpi4py script): natively, on SMPI, or recorded and replayed on a runtime model.
 
     ``backend`` is ``native`` (this machine; ``repetitions`` runs are measured), ``smpi`` or ``model`` (default: model with ``model``, else
@@ -228,7 +228,7 @@ def run(
             as_store(store), on, str(program), arguments, ranks, set=texts(set or {}), model=None if model is None else str(model),
             platform=None if platform is None else str(platform), mode=mode, fidelity=fidelity, repetitions=repetitions,
             timeout_s=None if on == "model" else parse(RUN_LIMIT, "s"), fresh=fresh, report=report,
-        ))  # fmt: skip
+        ))
 
 
 @check_arguments
@@ -236,7 +236,7 @@ def compare(
     program: str | Path, arguments: Sequence[str] = (), *, ranks: int = 2, model: str | Path | None = None,
     platform: str | Path | None = None, backends: Sequence[Backend] = ("native", "smpi", "model"), repetitions: int = 10,
     what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False, progress: Progress | None = None,
-) -> Comparison:  # fmt: skip
+) -> Comparison:
     """Runs a program on several backends and compares them: prediction against measurement (docs/compare.md).
 
     Errors are relative to the native time, or to SMPI's without one; ``repetitions`` native runs give the noise;
@@ -250,7 +250,7 @@ def compare(
         return Comparison(comparing.compare(
             as_store(store), str(program), arguments, ranks, model=None if model is None else str(model),
             platform=None if platform is None else str(platform), backends=backends, repetitions=repetitions, fresh=fresh, report=report,
-        ))  # fmt: skip
+        ))
 
 
 @check_arguments
@@ -259,7 +259,7 @@ def compare_runtimes(
     platform: str | Path | None = None, arguments: Mapping[str, str | float] | None = None, metrics: Sequence[str] = (),
     what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
     progress: Progress | None = None,
-) -> Runtimes:  # fmt: skip
+) -> Runtimes:
     """Runs a program on several runtimes: a scenario's name, a trace, or a generator such as ``ring`` with its ``arguments``.
 
     ``platform`` is that of all runtimes, ``platforms``: each runtime on each of them, and on ``platform`` (default: the scenario's, or the

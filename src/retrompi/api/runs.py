@@ -159,7 +159,7 @@ class Curve(_Answer):
 
         columns = drawn.times(self._sizes()).T
         return [DrawnReading(f"time at {format_bytes(row['size_B'])}", row["time_us"] * 1e-6, list(map(float, column)))
-                for row, column in zip(self.found.rows, columns, strict=True)]  # fmt: skip
+                for row, column in zip(self.found.rows, columns, strict=True)]
 
     def time(self, size: Size) -> float:
         """The one-way time (s) of a size that was simulated; UsageError for another."""
@@ -396,7 +396,7 @@ def run_of(asked: Resolved, where: Where, observe: Observe = NOTHING, rate: Rate
 def pingpong(
     model: str | Path, platform: str | Path | None = None, *, sizes: Size | Sequence[Size] | None = None, reps: int | None = None,
     warm_up: int = WARM_UP, **options: Unpack[Options],
-) -> Curve:  # fmt: skip
+) -> Curve:
     """A PingPong curve: one-way time (µs) and bandwidth (10^6 B/s) against the size of the message (B).
 
     ``model`` is a runtime's name or the folder of one's own, ``platform`` a name, a composition (``"nt4-p6-200*2@switch-100"``) or a file
@@ -432,7 +432,7 @@ def replay(
     trace: Trace | str | Path, model: str | Path, platform: str | Path | None = None, *, ranks: int | None = None,
     section: str | None = None, compute: str | float | None = None, kills: Sequence[str] = (),
     wildcards: Literal["recorded", "free"] = "recorded", **options: Unpack[Options],
-) -> Run:  # fmt: skip
+) -> Run:
     """The replay of a trace: a file or folder (docs/trace-format.md), or one read by `retrompi.traces.read`.
 
     ``section`` times a part of the program (lines of rank 0, or from one mark to another), ``compute`` is how long it computes there,

@@ -83,7 +83,7 @@ def optimise(
     scenario: str | Path, over: Mapping[str, str | Sequence[str | float]], *, metric: str = "time", trials: int = 60, seed: int = 1,
     set: Mapping[str, str | float] | None = None, what_if_hardware: bool = False, store: Store | Path | str | None = None,
     fresh: bool = False, jobs: int | None = None, progress: Progress | None = None,
-) -> Search:  # fmt: skip
+) -> Search:
     """Searches for the least time, or the largest bandwidth, over several keys of a scenario at once (Optuna).
 
     ``over`` has a range (``"16KiB..1MiB"``, ``":log"`` or ``":linear"`` after it) or a list of values for each key. ``seed`` is that of the

@@ -113,7 +113,7 @@ def sweep(
     scenario: str | Path, vary: Mapping[str, Values], *, set: Mapping[str, str | float] | None = None, sample: str = "", draws: int = 0,
     what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
     progress: Progress | None = None,
-) -> StudyResult:  # fmt: skip
+) -> StudyResult:
     """Varies a scenario over all combinations of the axes; points that are stored are not simulated again.
 
     ``vary`` has the values of each key, as a list or as text: ``{"wmpi.packet": "64KiB..1MiB:x2", "model": ["wmpi", "hpvm"]}``.
@@ -136,7 +136,7 @@ def sweep(
 def study(
     name: str | Path, *, draws: int = 0, what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False,
     jobs: int | None = None, progress: Progress | None = None,
-) -> StudyResult:  # fmt: skip
+) -> StudyResult:
     """Runs a study by name (``retrompi study list``) or TOML file; what is stored is not simulated again. ``what_if_hardware`` as in
     `sweep`.
 

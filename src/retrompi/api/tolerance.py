@@ -47,7 +47,7 @@ class Tolerance(Answer):
     def __init__(
         self, scenario: Scenario, metric: Metric, found: Found, warnings: Sequence[Caution], alone: Mapping[float, Tolerated],
         spec: Spec | None, drawn: Sequence[Distance],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(scenario, metric, warnings)
         self.found, self.alone, self.spec, self.drawn = found, alone, spec, drawn
         """Every place that was simulated; what the path of one run says, by share; the answers over draws."""
@@ -83,7 +83,7 @@ class Tolerance(Answer):
             {"value": p.x, "text": p.text, "metric": p.reading.value, "worse": p.worse, "outcome": p.reading.outcome,
              "run": p.reading.run_id}
             for p in self.found.places
-        ]  # fmt: skip
+        ]
 
     def _row(self, a: One) -> dict[str, Any]:
         high, one = a.high, self.alone.get(a.slower)
@@ -95,7 +95,7 @@ class Tolerance(Answer):
             "run_within": a.low.reading.run_id, "run_beyond": high.reading.run_id if high else None,
             "outcome_beyond": high.reading.outcome if high else None,
             "back": [p.text for p in a.back], **more,
-        }  # fmt: skip
+        }
 
 
 def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None, down_to: str | None) -> SearchRange:
@@ -137,7 +137,7 @@ def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None,
 def tolerance_of(
     base: Scenario, metric: Metric, moves: tuple[str | None, str | None, str | None, str | None], asking: Asking, *,
     shares: Sequence[float], width: float, one_run: bool, spec: Spec | None,
-) -> Tolerance:  # fmt: skip
+) -> Tolerance:
     """The search; ``moves`` are the key to add to, the key to multiply, the largest and the least value."""
     from retrompi.studies.define import case
     from retrompi.studies.define.used_overrides import refuse_idle
@@ -196,7 +196,7 @@ def tolerance(
     tolerance: float = 0.01, level: float = 0.9, draws: int = 0, set: Mapping[str, str | float] | None = None,
     what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
     progress: Progress | None = None,
-) -> Tolerance:  # fmt: skip
+) -> Tolerance:
     """Finds how far a number can move before a metric is worse by the shares ``slower`` (0.05: 5 %).
 
     ``add`` names a key whose value is added to, ``change`` one that is multiplied (a rate is divided); ``up_to`` or ``down_to`` is the
@@ -217,4 +217,4 @@ def tolerance(
         return tolerance_of(
             base, wanted, (add, change, ends[0], ends[1]), asking_in(store, fresh, jobs, progress, "tolerance"), shares=shares,
             width=tolerance, one_run=one_run, spec=spec_of(level, draws),
-        )  # fmt: skip
+        )

@@ -41,7 +41,7 @@ class Tornado(Answer):
     def __init__(
         self, scenario: Scenario, metric: Metric, found: OneAtATime | Sobol | Worth, warnings: Sequence[Caution],
         drawn: Ensemble | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(scenario, metric, warnings)
         self.found, self.drawn = found, drawn
 
@@ -94,7 +94,7 @@ def _oat_rows(found: OneAtATime, metric: Metric) -> list[dict[str, Any]]:
         {"key": bar.factor.key, "base": bar.factor.base, "value": text, "metric": r.value, "change": change_of(found, r.value),
          "unit": metric.unit, "outcome": r.outcome, "reason": r.reason, "run": r.run_id, "swing": bar.swing, "source": bar.factor.source}
         for bar in found.bars for text, r in zip(bar.factor.ends, bar.readings, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def range_of(factor: Axis) -> str:
@@ -200,7 +200,7 @@ def tornado(
     samples: int = 64, seed: int = 1, second: bool = False, incomplete: Literal["refuse", "drop"] = "refuse", level: float = 0.9,
     draws: int = 100, measure: Sequence[str] = (), set: Mapping[str, str | float] | None = None, what_if_hardware: bool = False,
     store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None, progress: Progress | None = None,
-) -> Tornado:  # fmt: skip
+) -> Tornado:
     """Finds which parameters matter for a metric: one at a time over its range, by Sobol indices, or what would make it more certain.
 
     ``vary`` has a range (``"5us..90us"``) or a list of values for each key; None: every parameter that the run uses and that has a sourced

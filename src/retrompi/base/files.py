@@ -17,7 +17,7 @@ LARGEST_TEXT = 64 << 20
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFDIR: "a folder",
-}  # fmt: skip
+}
 
 
 def exists(path: str | Path) -> bool:

@@ -14,7 +14,7 @@ from retrompi.base.errors import RetrompiError
 
 __all__ = ["at_hand", "data_dir", "labs_dir", "models_dir", "paper_dirs", "papers_dir", "places", "platforms_dir", "reference_dir",
            "scenarios_dir", "source_root", "stamp", "user_labs_dir", "user_models_dir", "user_platforms_dir", "validate_dir",
-           "working_with"]  # fmt: skip
+           "working_with"]
 
 
 def stamp(file: Path) -> tuple[int, int] | None:

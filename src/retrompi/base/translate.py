@@ -20,7 +20,7 @@ from typing import Any
 from retrompi.base.errors import InputError, UsageError, nearest
 
 __all__ = ["ENGLISH", "NAMES", "PSEUDO", "_", "among", "catalogue", "check_language", "count", "language", "languages", "lazy", "ngettext",
-           "of_environment", "of_scripts", "pgettext", "speaking", "use"]  # fmt: skip
+           "of_environment", "of_scripts", "pgettext", "speaking", "use"]
 
 ENGLISH = "en"
 NAMES = {"en": "English", "de": "Deutsch", "fr": "Français"}

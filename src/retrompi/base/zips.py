@@ -13,7 +13,7 @@ __all__ = ["UNREADABLE", "is_plain"]
 UNREADABLE = (
     zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError,
     NotImplementedError, RuntimeError, EOFError, ValueError, OverflowError,
-)  # fmt: skip
+)
 """Exceptions of zipfile for a damaged or encrypted file, or an unknown compression method."""
 _PART = re.compile(r"[A-Za-z0-9_.+@=,()\[\] -]{1,200}")
 

@@ -66,7 +66,7 @@ def role(name: str) -> str:
 def status(name: str | None) -> str:
     """The result of a check for a task, in a word."""
     told = {"right": _("right"), "sealed": _("sealed"), "open": _("to be marked"), "wrong": _("wrong"), "unreadable": _("cannot be read"),
-            "missing": _("to do"), "waiting": _("waits for a prediction"), "changed": _("changed after it was sealed")}  # fmt: skip
+            "missing": _("to do"), "waiting": _("waits for a prediction"), "changed": _("changed after it was sealed")}
     return told.get(name, name) if name else _("not checked")
 
 
@@ -84,7 +84,7 @@ def without_numbers(text: str) -> str:
 @cache
 def _environment() -> Environment:
     made = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-                       lstrip_blocks=True)  # fmt: skip
+                       lstrip_blocks=True)
     made.filters.update(when=when, ago=ago, field=field, points=lambda v: "–" if v is None else f"{v:g}", percent=lambda v: f"{v:.0%}")
     made.filters.update(role=role, status=status, unnumbered=without_numbers, way=way)
     made.globals.update(_=_, ngettext=ngettext)

@@ -68,7 +68,7 @@ class ClassServer(Studio):
     def __init__(
         self, db: Database, *, host: str, port: int, store: str | None, names: Iterable[str] = (), limits: Limits | None = None,
         proxy: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.db = db
         self.course = about(db)
         self.roster = Roster(db)

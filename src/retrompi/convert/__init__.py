@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from retrompi._engine import Trace
 
 __all__ = ["BUILT_IN", "Clock", "Converted", "Format", "FormatOptions", "Loss", "Losses", "detect", "find", "load", "names", "readable",
-           "save"]  # fmt: skip
+           "save"]
 
 
 @dataclass

@@ -15,7 +15,7 @@ __all__ = ["COLUMNS", "LOSS_CSV", "records", "write_csv", "write_json"]
 COLUMNS = (
     "kind", "process", "host", "begin_ps", "end_ps", "begin_s", "end_s", "name", "file", "line", "source", "destination", "tag", "comm",
     "bytes", "sampled",
-)  # fmt: skip
+)
 LOSS_CSV = ("the traffic between ranks and the sums by state (JSON has them)", "which calls had not returned when the run ended")
 
 
@@ -31,17 +31,17 @@ def records(timeline: Timeline) -> Iterator[dict[str, Any]]:
     for p in t.processes:
         for begin, end, state, merged in p.states():
             yield {"kind": "state", "process": p.name, "host": p.host, "begin_ps": begin, "end_ps": end, "name": t.states[state],
-                   "sampled": merged}  # fmt: skip
+                   "sampled": merged}
     c, host = t.calls, {p.name: p.host for p in t.processes}
     for i in range(len(c)):
         rank = f"rank {c.rank[i]}"
         yield {"kind": "call", "process": rank, "host": host[rank], "begin_ps": c.begin[i], "end_ps": c.end[i],
                "name": call_name(t.ops[c.op[i]], c.peer[i], c.tag[i], c.bytes[i]), "file": t.files[c.rank[i]], "line": c.line[i],
-               "comm": _comm(t, c.comm[i]), "bytes": c.bytes[i]}  # fmt: skip
+               "comm": _comm(t, c.comm[i]), "bytes": c.bytes[i]}
     m = t.messages
     for i, path in enumerate(m.paths()):
         shared = {"source": m.source[i], "destination": m.destination[i], "tag": m.tag[i], "comm": _comm(t, m.context[i] // 2),
-                  "bytes": m.bytes[i], "file": t.files[m.source[i]], "line": m.line[i]}  # fmt: skip
+                  "bytes": m.bytes[i], "file": t.files[m.source[i]], "line": m.line[i]}
         came = m.received[i] if m.received[i] >= 0 else None
         yield {"kind": "message", "name": "of a collective" if m.context[i] % 2 else "", "begin_ps": m.sent[i], "end_ps": came, **shared}
         for process, entered, left in path:

@@ -115,7 +115,7 @@ def write(timeline: Timeline, path: Path) -> list[str]:
         "2 Message Run Process Process Message", "2 Hop Run Process Process Hop",
         '3 program Message program "0.000 0.000 0.000"', '3 collective Message collective "0.500 0.500 0.500"',
         '3 leg Hop leg "0.600 0.600 0.600"',
-    ]  # fmt: skip
+    ]
     for i, name in enumerate(t.states):
         define.append(f"3 s{i} State {_quote(name)} {_rgb(colour_of(name))}")
     for i in sorted(set(t.calls.op)):

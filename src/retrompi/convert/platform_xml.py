@@ -83,7 +83,7 @@ def _grid(platform: Platform) -> Element:
     hosts, link = platform.hosts, platform.link
     if len({(h.flops, h.cores) for h in hosts}) > 1:
         raise UsageError(f"platform '{platform.name}': the hosts of a {link.kind} in SimGrid are all alike, these differ in flops or cores",
-                         code="bad-topology")  # fmt: skip
+                         code="bad-topology")
     prefix, first = _numbering(hosts)
     parts = link.of_kind.parts(link.shape)
     shape = ";".join(",".join(map(str, part)) for part in parts)
@@ -92,7 +92,7 @@ def _grid(platform: Platform) -> Element:
     return Element(
         "cluster", kind, id="platform", prefix=prefix, suffix="", radical=f"{first}-{first + places - 1}", speed=f"{hosts[0].flops!r}f",
         core=str(int(hosts[0].cores)), bw=f"{link.bandwidth!r}Bps", lat=f"{link.latency!r}s", sharing_policy="SPLITDUPLEX",
-    )  # fmt: skip
+    )
 
 
 def _switch_zone(name: str, hosts: Sequence[Host], link: Link) -> Element:
@@ -120,7 +120,7 @@ def _sites(platform: Platform) -> Element:
     for a, b in pairs:
         for src, dst, way in ((a, b, "UP"), (b, a, "DOWN")):
             over = SubElement(world, "zoneRoute", src=f"site-{src}", dst=f"site-{dst}", gw_src=f"site-{src}-router",
-                              gw_dst=f"site-{dst}-router", symmetrical="NO")  # fmt: skip
+                              gw_dst=f"site-{dst}-router", symmetrical="NO")
             SubElement(over, "link_ctn", id=f"line-{a}-{b}", direction=way)
     return world
 

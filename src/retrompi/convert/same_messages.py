@@ -94,7 +94,7 @@ def refuse_changed_messages(place: PlacedJob, after: MatchedJob, target: str) ->
                 continue
             now = new[id(r)]
             before, there = ([r.match] if r.match else [], [now.match] if now.match else []) if r.sure and now.sure else (
-                possible(job, r), possible(after, now))  # fmt: skip
+                possible(job, r), possible(after, now))
             was, becomes = {id(new[id(s)]) for s in before}, {id(s): s for s in there}
             if was != becomes.keys() or r.sure != now.sure:
                 other = next((s for s in there if id(s) not in was), None)

@@ -34,7 +34,7 @@ __all__ = [
     "write",
     "wrong_name",
     "zip_files",
-]  # fmt: skip
+]
 
 METADATA = "ro-crate-metadata.json"
 MANIFEST = "manifest-sha256.txt"
@@ -178,7 +178,7 @@ def _of_zip(crate: Path) -> Contents:
                 raise InputError(f"holds '{info.filename[:80]}', which is a link or encrypted", crate, code="bad-crate")
             if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
                 raise InputError(f"holds '{info.filename[:80]}' compressed, which a crate's zip has not: unpack it, verify the folder",
-                                 crate, code="bad-crate")  # fmt: skip
+                                 crate, code="bad-crate")
         if (total := sum(i.file_size for i in infos)) > len(whole):
             raise InputError(f"promises {total} B in {len(whole)} B", crate, code="bad-crate")
         for info in infos:
@@ -191,7 +191,7 @@ def _of_zip(crate: Path) -> Contents:
         before = [i for i in infos if i.header_offset <= at]
         near = max(before, key=lambda i: i.header_offset).filename if before and at < _directory(whole, infos) else ""
         out.findings.append(FileProblem(near, f"the zip's own record of it differs at byte {at}" if near
-                                    else f"the zip's directory differs at byte {at} from that of these files"))  # fmt: skip
+                                    else f"the zip's directory differs at byte {at} from that of these files"))
     return out
 
 
@@ -212,7 +212,7 @@ def check_manifest(files: Mapping[str, bytes]) -> list[FileProblem]:
     out = [FileProblem(name, "is missing") for name in listed if name not in files]
     out += [FileProblem(name, "is not in the manifest") for name in files if name not in listed and name != MANIFEST]
     out += [FileProblem(name, "is not what was written: another SHA-256 than in the manifest") for name in listed
-            if name in files and sha256(files[name]) != listed[name]]  # fmt: skip
+            if name in files and sha256(files[name]) != listed[name]]
     if not out and manifest_of(files) != files[MANIFEST]:
         out.append(FileProblem(MANIFEST, "is not as retrompi writes it"))
     return out

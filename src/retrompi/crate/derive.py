@@ -24,13 +24,13 @@ RECORD, CIRCUMSTANCES = "record.json", "circumstances.json"
 Row = Mapping[str, Any]
 
 _RUN = ("run", "kind", "model", "platform", "mode", "overrides", "seed", "fidelity", "network", "workload", "workload_hash", "scenario",
-        "parameters", "outcome", "detail", *NUMBERS, "model_hash", "platform_hash", "code_version", "identity")  # fmt: skip
+        "parameters", "outcome", "detail", *NUMBERS, "model_hash", "platform_hash", "code_version", "identity")
 _POINT = ("run", *outputs(PointRow))
 _RANK = ("run", "rank", *outputs(RankRow))
 _STAGE = ("run", "size_B", "position", "stage", "process", "seconds", "ps")
 _VERDICT = ("id", "use", "verdict", "observed", "low", "high", "unit", "residual", "note", "runs", "functions")
 _PARAMETER = ("name", "value", "text", "unit", "low", "high", "posterior_low", "posterior_high", "posterior_level", "posterior_of",
-              "overridden", "source", "help")  # fmt: skip
+              "overridden", "source", "help")
 
 
 def _csv(names: Sequence[str], rows: Sequence[Row]) -> bytes:
@@ -52,7 +52,7 @@ def results(record: Row) -> dict[str, bytes]:
         out["results/verdicts.csv"] = _csv(columns, [
             {**s.get("agreement", {}), "id": s["id"], "use": s["use"], **s["verdict"], "verdict": s["verdict"]["word"],
              "runs": s["runs"], "functions": [f["name"] for f in s["functions"]]} for s in record["statements"]
-        ])  # fmt: skip
+        ])
     if record.get("bands"):
         out["results/intervals.csv"] = _csv(drawn.BAND, record["bands"])
     if record["kind"] == "study":
@@ -63,7 +63,7 @@ def results(record: Row) -> dict[str, bytes]:
             ("position", *axes, "outcome", "run", *more),
             [{**r["axes"], **{k: r[k] for k in ("position", "outcome", "run")}, **{k: told.get(r["position"], {}).get(k) for k in more}}
              for r in record["rows"]],
-        )  # fmt: skip
+        )
     for each in record["parameters"]:
         rows = [{**r, **{f"posterior_{k}": v for k, v in r.get("posterior", {}).items()}} for r in each["rows"]]
         out[f"parameters/set-{each['set']}.csv"] = _csv(_PARAMETER, rows)
@@ -87,7 +87,7 @@ An evidence crate: a Workflow Run RO-Crate, written by retrompi {record["softwar
 def complete(record: Row, circumstances: Row, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
     """All files of the crate. Raises LookupError, TypeError, ValueError or AttributeError for a record that is none."""
     files = {**inputs, **results(record), RECORD: as_json(record), CIRCUMSTANCES: as_json(circumstances), "README.md": _readme(record),
-             "codemeta.json": as_json(record["software"]["codemeta"])}  # fmt: skip
+             "codemeta.json": as_json(record["software"]["codemeta"])}
     files["prov.json"] = as_json(prov.document(record, circumstances, files))
     files[preview.NAME] = preview.page(record, circumstances, files)
     files[METADATA] = as_json(metadata.graph(record, circumstances, files))

@@ -34,12 +34,12 @@ _CONTEXT = [
 ]
 _FORMATS = {"json": "application/json", "csv": "text/csv", "md": "text/markdown", "toml": "application/toml", "html": "text/html",
             "py": "text/x-python", "npz": "application/zip", "zst": "application/zstd", "gz": "application/gzip",
-            "xml": "application/xml"}  # fmt: skip
+            "xml": "application/xml"}
 _QUDT = {"s": "SEC", "ms": "MilliSEC", "us": "MicroSEC", "µs": "MicroSEC", "B": "BYTE", "bytes": "BYTE", "Hz": "HZ", "%": "PERCENT",
-         "percent": "PERCENT", "1": "UNITLESS", "count": "UNITLESS", "probability": "UNITLESS"}  # fmt: skip
+         "percent": "PERCENT", "1": "UNITLESS", "count": "UNITLESS", "probability": "UNITLESS"}
 """Units that the QUDT vocabulary is known to name; any other has its text alone."""
 USES = {"calibrate": "fitted: a calibration may have seen it", "validate": "held out: no fit has seen it",
-        "context": "context: not judged", "exclude": "excluded: the paper contradicts itself"}  # fmt: skip
+        "context": "context: not judged", "exclude": "excluded: the paper contradicts itself"}
 RANGE = "range stated with the source of the value; the prior of every uncertainty"
 READING = "interval of what is printed or read off a figure"
 SOFTWARE = "#retrompi"
@@ -100,14 +100,14 @@ class _Graph:
             page or SOFTWARE, "SoftwareApplication", name="retrompi", softwareVersion=software["code_version"],
             url=page or _ref("codemeta.json"), description=software["codemeta"].get("description"),
             identifier=software["code_version"],
-        )  # fmt: skip
+        )
         version = software["code_version"]
         self.simulate = self.add(self.tool("simulate"), "SoftwareApplication", name="retrompi's simulator", softwareVersion=version,
-                                 url=page or _ref("codemeta.json"), isPartOf=_ref(self.engine))  # fmt: skip
+                                 url=page or _ref("codemeta.json"), isPartOf=_ref(self.engine))
         self.judge = self.tool("judge")
         if self.record["statements"]:
             self.add(self.judge, "SoftwareApplication", name="retrompi's judging of published statements", softwareVersion=version,
-                     url=page or _ref("codemeta.json"), isPartOf=_ref(self.engine))  # fmt: skip
+                     url=page or _ref("codemeta.json"), isPartOf=_ref(self.engine))
         self.python = self.add("#python", "ComputerLanguage", name="Python", url="https://www.python.org/")
         for name, value in self.about["environment"].items():
             self.add(f"#environment-{name}", "PropertyValue", name=name, value=value)
@@ -116,7 +116,7 @@ class _Graph:
         record = self.record
         language = self.add("#question-language", "ComputerLanguage", name="retrompi's files of papers and studies",
                             description="A declarative file that names models, platforms, programs and what varies; retrompi runs it.",
-                            url=_ref("README.md"))  # fmt: skip
+                            url=_ref("README.md"))
         steps = [self.add("#step-simulate", "HowToStep", name="Simulate every run", position="1", workExample=_ref(self.simulate))]
         tools = [self.simulate]
         if record["statements"]:
@@ -128,7 +128,7 @@ class _Graph:
                   version=sha256(self.files[self.asked])[:12], url=_ref(self.asked), programmingLanguage=_ref(language),
                   conformsTo=_ref("https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"), license=_ref(self.about["license"]),
                   hasPart=_refs(tools), step=_refs(steps), input=_refs(["#input-parameters"]), output=_refs(["#output-results"]),
-                  creator=_ref(self.agent), dateCreated=self.about["created"])  # fmt: skip
+                  creator=_ref(self.agent), dateCreated=self.about["created"])
 
     # -- files -----------------------------------------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class _Graph:
     def all_files(self) -> None:
         self.add("#input-parameters", "FormalParameter", name="parameters", additionalType="File",
                  workExample=_refs([f"parameters/set-{s['set']}.csv" for s in self.record["parameters"]]),
-                 description="value, unit, sourced range and source of each number that a run uses")  # fmt: skip
+                 description="value, unit, sourced range and source of each number that a run uses")
         self.add("#output-results", "FormalParameter", name="results", additionalType="File", workExample=_refs(self.results()))
         for name in sorted(self.files):
             if name in (METADATA, "ro-crate-preview.html"):
@@ -176,18 +176,18 @@ class _Graph:
         intervals = []
         if (left := row.get("posterior")) is not None:
             technique = (f"{left['level']:.0%} interval of the posterior of {left['of']} ({left['file']}), which has this number "
-                         f"{left['told']}")  # fmt: skip
+                         f"{left['told']}")
             intervals.append(self.add(f"{name}-posterior", "PropertyValue", name=f"{row['name']}: posterior interval",
-                                      minValue=left["low"], maxValue=left["high"], **unit, measurementTechnique=technique))  # fmt: skip
+                                      minValue=left["low"], maxValue=left["high"], **unit, measurementTechnique=technique))
         if row.get("low") is not None or row.get("high") is not None:
             intervals.append(self.add(f"{name}-range", "PropertyValue", name=f"{row['name']}: sourced range", minValue=row.get("low"),
-                                      maxValue=row.get("high"), **unit, measurementTechnique=RANGE))  # fmt: skip
+                                      maxValue=row.get("high"), **unit, measurementTechnique=RANGE))
         sources = [
             i for i in self.statement_ids if str(row.get("source", "")).startswith("paper:") and i in re.split(r"[\s,;:()]", row["source"])
         ]
         return self.add(name, "PropertyValue", name=row["name"], value=row["value"], **unit, minValue=row.get("low"),
                         maxValue=row.get("high"), measurementTechnique=row.get("source"), description=row.get("help"),
-                        valueReference=_refs(intervals), subjectOf=_refs([f"#statement-{i}" for i in sources]))  # fmt: skip
+                        valueReference=_refs(intervals), subjectOf=_refs([f"#statement-{i}" for i in sources]))
 
     # -- runs ------------------------------------------------------------------------------------------------------------------
 
@@ -196,10 +196,10 @@ class _Graph:
         done = run["outcome"] == Outcome.COMPLETED
         inputs = [f"parameters/set-{run['parameters']}.csv", *self.inputs_of(run)]
         result = ["results/runs.csv", *(["results/points.csv"] if run["points"] else []),
-                  *(["results/ranks.csv"] if run["rank_times"] else []), *(["results/stages.csv"] if run["stages"] else [])]  # fmt: skip
+                  *(["results/ranks.csv"] if run["rank_times"] else []), *(["results/stages.csv"] if run["stages"] else [])]
         if run["time_s"] is not None:
             result.append(self.add(f"{name}-time", "PropertyValue", name=f"simulated time of run {run['run']}", value=run["time_s"],
-                                   **unit_code("s"), measurementTechnique="simulated; the same whenever it is repeated"))  # fmt: skip
+                                   **unit_code("s"), measurementTechnique="simulated; the same whenever it is repeated"))
         changed = ", ".join(f"{k}={v}" for k, v in run["overrides"].items())
         return self.add(
             name, "CreateAction", name=f"Run {run['run']}: {run['model']} on {run['platform']}, {run['workload']}",
@@ -209,7 +209,7 @@ class _Graph:
             actionStatus=f"http://schema.org/{'Completed' if done else 'Failed'}ActionStatus",
             error=None if done else run["detail"] or run["outcome"],
             object=_refs(inputs), result=_refs(result), identifier=run["identity"],
-        )  # fmt: skip
+        )
 
     def inputs_of(self, run: Row) -> list[str]:
         """The files in the crate that a run was read from: its model's, its scenario's, its trace."""
@@ -223,7 +223,7 @@ class _Graph:
         tables = self.results()
         start = min((w["start"] for w in about["runs"]), default=about["created"])
         controls = [self.add("#control-simulate", "ControlAction", name="Simulate every run", instrument=_ref(self.steps[0]),
-                             object=_refs(runs), startTime=start, endTime=about["created"])]  # fmt: skip
+                             object=_refs(runs), startTime=start, endTime=about["created"])]
         every = list(runs)
         if record["statements"]:
             asked = sorted(n for n in self.files if n.startswith("paper/"))
@@ -231,19 +231,19 @@ class _Graph:
                               instrument=_ref(self.judge),
                               description="Every statement is judged by the functions that its checks name, from the results of the runs.",
                               endTime=about["created"], object=_refs([*asked, *(t for t in tables if t != "results/verdicts.csv")]),
-                              result=_refs(["results/verdicts.csv"]), actionStatus="http://schema.org/CompletedActionStatus")  # fmt: skip
+                              result=_refs(["results/verdicts.csv"]), actionStatus="http://schema.org/CompletedActionStatus")
             controls.append(self.add("#control-judge", "ControlAction", name="Judge every statement", instrument=_ref(self.steps[1]),
-                                     object=_refs([judged]), endTime=about["created"]))  # fmt: skip
+                                     object=_refs([judged]), endTime=about["created"]))
             every.append(judged)
         whole = self.add("#workflow-run", "CreateAction", name=f"Run of {record['workflow']}", agent=_ref(self.agent),
                          description=f"All {len(runs)} runs of this {record['kind']}, found in a store or simulated for it.",
                          instrument=_ref(self.asked), startTime=start, endTime=about["created"],
                          object=_refs([f"parameters/set-{s['set']}.csv" for s in record["parameters"]]), result=_refs(tables),
                          actionStatus="http://schema.org/CompletedActionStatus",
-                         environment=_refs([f"#environment-{n}" for n in about["environment"]]))  # fmt: skip
+                         environment=_refs([f"#environment-{n}" for n in about["environment"]]))
         organised = self.add("#engine-run", "OrganizeAction", name=f"retrompi {record['software']['version']}", agent=_ref(self.agent),
                              instrument=_ref(self.engine), object=_refs(controls), result=_ref(whole), startTime=start,
-                             endTime=about["created"])  # fmt: skip
+                             endTime=about["created"])
         self.actions = [whole, *every, *controls, organised]
 
     # -- statements ------------------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ class _Graph:
         found = _URL.search(str(cited.get("address", "")))
         return self.add(found[0].rstrip(".") if found else "#paper", "ScholarlyArticle", name=self.record["title"],
                         author=cited.get("authors") or None, datePublished=cited.get("year") or None,
-                        publisher=None, description=cited.get("address") or None)  # fmt: skip
+                        publisher=None, description=cited.get("address") or None)
 
     def statement(self, told: Row, paper: str) -> None:
         name, verdict = f"#statement-{told['id']}", told["verdict"]
@@ -262,29 +262,29 @@ class _Graph:
         number = []
         if told["low"] is not None or told["high"] is not None:
             number.append(self.add(f"{name}-value", "PropertyValue", name=told["observable"], value=told["value"], minValue=told["low"],
-                                   maxValue=told["high"], **unit, measurementTechnique=READING))  # fmt: skip
+                                   maxValue=told["high"], **unit, measurementTechnique=READING))
         self.add(name, "Claim", name=told["id"], text=f"{text} ({told['system']}; {told['configuration']})", appearance=_ref(paper),
                  citation=f"{told['where']}", keywords=USES.get(told["use"], told["use"]), about=_refs(number),
-                 description=told["note"])  # fmt: skip
+                 description=told["note"])
         observed = []
         if verdict["observed"] is not None:
             observed.append(self.add(f"#verdict-{told['id']}-observed", "PropertyValue", name=f"{told['observable']}, simulated",
                                      value=verdict["observed"], minValue=verdict["low"], maxValue=verdict["high"],
                                      **unit_code(verdict["unit"] or ""),
-                                     measurementTechnique="simulated; minValue and maxValue are the limits it was judged by"))  # fmt: skip
+                                     measurementTechnique="simulated; minValue and maxValue are the limits it was judged by"))
         observed += self.draws(told)
         rating = self.add(f"#verdict-{told['id']}-rating", "Rating", ratingValue={"pass": 1, "fail": 0}.get(verdict["word"]),
-                          bestRating=1, worstRating=0, alternateName=verdict["word"], ratingExplanation=verdict["note"])  # fmt: skip
+                          bestRating=1, worstRating=0, alternateName=verdict["word"], ratingExplanation=verdict["note"])
         functions = []
         for f in told["functions"]:
             functions.append(self.add(f"#function-{f['name']}", "SoftwareSourceCode", name=f["name"], version=f["sha256"][:12],
                                       codeSampleType="function", description=f"{f['file']}, line {f['line']}", sha256=f["sha256"],
-                                      url=_ref("record.json"), programmingLanguage=_ref(self.python)))  # fmt: skip
+                                      url=_ref("record.json"), programmingLanguage=_ref(self.python)))
         review = self.add(f"#verdict-{told['id']}", "ClaimReview", name=f"{told['id']}: {verdict['word']}", claimReviewed=text,
                           itemReviewed=_ref(name), reviewRating=_ref(rating), reviewAspect=USES.get(told["use"], told["use"]),
                           author=_ref(self.agent), datePublished=self.about["created"],
                           isBasedOn=_refs([*(f"#run-{i}" for i in told["runs"]), *functions]), about=_refs(observed),
-                          isPartOf=_ref("results/verdicts.csv"))  # fmt: skip
+                          isPartOf=_ref("results/verdicts.csv"))
         self.statements += [name, review]
 
     def draws(self, told: Row) -> list[str]:
@@ -294,12 +294,12 @@ class _Graph:
             return []
         out = [self.add(f"#verdict-{told['id']}-share", "PropertyValue", name=f"{told['id']}: share of the draws that pass",
                         value=seen["share"], **unit_code("1"), description=seen["agreement"],
-                        measurementTechnique=f"simulated with {seen['draws']} draws of the parameters")]  # fmt: skip
+                        measurementTechnique=f"simulated with {seen['draws']} draws of the parameters")]
         if seen["observed_low"] is not None:
             out.append(self.add(f"#verdict-{told['id']}-interval", "PropertyValue", name=f"{told['observable']}, simulated, over the draws",
                                 value=seen["observed_median"], minValue=seen["observed_low"], maxValue=seen["observed_high"],
                                 **unit_code(told["verdict"]["unit"] or ""),
-                                measurementTechnique=drawn.technique(self.record, seen["draws"])))  # fmt: skip
+                                measurementTechnique=drawn.technique(self.record, seen["draws"])))
         return out
 
     def build(self) -> dict[str, Any]:
@@ -332,7 +332,7 @@ class _Graph:
             "hasPart": _refs([n for n in sorted(self.files) if n not in (METADATA, "ro-crate-preview.html")]),
             "mentions": _refs([*self.actions, *self.statements]),
             **({"citation": _refs(papers)} if papers else {}),
-        }  # fmt: skip
+        }
         descriptor = {
             "@id": METADATA,
             "@type": "CreativeWork",

@@ -66,7 +66,7 @@ def _head(record: Row, about: Row) -> str:
     software, cited = record["software"], record.get("citation") or {}
     words = [s["verdict"]["word"] for s in record["statements"]]
     counts = [("Runs", str(len(record["runs"])), f"{sum(r['outcome'] == 'completed' for r in record['runs'])} completed"),
-              ("Code", escape(software["version"]), escape(software["code_version"]))]  # fmt: skip
+              ("Code", escape(software["version"]), escape(software["code_version"]))]
     if words:
         judged = f"{words.count('pass')} pass, {words.count('fail')} fail, {words.count('unjudged')} not judged"
         counts.insert(0, ("Statements", str(len(words)), judged))
@@ -102,7 +102,7 @@ def _statements(record: Row, runs: Mapping[int, Row]) -> str:
             " ".join(_at(f"set-{n}", str(n)) for n in sets), judged, " ".join(_at(f"run-{i}", str(i)) for i in s["runs"]),
             (html.SIGN.get(verdict["word"], escape(verdict["word"])), verdict["word"]),
             f"{escape(seen)}{_over_draws(record, s)}<br><small class=\"soft\">{escape(verdict['note'])}</small>",
-        ), mark=f"statement-{escape(s['id'])}"))  # fmt: skip
+        ), mark=f"statement-{escape(s['id'])}"))
     return f'<h2 id="statements">From sentence to verdict</h2>{html.table(head, rows)}'
 
 
@@ -150,7 +150,7 @@ def _runs(record: Row, about: Row) -> str:
             str(r["run"]), f"{escape(r['model'])}<br>{_code(r['model_hash'])}", f"{escape(r['platform'])}<br>{_code(r['platform_hash'])}",
             f"{escape(r['workload'])}<br>{_code(r['workload_hash'])}", escape(changed), _at(f"set-{r['parameters']}", str(r["parameters"])),
             escape(r["outcome"]), "" if r["time_s"] is None else f"{r['time_s']:.9g} s", escape(when["end"][:19]), _code(r["identity"]),
-        ), mark=f"run-{r['run']}"))  # fmt: skip
+        ), mark=f"run-{r['run']}"))
     return f'<h2 id="runs">Runs</h2>{html.table(head, rows)}'
 
 
@@ -165,7 +165,7 @@ def _parameters(record: Row) -> str:
             if left is not None:
                 seen = f"{escape(_span(left['low'], left['high'], unit))}<br><small class=\"soft\">{escape(left['told'])}</small>"
             rows.append((escape(r["name"]), escape(str(r.get("text") or r["value"])), escape(_span(r.get("low"), r.get("high"), unit)),
-                         seen, escape(str(r.get("source") or "")), escape(str(r.get("help") or ""))))  # fmt: skip
+                         seen, escape(str(r.get("source") or "")), escape(str(r.get("help") or ""))))
         name = f"parameters/set-{each['set']}.csv"
         summary = f"Set {each['set']}: {escape(each['model'])} on {escape(each['platform'])}, {len(rows)} parameters"
         out.append(f'<details id="set-{each["set"]}"><summary>{summary}</summary><p>{_link(name)}</p>{html.table(head, rows)}</details>')
@@ -177,12 +177,12 @@ def _functions(record: Row) -> str:
     functions |= {f["name"]: f for m in record["models"] for f in m["functions"]}
     head = ("Function", "File", "Line", "SHA-256 of its source")
     rows = [html.row(head, (escape(n), escape(f["file"]), str(f["line"]), f"<code>{f['sha256']}</code>"), mark=f"function-{escape(n)}")
-            for n, f in sorted(functions.items())]  # fmt: skip
+            for n, f in sorted(functions.items())]
     modules = html.table(("Module", "File", "SHA-256"), [(escape(c["module"]), escape(c["file"]), f"<code>{c['sha256']}</code>")
-                                                         for c in record["code"]])  # fmt: skip
+                                                         for c in record["code"]])
     return (f'<h2 id="code">Code</h2><p>The functions of the models and of the judging, by the SHA-256 of their source text.</p>'
             f"{html.table(head, rows)}<details><summary>Every module that the numbers come from, and the engine</summary>{modules}"
-            "</details>")  # fmt: skip
+            "</details>")
 
 
 def _files(files: Mapping[str, bytes]) -> str:

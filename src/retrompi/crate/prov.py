@@ -44,7 +44,7 @@ class _Document:
     def agents(self, record: Row, circumstances: Row) -> None:
         self.agent["crate:agent"] = {"prov:type": {"$": "prov:Person", "type": "prov:QUALIFIED_NAME"}, "prov:label": circumstances["agent"]}
         self.agent["crate:retrompi"] = {"prov:type": {"$": "prov:SoftwareAgent", "type": "prov:QUALIFIED_NAME"},
-                                        "prov:label": f"retrompi {record['software']['code_version']}"}  # fmt: skip
+                                        "prov:label": f"retrompi {record['software']['code_version']}"}
         self.relate("actedOnBehalfOf", delegate="crate:retrompi", responsible="crate:agent")
 
     def by(self, activity: str) -> None:
@@ -53,7 +53,7 @@ class _Document:
     def run(self, run: Row, when: Row) -> None:
         name, result = f"crate:run-{run['run']}", f"crate:run-{run['run']}-result"
         self.activity[name] = {"prov:startTime": when["start"], "prov:endTime": when["end"], "crate:identity": run["identity"],
-                               "prov:label": f"{run['model']} on {run['platform']}, {run['workload']}"}  # fmt: skip
+                               "prov:label": f"{run['model']} on {run['platform']}, {run['workload']}"}
         self.by(name)
         self.relate("used", activity=name, entity=f"crate:parameters/set-{run['parameters']}.csv")
         time = {} if run["time_s"] is None else {"prov:value": {"$": repr(run["time_s"]), "type": "xsd:double"}, "crate:unit": "s"}
@@ -64,7 +64,7 @@ class _Document:
     def statement(self, told: Row) -> None:
         name, verdict = f"crate:statement-{told['id']}", f"crate:verdict-{told['id']}"
         self.entity[name] = {"prov:label": f"{told['observable']}: {told['value']} {told['unit']}", "crate:where": told["where"],
-                             "crate:use": told["use"]}  # fmt: skip
+                             "crate:use": told["use"]}
         self.entity[verdict] = {"prov:label": told["verdict"]["word"]}
         self.relate("used", activity="crate:judging", entity=name)
         self.relate("wasGeneratedBy", entity=verdict, activity="crate:judging")
@@ -75,4 +75,4 @@ class _Document:
     def as_json(self) -> dict[str, Any]:
         """PROV-JSON."""
         return {"prefix": {"crate": "arcp://name,retrompi-crate/", "xsd": "http://www.w3.org/2001/XMLSchema#"}, "entity": self.entity,
-                "activity": self.activity, "agent": self.agent, **self.relations}  # fmt: skip
+                "activity": self.activity, "agent": self.agent, **self.relations}

@@ -53,7 +53,7 @@ __all__ = ["FORMAT", "Circumstances", "CrateRecord", "as_json", "circumstances",
 
 FORMAT = 1
 JUDGING = ("retrompi.papers.judging.verdicts", "retrompi.papers.judging.curve_verdicts", "retrompi.papers.reproduce.reproduction",
-           "retrompi.crate.record")  # fmt: skip
+           "retrompi.crate.record")
 _UNTOLD = ("timeline", "waits", "marks", "wall_s", "replay_s", "run_id", "run_ids")
 """Facts of a run that are left out: a picture made on request, wall times, ids of a store, and what repeats the points or names
 files of a machine."""
@@ -110,7 +110,7 @@ def circumstances(given: Circumstances, runs: Sequence[Mapping[str, Any]], now: 
         "environment": {"Python": _machine.python_version(), "system": _machine.system(), "release": _machine.release(),
                         "processor": _machine.machine()},
         "runs": times,
-    }  # fmt: skip
+    }
 
 
 def _moment(at: datetime) -> str:
@@ -142,7 +142,7 @@ def of_paper(study: Reproduction, store: Store) -> CrateRecord:
         "facts": lasting({k: v for k, v in study.facts.items() if k != "parameters"}),
     }
     parts.inputs(own=plan.folder, scenarios=[str(details[i].run["scenario"]) for i in study.runs],
-                 traces=[str(details[i].run["trace"]) for i in study.runs])  # fmt: skip
+                 traces=[str(details[i].run["trace"]) for i in study.runs])
     return CrateRecord(record, {**inputs, **parts.files}, parts.notes)
 
 
@@ -221,7 +221,7 @@ def _statements(study: Reproduction, numbers: Mapping[int, int]) -> list[Row]:
             "verdict": plain({"word": verdict.verdict, "observed": verdict.observed, "low": verdict.low, "high": verdict.high,
                               "unit": verdict.unit, "residual": verdict.residual, "note": verdict.note, "reading": verdict.reading}),
             **plain(drawn.agreement(verdict)),
-        })  # fmt: skip
+        })
     return out
 
 
@@ -246,11 +246,11 @@ def _function(function: Callable[..., Any]) -> Row:
     file = Path(inspect.getfile(real)).resolve()
     roots = {"retrompi": Path(__file__).resolve().parents[1], "retrompi/models": paths.models_dir().resolve()}
     inside = next((f"{name}/{file.relative_to(root).as_posix()}" for name, root in roots.items() if file.is_relative_to(root)),
-                  f"models/{file.parent.name}/{file.name}")  # fmt: skip
+                  f"models/{file.parent.name}/{file.name}")
     # The module of somebody's own model is named after the place where it is.
     module = real.__module__ if inside.startswith("retrompi/") else f"models.{file.parent.name}"
     return {"name": f"{module}.{real.__qualname__}", "file": inside, "line": first,
-            "sha256": sha256("".join(lines).encode())}  # fmt: skip
+            "sha256": sha256("".join(lines).encode())}
 
 
 # --- a study ----------------------------------------------------------------------------------------------------------------------
@@ -274,9 +274,9 @@ def of_study(found: StoredStudy, intervals: Sequence[Mapping[str, Any]] = ()) ->
     runs = [parts.run(numbers[i], found.runs[i], found.curves.get(i, ()), found.ranks.get(i, ())) for i in ids]
     beside = ("position", "outcome", "reason", "run_id", "time_s", "wall_s", "identity")
     rows = [{"position": r["position"], "axes": {k: named_alike(k, v) for k, v in r.items() if k not in beside}, "outcome": r["outcome"],
-             "run": numbers.get(r["run_id"])} for r in found.rows]  # fmt: skip
+             "run": numbers.get(r["run_id"])} for r in found.rows]
     told = [{"position": r["position"], "value": r["value"], **{k: r[k] for k in ("low", "median", "high", "draws") if k in r}}
-            for r in intervals]  # fmt: skip
+            for r in intervals]
     name, about = str(found.study["name"]), found.definition
     record: Row = {
         **_head("study", name, str(about.get("title") or name)),
@@ -306,7 +306,7 @@ def _shipped_trace(text: str) -> bool:
 def _head(kind: str, name: str, title: str) -> Row:
     return {"format": FORMAT, "kind": kind, "name": name, "title": title,
             "software": {"name": "retrompi", "version": version(), "code_version": code_version(), "writer": writer(),
-                         "codemeta": codemeta()}}  # fmt: skip
+                         "codemeta": codemeta()}}
 
 
 def writer() -> str:
@@ -447,7 +447,7 @@ class _Parts:
             if q is not None:
                 overridden = path.removeprefix("platform.") in loaded.overridden
                 rows.append({"name": path, "value": q.value, "text": q.text, "unit": q.unit, "low": q.low, "high": q.high,
-                             "source": q.source, "help": q.help, "overridden": overridden})  # fmt: skip
+                             "source": q.source, "help": q.help, "overridden": overridden})
         found, files = _posterior(cls, Question(model, platform, Starts(2), str(run["mode"]), tuple(f"{k}={v}" for k, v in sets.items())))
         self._sources |= dict.fromkeys(files)
         return [{**plain(r), **({"posterior": found[r["name"]]} if r["name"] in found else {})} for r in rows]
@@ -479,7 +479,7 @@ class _Parts:
     def inputs(self, own: Path | None, scenarios: Iterable[str], traces: Iterable[str]) -> None:
         """Copies of the files of retrompi that were read; those of a paper's folder ``own`` are in the crate already."""
         known = {"scenarios": paths.scenarios_dir(), "models": paths.models_dir(), "platforms": paths.platforms_dir(),
-                 "validate": paths.validate_dir()}  # fmt: skip
+                 "validate": paths.validate_dir()}
         files = [*self._sources, *(paths.scenarios_dir() / f"{name}.toml" for name in scenarios if name), *(Path(t) for t in traces)]
         for file in dict.fromkeys(f.resolve() for f in files if f.is_file()):
             if own is not None and file.is_relative_to(own.resolve()):
@@ -491,7 +491,7 @@ class _Parts:
                     self.files[inside] = file.read_bytes()
             elif own is not None:
                 raise UsageError(f"{file} is neither retrompi's nor in the paper's folder: a crate is rebuilt from itself; put it there",
-                                 code="not-found")  # fmt: skip
+                                 code="not-found")
 
 
 def _posterior(cls: type[RuntimeModel], question: Question) -> tuple[dict[str, Row], list[Path]]:
@@ -512,7 +512,7 @@ def _posterior(cls: type[RuntimeModel], question: Question) -> tuple[dict[str, R
         for key, factor in prior.keys.items():
             out[key] = {"level": LEVEL, "low": round_quantile(low * factor), "high": round_quantile(high * factor),
                         "file": posterior.file.name, "of": posterior.of,
-                        "told": posteriors.word(float(posterior.seen.get(prior.path, 1.0)))}  # fmt: skip
+                        "told": posteriors.word(float(posterior.seen.get(prior.path, 1.0)))}
     return out, list(files)
 
 

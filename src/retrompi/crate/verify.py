@@ -39,7 +39,7 @@ __all__ = ["Rebuild", "Verification", "digest_of", "open_crate", "verify"]
 
 MOST_FINDINGS = 20
 _EXPLAINS = ("identity", "code_version", "model_hash", "platform_hash", "workload_hash", "software", "code", "hash", "functions", "source",
-             "help", "note", "reading", "line", "sha256", "file")  # fmt: skip
+             "help", "note", "reading", "line", "sha256", "file")
 """Keys of a record that say which code made it. Another version of retrompi has others; its numbers are compared all the same."""
 _NONSENSE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, StopIteration)
 
@@ -145,7 +145,7 @@ def _check_derived(told: Opened, out: Verification) -> None:
     same = (software.get("version"), software.get("code_version")) == (version(), code_version())
     if differing and not same and software.get("writer") != record.writer():
         out.remarks.append(f"another retrompi wrote it: {len(differing)} files that follow from the record are written otherwise here, "
-                           "and only their hashes were compared")  # fmt: skip
+                           "and only their hashes were compared")
         return
     if len(differing) > 1:  # the manifest differs with any other file
         differing = [n for n in differing if n != MANIFEST]
@@ -157,14 +157,14 @@ def _rebuilt(told: Opened, out: Verification, how: Rebuild) -> None:
     same = told.record["software"].get("code_version") == code_version()
     if not same:
         out.remarks.append(f"written by retrompi {str(told.record['software'].get('code_version'))[:60]}; this is {code_version()}: "
-                           "numbers and verdicts are compared, the hashes of the code are not")  # fmt: skip
+                           "numbers and verdicts are compared, the hashes of the code are not")
     _check_installed(told, out, same)
     if out.findings:
         return
     code = [n for n in told.inputs if n.partition("/")[0] != "inputs" and n.lower().endswith(PYTHON)]
     if code and not how.trust and not told.record.get("shipped"):
         raise UsageError(f"the crate contains Python code that its runs need: {', '.join(code[:4])}; read it, then verify with --trust",
-                         code="untrusted-code")  # fmt: skip
+                         code="untrusted-code")
     try:
         with scratch_folder("crate") as scratch:
             again = (_paper if told.record["kind"] == "paper" else _study)(told, scratch, out, how)
@@ -185,7 +185,7 @@ def _rebuilt(told: Opened, out: Verification, how: Rebuild) -> None:
 def _check_installed(told: Opened, out: Verification, same: bool) -> None:
     """The copies of retrompi's own files, which the rebuild reads where they are installed, against those."""
     places = {"models": paths.models_dir(), "platforms": paths.platforms_dir(), "scenarios": paths.scenarios_dir(),
-              "validate": paths.validate_dir()}  # fmt: skip
+              "validate": paths.validate_dir()}
     pairs = {}
     for name in told.inputs:
         first, _, rest = name.partition("/")

@@ -120,7 +120,7 @@ def _path(rows: Mapping[str, Any], where: str) -> BufferPath:
         pool = PoolSize(
             int(first["pool"]), tuple(int(c) for c in first["classes"]), int(first["prefix"]), bool(first["exhausted_aborts"]),
             bool(first["hold_unexpected"]),
-        )  # fmt: skip
+        )
     if not first.get("progress", True) or rows["unexpected_limit"]:
         space = _space(hops, rows)
     return BufferPath(protocol, packet, header, pool, space)
@@ -138,7 +138,7 @@ def _space(hops: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> Space 
         return Space(slots, "packets", len(hops) == 1 and not first["one_message"] and not first["slots_of_sender"], drains)
     if first["medium"] == "stream":
         return Space(int(first["credits"]), "packets", False, drains) if first["credits"] else Space(
-            int(_sockets(first, rows)), "B", False, drains)  # fmt: skip
+            int(_sockets(first, rows)), "B", False, drains)
     return Space(int(first["slots"]), "packets", False, drains) if first["medium"] == "dma" and first["slots"] else None
 
 

@@ -91,7 +91,7 @@ class ExecutionState:
     __slots__ = (
         "aborted", "absorbs", "counted", "finished", "inbox", "joined", "must", "open", "pairs", "path", "pc", "pins", "pools",
         "posted", "probed", "pushing", "queue", "spaces", "taken", "work",
-    )  # fmt: skip
+    )
 
     pc: list[int]
     open: set[int]
@@ -144,7 +144,7 @@ class ExecutionState:
             tuple(self.pc), self.taken, tuple(sorted(self.pools.items())), tuple(sorted(self.spaces.items())),
             tuple(sorted(self.pushing.items())),
             tuple(tuple(m.step for m in q) for q in self.inbox), tuple(self.absorbs), self.aborted,
-        )  # fmt: skip
+        )
 
 
 class ProgramMachine:

@@ -22,7 +22,7 @@ from retrompi.traces.lines import COLLECTIVES, COMM_MAKERS
 from .buffers import Buffers
 
 __all__ = ["ANY_SOURCE", "ANY_TAG", "CALL", "CHOICE", "COUNTED", "JOIN", "NOTIFY", "PROBE", "RECV", "SEND", "SPAWN", "WAIT",
-           "ExploredProgram", "Op", "ProgramCall"]  # fmt: skip
+           "ExploredProgram", "Op", "ProgramCall"]
 
 ANY_SOURCE, ANY_TAG, PROC_NULL = -555, -444, -666
 
@@ -100,7 +100,7 @@ class ExploredProgram:
         return sum(
             1 for ops in self.strands for op in ops
             if (op[0] in (RECV, PROBE) and op[1] == ANY_SOURCE) or (op[0] == PROBE and not op[4]) or op[0] == CHOICE
-        )  # fmt: skip
+        )
 
 
 class _Rank:

@@ -26,7 +26,7 @@ class Stuck:
     def row(self) -> dict[str, Any]:
         """For JSON."""
         return {"rank": self.rank, "file": self.file, "line": self.line, "call": self.call, "waits_for": self.waits_for,
-                "ranks": list(self.ranks)}  # fmt: skip
+                "ranks": list(self.ranks)}
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class ExecutionEnd:
         return {
             "outcome": self.outcome, "detail": self.detail, "classes": self.classes, "calls": self.calls,
             "stuck": [s.row() for s in self.stuck], "replayed": self.replayed or None,
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Explored:
     def doubts(self) -> list[str]:
         """Executions that the engine, made to follow them, ends differently: the effect of a simplification of the search."""
         return [f"an order that is to end as {e.outcome} ends as {e.replayed} in the engine" for e in self.ends
-                if e.replayed and e.replayed != e.outcome]  # fmt: skip
+                if e.replayed and e.replayed != e.outcome]
 
     @property
     def verdict(self) -> str:
@@ -133,7 +133,7 @@ class Explored:
         kinds = sorted({"deadlock" if e.outcome == Outcome.DEADLOCK else "abort" for e in failing}, reverse=True)
         always = not self.limited and not any(not e.failed for e in self.ends)
         return f"always {kinds[0]}s" if always and len(kinds) == 1 else f"{'always fails' if always else 'can'} " + (
-            f"({' or '.join(kinds)})" if always else " or ".join(kinds))  # fmt: skip
+            f"({' or '.join(kinds)})" if always else " or ".join(kinds))
 
     def row(self) -> dict[str, Any]:
         """For JSON."""
@@ -143,4 +143,4 @@ class Explored:
             "unreduced_exact": None if self.unreduced is None else self.unreduced.exact,
             "open_ended": self.open_ended, "interleaved": self.interleaved, "limited": self.limited or None, "wall_s": self.seconds,
             "refused": self.refused or None, "doubts": self.doubts, "ends": [e.row() for e in self.ends],
-        }  # fmt: skip
+        }

@@ -272,7 +272,7 @@ def _unseen(st: ExecutionState, move: Move, new: ExecutionState, machine: Progra
         at < len(ops) and ops[at][0] == CALL and new.pools == st.pools and new.spaces == st.spaces and new.inbox == st.inbox
         and new.absorbs == st.absorbs and new.pushing == st.pushing and new.aborted == st.aborted and new.finished == st.finished
         and all(a == b for r, (a, b) in enumerate(zip(st.pc, new.pc, strict=True)) if r != move.rank)
-    )  # fmt: skip
+    )
 
 
 def count_orders(program: ExploredProgram, buffers: Buffers, limits: SearchLimits = DEFAULT) -> Count:
@@ -374,7 +374,7 @@ def _waits(st: ExecutionState, rank: int, op: tuple[Any, ...], machine: ProgramM
             texts.append(
                 "the other ranks of a collective" if kind == "collective" else
                 f"{source} to receive its message, {label}" if kind == "send" else f"a message from {source}, {label}"
-            )  # fmt: skip
+            )
             who |= others if peer == ANY_SOURCE else {peer}
     elif op[0] == PROBE:
         source = "any source" if op[1] == ANY_SOURCE else f"rank {op[1]}"

@@ -174,7 +174,7 @@ def _row(problem: Problem, data: str, found: ranks.Ranks, seed: int) -> RankChec
         found.skipped, found.dims, len(found.seen), len(informed), _r(every.coverage), _r(seen.coverage),
         _r(found.judge_columns(informed).coverage), _r(sigma.coverage), _r(seen.p), _rms(found.error), _rms(found.actual), _r(found.r_hat),
         round(found.ess), _text(every.histogram), _text(seen.histogram), seed,
-    )  # fmt: skip
+    )
 
 
 def _r(value: float) -> float:

@@ -179,7 +179,7 @@ def fit(u: Array, y: Array, near: int = 0) -> Emulator:
     used = np.flatnonzero((coefficients != 0).any(axis=1))
     covariance = _covariance(residuals[-near:]) + np.diag(dropped)
     return Emulator(u.shape[1], tuple(terms[i] for i in used), constant, coefficients[used], np.sqrt(np.diag(covariance)), covariance,
-                    tuple(active), residuals)  # fmt: skip
+                    tuple(active), residuals)
 
 
 def _covariance(residuals: Array) -> Array:

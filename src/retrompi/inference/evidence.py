@@ -150,7 +150,7 @@ def compare(seed: int = 1, progress: Progress | None = None) -> list[Rival]:
             told, lost = scores[name]
             mean = float(np.mean([told[k] for k in sorted(common)])) if common else float("nan")
             rows.append(Rival(base, name, p.about["log_evidence"], p.about["log_evidence_error"], round(p.about["log_evidence"] - first, 3),
-                              round(float(np.median(p.column(DISCREPANCY))), 4), round(mean, 3), len(common), round(lost, 4)))  # fmt: skip
+                              round(float(np.median(p.column(DISCREPANCY))), 4), round(mean, 3), len(common), round(lost, 4)))
     return rows
 
 

@@ -54,11 +54,11 @@ def posterior_table() -> str:
             f"{len(p.fitted)} of {len(p.priors)}", f"{middle} ({low} .. {high})", f"{errors[len(errors) // 2]:.1%}, {errors[-1]:.1%}",
             f"{told['r_hat']:.3f}, {told['ess']:.0f}" + ("" if a["converged"] else " **not converged**"),
             f"{a['log_evidence']:.1f} ± {a['log_evidence_error']:.1g}",
-        ))  # fmt: skip
+        ))
     return table(
         ("posterior of", "joint with", "reads", "fitted, of all parameters", "discrepancy (90 %)", "error of the emulator: median, largest",
          "R-hat, effective sample size", "log evidence of the group"), rows,
-    )  # fmt: skip
+    )
 
 
 def determined_table() -> str:
@@ -68,7 +68,7 @@ def determined_table() -> str:
     told = {(p.group, path) for p in every for path in p.fitted}  # what members share is told once
     for p in every:
         mine = sorted((path for path in p.priors if path in p.fitted or (p.group, path) not in told),
-                      key=lambda path: (path not in p.fitted, p.seen[path]))  # fmt: skip
+                      key=lambda path: (path not in p.fitted, p.seen[path]))
         told.update((p.group, path) for path in mine)
         rows += [_row(p, path) for path in mine if path in p.fitted or p.seen[path] < NOTABLE]
         silent = [path for path in mine if path not in p.fitted and p.seen[path] >= NOTABLE]
@@ -85,7 +85,7 @@ def _row(p: PosteriorFile, path: str) -> tuple[str, ...]:
     return (
         name_of(p), f"`{path}`", "yes" if path in p.fitted else "", units.format_span(float(low), float(high), base),
         units.format_span(float(ends[0]), float(ends[1]), base), f"{min(1.0, p.seen[path]):.0%}", posteriors.word(p.seen[path]),
-    )  # fmt: skip
+    )
 
 
 def write(page: Path) -> list[str]:

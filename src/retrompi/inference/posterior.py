@@ -77,7 +77,7 @@ class Posterior:
         for i, p in enumerate(self.problem.priors):
             low, middle, high = (p.at(float(q)) for q in np.quantile(self.u[:, i], (0.05, 0.5, 0.95)))
             found.append({"parameter": p.path, "prior_low": p.low, "prior_high": p.high, "low": low, "median": middle, "high": high,
-                          "unit": p.unit, "left": left[p.path], "fitted": p.path in fitted})  # fmt: skip
+                          "unit": p.unit, "left": left[p.path], "fitted": p.path in fitted})
         return sorted(found, key=lambda row: (not row["fitted"], row["left"]))
 
     def write(self) -> list[Path]:
@@ -119,7 +119,7 @@ class Posterior:
             "diagnostics": dict(self.diagnostics), "converged": self.converged, "emulator": dict(self.error), "sampler": sampling.NAME,
             "log_evidence": self.log_evidence, "log_evidence_error": self.log_evidence_error, "simulations": self.simulations,
             "failed": self.failed,
-        }  # fmt: skip
+        }
 
 
 def _hashes(parts: Sequence[ProblemPart]) -> dict[str, str]:
@@ -218,13 +218,13 @@ def _posterior(problem: Problem, seed: int, simulations: int, progress: Progress
     names = [o.name for o in problem.observables]
     diagnostics = {"r_hat": told.r_hat, "ess": told.ess, "acceptance": told.acceptance,
                    "emulator_within_2_sd": float(np.nanmean(np.abs(away) <= 2 * trained.error)),
-                   "incomplete_draws": float(np.isnan(away).any(axis=1).mean())}  # fmt: skip
+                   "incomplete_draws": float(np.isnan(away).any(axis=1).mean())}
     return Posterior(
         problem, seed, drawn, sigma_of(told.u[:, len(trained.seen) :]), {k: round(float(v), 5) for k, v in diagnostics.items()},
         {n: round(float(max(e, c)), 5) for n, e, c in zip(names, trained.error, checked, strict=True)},
         round(float(told.log_evidence), 4), round(float(told.log_evidence_error), 4), first + second,
         round(float(np.mean([np.isnan(part).any(axis=1).mean() for part in y])), 4),
-    )  # fmt: skip
+    )
 
 
 class _Runs:

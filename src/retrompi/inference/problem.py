@@ -46,7 +46,7 @@ from retrompi.spec.question import Question, canonical_hash
 from retrompi.studies.draws.priors import priors_of, sets_at
 
 __all__ = ["PointObservable", "PosteriorMember", "Problem", "ProblemPart", "StatedNumber", "calibrated_on", "held_out", "of_model",
-           "of_paper", "printed_range"]  # fmt: skip
+           "of_paper", "printed_range"]
 
 LONGEST_S = 30.0
 """Seconds that one run may take: with some values of their ranges a run does not end."""
@@ -239,7 +239,7 @@ class Problem:
                 [float(np.log10(1 + p.size)) for _, p in of], self.models.index(of[0][1].model),
             )
             for of in points.values()
-        ]  # fmt: skip
+        ]
         return Observations(statements, measured, len(self.models))
 
 
@@ -305,14 +305,14 @@ def _parts(
         again = sum(n.claim.id == a.claim.id for n, _ in numbers)
         number = StatedNumber(f"{a.claim.id}/{again + 1}" if again else a.claim.id, a.model, a.claim, a.check,
                         tuple((float(low), float(high)) for low, high in dict.fromkeys(said)),
-                        (a.claim.id, *dict.fromkeys(o.claim.id for o in others)))  # fmt: skip
+                        (a.claim.id, *dict.fromkeys(o.claim.id for o in others)))
         numbers.append((number, used[0]))
     found = []
     for group in {id(g): g for g in together.values()}.values():
         mine = tuple(k for k in looks if k in group)
         seen: tuple[StatedNumber | PointObservable, ...] = (
             *(n for n, k in numbers if k in group), *(p for p in points if p.curve in group)
-        )  # fmt: skip
+        )
         if seen:
             used_below = {k: v for k, v in below.items() if k in group}
             found.append(ProblemPart(f"{name} {'+'.join(mine)}".strip(), tuple(bounded[k] for k in mine), seen, used_below))
@@ -489,7 +489,7 @@ def _together(paper: Paper, plans: Sequence[FitPlan], of: curve_fits.PaperEviden
         used = list(curve_fits.sizes_of(plan, of))
         shown = tuple(i for i, part in enumerate(parts) if any(one.name in used for one in part.looks))
         keys = [option.partition("=")[0] for path in plan.free for name in used
-                for option in options(owner(path), of.curves[name].platform, "0")]  # fmt: skip
+                for option in options(owner(path), of.curves[name].platform, "0")]
         fitted = _paths_of(keys, [parts[i] for i in shown])
         first = plan.curves[0] if plan.curves else str(curve_fits.claims_of(plan, of)[0][1]["curve"])
         file = paper.folder / f"posterior-{plan.name}.npz"

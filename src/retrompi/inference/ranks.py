@@ -89,7 +89,7 @@ def judge(ranks: Array, draws: int) -> RankTest:
     even = n / BINS
     low, high = (float(binom.ppf(q, n, LEVEL)) / n for q in (0.025, 0.975))
     return RankTest(float(inside.mean()) if len(every) else float("nan"), low, high, tuple(int(c) for c in counts),
-                  float(chi2.sf(((counts - even) ** 2 / even).sum(), BINS - 1)))  # fmt: skip
+                  float(chi2.sf(((counts - even) ** 2 / even).sum(), BINS - 1)))
 
 
 def published_like(y: Array, sigma: Array, data: Observations, rng: np.random.Generator) -> tuple[Observations, Replicas]:
@@ -148,7 +148,7 @@ def check(u: Array, y: Array, data: Observations, *, blocks: Sequence[Block] = (
     likely, replicas = published_like(true_y, sigma, data, rng)
     likelihood = Likelihood(likely, covariance, replicas)
     seen = sorted({b.dims[i] for b, f in zip(parts, fits, strict=True) for c, column in enumerate(b.columns) if column in used
-                   for i in f.active[c]})  # fmt: skip
+                   for i in f.active[c]})
 
     def predict(x: Array) -> Array:
         whole = np.full((len(x), d), 0.5)
@@ -173,4 +173,4 @@ def check(u: Array, y: Array, data: Observations, *, blocks: Sequence[Block] = (
     predicted = predict(true_u[:, seen])
     actual = np.sqrt(np.nanmean((predicted - true_y) ** 2, axis=0))
     return Ranks(ranks, DRAWS, data.deviations, tuple(seen), truths - n, np.sqrt(np.diag(covariance)), actual,
-                 float(np.median([s.r_hat for s in found])), float(np.median([s.ess for s in found])), left.mean(axis=0))  # fmt: skip
+                 float(np.median([s.r_hat for s in found])), float(np.median([s.ess for s in found])), left.mean(axis=0))

@@ -250,7 +250,7 @@ def _evidence(log_likelihood: LogLikelihood, z: Array, rng: np.random.Generator)
         mine = which == i
         points[mine] = rng.multivariate_normal(mean, covariance, size=int(mine.sum()))
     log_q = logsumexp([np.log(w) + _log_normal(points, m, c) for w, m, c in
-                       zip([*((1 - prior) * best.weights_), prior], means, covariances, strict=True)], axis=0)  # fmt: skip
+                       zip([*((1 - prior) * best.weights_), prior], means, covariances, strict=True)], axis=0)
     told = np.concatenate([log_likelihood(_cube(part)) for part in np.array_split(points, 10)])
     log_w = np.where(np.isnan(told), -np.inf, told) + _log_normal(points, np.zeros(dims), np.eye(dims)) - log_q
     log_z = float(logsumexp(log_w) - np.log(EVIDENCE))

@@ -22,7 +22,7 @@ from retrompi.papers.markdown import fill, parts
 __all__ = ["figure", "main", "ranks_table", "rivals_table"]
 
 HEAD = ("model", "data", "truths", "parameters", "seen", "informed", "coverage: all", "seen", "informed", "discrepancy", "p",
-        "emulator's error: stated", "actual")  # fmt: skip
+        "emulator's error: stated", "actual")
 COLUMNS, WIDE, HIGH, GAP, TOP = 5, 176, 66, 8, 26
 
 
@@ -57,7 +57,7 @@ def ranks_table(rows: Mapping[tuple[str, str], RankCheck]) -> str:
          _share(c.coverage_seen), _share(c.coverage_informed, 0.80, 1.0), _share(c.coverage_discrepancy, 0.80, 1.0),
          _p(c.p_seen), f"{c.error_stated:.1%}", f"{c.error_actual:.1%}")
         for c in told
-    ]  # fmt: skip
+    ]
     return "\n".join([*lines, _table(HEAD, body)])
 
 
@@ -73,7 +73,7 @@ def rivals_table(rows: Sequence[Rival]) -> str:
          f"{r.discrepancy:.0%}", "" if r.score != r.score else f"{r.score:.2f}",
          str(r.statements), f"{r.lost:.0%}")
         for r in rows
-    ]  # fmt: skip
+    ]
     return _table(head, body)
 
 
@@ -101,7 +101,7 @@ def figure(rows: Mapping[tuple[str, str], RankCheck]) -> str:
         for j, count in enumerate(counts):
             bar = HIGH * count / most
             out.append(f'<rect x="{x + j * WIDE / ranks.BINS + 1:.1f}" y="{base - bar:.1f}" width="{WIDE / ranks.BINS - 2:.1f}" '
-                       f'height="{bar:.1f}" fill="#2f6c9f" fill-opacity="0.75"/>')  # fmt: skip
+                       f'height="{bar:.1f}" fill="#2f6c9f" fill-opacity="0.75"/>')
         out.append(f'<line x1="{x}" x2="{x + WIDE}" y1="{base}" y2="{base}" stroke="#444"/>')
     return "\n".join([*out, "</svg>", ""])
 

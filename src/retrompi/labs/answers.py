@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.labs.lab import Lab, Task
 
 __all__ = ["LONGEST", "Given", "UnreadableAnswer", "answer_text", "as_text", "blank", "line_of", "lines", "normal", "plain", "read",
-           "rewritten", "sheet", "value", "words_of"]  # fmt: skip
+           "rewritten", "sheet", "value", "words_of"]
 
 LONGEST = 20_000
 """Maximum length of an answer, characters."""
@@ -155,7 +155,7 @@ def _number(task: Task, raw: Any) -> float:
 
 _TIMES = re.compile(r"(?<=[\d.])\s*(x|×|times|mal|fois)$", re.IGNORECASE)
 _WHAT = {"s": lazy("a time"), "B": lazy("a size"), "B/s": lazy("a rate (size over time)"), "Hz": lazy("a frequency"),
-         "flop/s": lazy("a rate of computing"), "s/B": lazy("a time for each byte")}  # fmt: skip
+         "flop/s": lazy("a rate of computing"), "s/B": lazy("a time for each byte")}
 
 
 def _parses(text: str, unit: str) -> bool:

@@ -87,7 +87,7 @@ class Bench:
             beside=Beside(failures=given.get("failures", ())),
             idle_overrides=True,  # a lab defines one machine for all its runs, not all of which use every override
             what_if_hardware=True,  # whether a pair may be is for the student's commands to say
-        )  # fmt: skip
+        )
 
     def curve(
         self, model: str, mode: str = "shared", sizes: Sequence[int] | None = None, *, reps: int | None = None, **given: Any

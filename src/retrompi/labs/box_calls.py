@@ -43,7 +43,7 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "quotactl": (179, 60), "quotactl_fd": (443, 443), "syslog": (103, 116), "settimeofday": (164, 170), "clock_settime": (227, 112),
     "clock_adjtime": (305, 266), "adjtimex": (159, 171), "sethostname": (170, 161), "setdomainname": (171, 162), "iopl": (172, None),
     "ioperm": (173, None), "vhangup": (153, 58),
-}  # fmt: skip
+}
 """Name -> its number on x86_64 and on aarch64, None where there is no such call."""
 _CLONE, _CLONE3, _SOCKET, _SOCKETPAIR, _SETSOCKOPT = (56, 220), (435, 435), (41, 198), (53, 199), (54, 208)
 _IOCTL, _MMAP, _SETRLIMIT, _PRLIMIT = (16, 29), (9, 222), (160, 164), (302, 261)
@@ -104,7 +104,7 @@ def _rules() -> list[tuple[tuple[int, int], Code]]:
         (_SETRLIMIT, _where(_FIRST, (_RLIMIT_CORE,), refuse, allow)),
         (_PRLIMIT, _where(_SECOND, (_RLIMIT_CORE,), reads, allow)),
         (_IOCTL, _where(_SECOND, _TO_TERMINALS, refuse, allow)),
-    ]  # fmt: skip
+    ]
 
 
 def filter_program(machine: str | None = None) -> bytes | None:
@@ -114,7 +114,7 @@ def filter_program(machine: str | None = None) -> bytes | None:
         return None
     architecture, column = found
     code: Code = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, architecture), *_ends(_KILL), (_LOAD, 0, 0, _NUMBER),
-                  (_AT_LEAST, 0, 1, _X32), *_ends(_KILL)]  # fmt: skip
+                  (_AT_LEAST, 0, 1, _X32), *_ends(_KILL)]
     refused = [((number, number), _ends(_ERROR | errno.EPERM)) for pair in REFUSED.values() if (number := pair[column]) is not None]
     for numbers, steps in (*refused, *_rules()):
         code += [(_EQUAL, 0, len(steps), numbers[column]), *steps]

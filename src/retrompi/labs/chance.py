@@ -51,7 +51,7 @@ def _count_sequences(texts: Collection[Sequence[str]]) -> Counter[tuple[str, ...
     """Every sequence of one to `WORDS` words, and how often it is there."""
     return Counter(
         tuple(words[i : i + length]) for words in texts for length in range(1, WORDS + 1) for i in range(len(words) - length + 1)
-    )  # fmt: skip
+    )
 
 
 class Numbers:

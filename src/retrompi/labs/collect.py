@@ -56,7 +56,7 @@ class _Running:
 def collect(
     submissions: Sequence[Submission], store: str | None, *, jobs: int, may_run: bool = False,
     report: Callable[[int, int, str], None] = lambda done, total, what: None, seconds: float = SECONDS,
-) -> tuple[list[Graded], list[SimilarPair]]:  # fmt: skip
+) -> tuple[list[Graded], list[SimilarPair]]:
     """Grade all, ``jobs`` at a time; returns them in order, and the similar pairs. Runs are kept in ``store`` (see `open_store`)."""
     # Forking avoids repeated imports; the store keeps no connection, and a child starts its own simulation server.
     context = multiprocessing.get_context("fork")
@@ -183,7 +183,7 @@ def rows(graded: Sequence[Graded], pairs: Sequence[SimilarPair]) -> tuple[list[d
             "alike": " | ".join(f"{name}: {'; '.join(why)}" for name, why in others),
             "account": g.account.name if g.account else "", "account_id": g.account.id if g.account else "",
             "late": g.account.late if g.account else None,
-        }  # fmt: skip
+        }
         if g.row is not None:
             row |= {k: g.row[k] for k in ("student", "lab", "points", "of", "open", "passed", "checks", "hints")}
             row["percent"] = round(100 * g.row["points"] / g.row["of"], 1) if g.row["of"] else None

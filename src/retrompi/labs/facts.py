@@ -43,7 +43,7 @@ def gather_facts(lab: Lab, state: State, sheet: Mapping[str, Given], files: Mapp
         usual={t.id: tuple(float(v) for v in usual.get(t.id, {}).values()) for t in numbers},
         told=" ".join(normal_text(_text.fill(one, known, strict=False)) for one in told),
         templates={f.name: _text.rendered_file(student.read_text(f, "the lab's file"), lab, p, state.student) for f in lab.files},
-    )  # fmt: skip
+    )
 
 
 def in_folder(lab: Lab, folder: Path) -> dict[str, str]:

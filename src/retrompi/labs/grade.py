@@ -93,7 +93,7 @@ class Grading:
             "lab": self.lab, "student": self.student, "points": self.points, "of": self.of, "open": self.open,
             "passed": self.passed, "checks": self.checks, "hints": self.hints, "flags": list(self.flags),
             "parameters": dict(self.parameters), "tasks": [asdict(r) for r in self.results],
-        }  # fmt: skip
+        }
 
 
 def lab_of(state: State, folder: Path) -> Lab:
@@ -283,7 +283,7 @@ def grade(lab: Lab, folder: Path, state: State, bench: Bench, given: Mapping[str
 
 def _grade_task(
     task: Task, lab: Lab, folder: Path, state: State, sheet: Mapping[str, Given], p: Parameters, bench: Bench, known: Mapping[str, str]
-) -> TaskResult:  # fmt: skip
+) -> TaskResult:
     """The outcome of a task other than a prediction."""
     if task.kind == "file":
         return _file(task, lab, folder, p, bench, _points_after_hints(task, lab, state), _cost(task, lab, state))
@@ -294,7 +294,7 @@ def _grade_task(
     lacks = [a for a in task.after if a not in state.sealed]
     if lacks:
         told = (_("graded after {lacks}: empty this answer, predict, check, and fill it in again; a prediction "
-"that is sealed while its answer stands here is marked for your teacher, for good").format(lacks=', '.join(lacks)))  # fmt: skip
+"that is sealed while its answer stands here is marked for your teacher, for good").format(lacks=', '.join(lacks)))
         return replace(result, status="waiting", says=told)
     earned = _points_after_hints(task, lab, state)
     if task.kind == "text":
@@ -368,7 +368,7 @@ def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earne
 
 def _prediction(
     task: Task, lab: Lab, state: State, sheet: Mapping[str, Given], found: Mapping[str, TaskResult], known: Mapping[str, str]
-) -> TaskResult:  # fmt: skip
+) -> TaskResult:
     """The outcome of a prediction: whether and when it was made; compared once its task is solved."""
     given, sealed = sheet[task.id], state.sealed.get(task.id)
     shown = sealed.text if sealed else given.text.strip()

@@ -63,7 +63,7 @@ from retrompi.base.translate import _, lazy
 from retrompi.labs import translated
 
 __all__ = ["CURRICULUM", "KINDS", "Criterion", "Goal", "Lab", "Mistake", "Parameter", "Task", "curriculum", "lab", "lab_names", "labs",
-           "load"]  # fmt: skip
+           "load"]
 
 KINDS = ("prediction", "number", "choice", "order", "text", "file")
 CURRICULUM = (
@@ -184,7 +184,7 @@ class Task:
 
 
 _EXAMPLES = {"s": lazy("12.5 ms or 80 us"), "B": lazy("1500 B, 12.5 KiB or 12.8 kB"), "B/s": lazy("2.5 MB/s or 300 KiB/s"),
-             "s/B": "40 ns/B", "Hz": "150 MHz", "flop/s": "20 Mflop/s"}  # fmt: skip
+             "s/B": "40 ns/B", "Hz": "150 MHz", "flop/s": "20 Mflop/s"}
 
 
 @dataclass(frozen=True)
@@ -378,7 +378,7 @@ class _Reader:
             str(row["summary"]), row["minutes"], tuple(self.goal(g) for g in row["goal"]), parameters, tasks,
             self.texts(row, "needs", "this lab"), float(row.get("hint_cost", HINT_COST)), text,
             self.language if said.name != "text.md" else translate.ENGLISH,
-        )  # fmt: skip
+        )
 
     def goal(self, given: Any) -> Goal:
         """Reads a ``[[goal]]``."""
@@ -433,7 +433,7 @@ class _Reader:
     def task(self, given: Any) -> Task:
         """Reads a ``[[task]]``."""
         known = ("id", "kind", "question", "points", "unit", "tolerance", "absolute", "after", "hints", "mistake", "choices", "words", "of",
-                 "file", "criterion", "model", "title", "names")  # fmt: skip
+                 "file", "criterion", "model", "title", "names")
         row = self.keys(given, "a task", known, ("id", "kind", "question"), "[[task]]")
         name, kind = str(row["id"]), row["kind"]
         what = f"task '{name}'"
@@ -464,7 +464,7 @@ class _Reader:
             self.texts(row, "after", what), self.texts(row, "hints", what), mistakes, choices, int(row.get("words", 15)),
             str(row.get("of", "")), str(row.get("file", "")), self.criteria(row, points, what), str(row.get("model", "")).strip(),
             str(row.get("title", "")).strip(), dict(row.get("names", {})),
-        )  # fmt: skip
+        )
 
     def criteria(self, task: Mapping[str, Any], points: float, what: str) -> tuple[Criterion, ...]:
         """Reads the ``[[task.criterion]]`` of a text."""

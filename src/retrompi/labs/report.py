@@ -36,7 +36,7 @@ CSS = """
 """
 _SAID = {"right": lazy("✓ right"), "sealed": lazy("✓ sealed"), "open": lazy("○ open"), "wrong": lazy("✗ wrong"),
          "unreadable": lazy("✗ cannot be read"), "missing": lazy("· to do"), "waiting": lazy("· waits for a prediction"),
-         "changed": lazy("! changed after it was sealed")}  # fmt: skip
+         "changed": lazy("! changed after it was sealed")}
 
 
 def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) -> str:
@@ -130,7 +130,7 @@ def _predictions(grading: Grading) -> str:
     for r in grading.results:
         if r.kind == "prediction":
             cells = (html.cell(head[0], escape(r.task)), html.cell(head[1], escape(r.given) if r.status in ("sealed", "changed") else "—"),
-                     html.cell(head[2], escape(r.compared or r.says or _("its task is not solved yet"))))  # fmt: skip
+                     html.cell(head[2], escape(r.compared or r.says or _("its task is not solved yet"))))
             rows.append("<tr>" + "".join(cells) + "</tr>")
     return f"<h2>{_('Predictions')}</h2>" + html.table(head, rows) if rows else ""
 
@@ -199,7 +199,7 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
                 mode="lines+markers", line={"color": figures.PALETTE[i % 7], "dash": figures.DASHES[i % 6]},
                 text=[f"{format_bytes(s)}: {format_time(t)}, {part.rate(s) * 1e-6:.4g} MB/s" for s, t in part.items()],
                 hovertemplate="%{text}<extra>%{fullData.name}</extra>",
-            )  # fmt: skip
+            )
         figures.layout(figure, title)
         values = figures.value_axis(series, drawn=[v * factor for _line, c in curves for v in c.series(series)])
         figure.update_layout(xaxis=figures.size_axis([size for _line, c in curves for size in c], 0), yaxis=values, showlegend=True)

@@ -108,7 +108,7 @@ def run(
         # handler of crashes, which would look at a box's process from outside, often as root.
         outside = [_tool("choom"), "--adjust=1000", "--", _tool("prlimit"), "--core=1", "--"]
         line = [*outside, *rights, _tool("bwrap"), *_system(), *given, *_variables(variables), "--remount-ro", "/", "--chdir", PLACE,
-                "--info-fd", str(telling), "--seccomp", str(calls), "--", *command]  # fmt: skip
+                "--info-fd", str(telling), "--seccomp", str(calls), "--", *command]
         group = None if (parent := delegated_folder()) is None else Cgroup(parent, memory_B, _PROCESSES + 8)
         try:
             began, objects_B = time.perf_counter(), objects()
@@ -117,7 +117,7 @@ def run(
                     [*(group.words() if group is not None else []), *line], env={"PATH": _PATH},
                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
                     pass_fds=(*inside.handles, telling),
-                )  # fmt: skip
+                )
             except OSError as error:
                 raise BackendError(f"{line[0]} cannot be run: {error.strerror or error}") from error
             finally:
@@ -169,7 +169,7 @@ def _script(wanted: Sequence[str]) -> str:
 def _system() -> list[str]:
     """bubblewrap's options for what every box has."""
     out = ["--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "box",
-           "--ro-bind", "/usr", "/usr", "--proc", "/proc"]  # fmt: skip
+           "--ro-bind", "/usr", "/usr", "--proc", "/proc"]
     for name in ("lib", "lib32", "lib64", "libx32", "bin", "sbin"):
         place = Path("/", name)
         if place.is_symlink():
@@ -184,7 +184,7 @@ def _system() -> list[str]:
     for link, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
         out += ["--symlink", f"/proc/self/{target}", f"/dev/{link}"]
     return [*out, "--size", str(SPACE_B), "--tmpfs", PLACE, "--dir", f"{PLACE}/tmp", "--dir", f"{PLACE}/shm",
-            "--symlink", f"{PLACE}/tmp", "/tmp", "--symlink", f"{PLACE}/shm", "/dev/shm"]  # fmt: skip
+            "--symlink", f"{PLACE}/tmp", "/tmp", "--symlink", f"{PLACE}/shm", "/dev/shm"]
 
 
 def _variables(values: Mapping[str, str]) -> list[str]:

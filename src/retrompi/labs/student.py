@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from retrompi.labs.lab import Lab
 
 __all__ = ["ANSWERS", "LARGEST_ID", "STATE", "Parameters", "Sealed", "State", "draw", "find", "folder_name", "normal_id", "read_state",
-           "read_text", "seed_of", "shown_id", "state_text", "write_state"]  # fmt: skip
+           "read_text", "seed_of", "shown_id", "state_text", "write_state"]
 
 STATE = ".lab.toml"
 ANSWERS = "answers.toml"
@@ -225,7 +225,7 @@ def read_state(folder: Path) -> State:
             token=_text(data["token"]), checks=_whole(data["checks"]),
             sealed={_text(k): Sealed(_text(v["text"]), _whole(v["check"]), bool(v["late"])) for k, v in data.get("sealed", {}).items()},
             hints={_text(k): _whole(v) for k, v in data.get("hints", {}).items()}, seal=_text(data["seal"]),
-        )  # fmt: skip
+        )
     except (KeyError, TypeError, AttributeError, ValueError):
         said = "not the file that 'retrompi lab start' wrote: a key is missing or of another kind; start the lab again"
         raise InputError(said, file, code="unreadable-file") from None

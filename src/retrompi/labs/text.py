@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["fill", "names", "render_readme", "rendered_file", "task_text", "text_for"]
 
 KINDS_TOLD = {"prediction": lazy("prediction"), "text": lazy("in your own words"), "file": lazy("file"), "number": lazy("number"),
-              "choice": lazy("choice"), "order": lazy("order")}  # fmt: skip
+              "choice": lazy("choice"), "order": lazy("order")}
 """Kind of a task -> how it is called in the text."""
 _PLACES = re.compile(r"\[\[(.*?)\|(.*?)\]\]", re.DOTALL)
 _BRACES = re.compile(r"\{([a-z][a-z0-9_]*)(:arg)?\}")

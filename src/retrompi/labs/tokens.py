@@ -15,7 +15,7 @@ _KEPT = frozenset((
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for",
     "goto", "if", "inline", "int", "long", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef",
     "union", "unsigned", "void", "while", "def", "import", "lambda", "class",
-))  # fmt: skip
+))
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|#(?!\s*(?:include|define|if|else|endif|pragma)\b)[^\n]*", re.DOTALL)
 _TOKEN = re.compile(
     r"""(?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|(?P<number>\d[\w.]*)|(?P<name>[^\W\d]\w*)|(?P<sign>[-+*/%&|^=!<>]=?|\S)"""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LARGEST_FILE", "LARGEST_FILES", "MOST_FILES", "OWN", "CheckRequest", "Conflict", "Last", "Ran", "Shelf", "Work", "answer",
            "begin", "change", "check", "folder_files", "grade_work", "hint", "hints", "lacking", "model_answer", "put", "reseal", "seal",
-           "sheet"]  # fmt: skip
+           "sheet"]
 
 LARGEST_FILE, LARGEST_FILES, MOST_FILES = 4 << 20, 16 << 20, 40
 """Limits of a work's files: bytes of one, bytes of all, their number."""

@@ -120,13 +120,13 @@ def _lanes_svg(bars: Sequence[Bar], arrows: Sequence[tuple[str, int, str, int]],
     for lane, begin, end, kind in bars:
         wide = max((end - begin) * scale, 0.6)
         out.append(f'<rect x="{x(begin)}" y="{y(lane) + 2}" width="{wide:.1f}" height="18" fill="{colours[kind]}"><title>{html(kind)}: '
-                   f"{_time(begin - first)} to {_time(end - first)}</title></rect>")  # fmt: skip
+                   f"{_time(begin - first)} to {_time(end - first)}</title></rect>")
     for source, sent, target, received in arrows:
         out.append(f'<line x1="{x(sent)}" y1="{y(source) + 11}" x2="{x(received)}" y2="{y(target) + 11}" stroke="currentColor"/>'
-                   f'<circle cx="{x(received)}" cy="{y(target) + 11}" r="3" fill="currentColor"/>')  # fmt: skip
+                   f'<circle cx="{x(received)}" cy="{y(target) + 11}" r="3" fill="currentColor"/>')
     whole = _time(last - first)
     out.append(f'<text x="{LEFT}" y="{high - 6}" fill="currentColor">0</text>'
-               f'<text x="{WIDTH - 10}" y="{high - 6}" text-anchor="end" fill="currentColor">{whole}</text></svg>')  # fmt: skip
+               f'<text x="{WIDTH - 10}" y="{high - 6}" text-anchor="end" fill="currentColor">{whole}</text></svg>')
     marks = [f'<span style="color:{colours[kind]}">&#9632;</span> {html(kind)}' for kind in kinds]
     legend = " ".join(f'<span style="white-space:nowrap">{mark}</span>' for mark in marks)
     return f"<div>{''.join(out)}<p>{legend}</p></div>"
@@ -156,9 +156,9 @@ def _calls(chapter: Chapter, engine: Mapping[str, Any]) -> str:
     """The calls of each rank, and the messages between them."""
     words = [line.split()[1] for line in chapter.text.splitlines()]
     bars: list[Bar] = [(f"rank {rank}", begin, end, words[line - 1]) for rank, line, begin, end in sorted(engine["calls"])
-                       if end > begin]  # fmt: skip
+                       if end > begin]
     arrows = [(f"rank {a}", sent, f"rank {b}", received) for a, b, *_beside, sent, received in engine["messages_of"]
-              if sent >= 0 and received >= 0]  # fmt: skip
+              if sent >= 0 and received >= 0]
     return _lanes_svg(bars, arrows, "the calls of each rank, and the messages between them")
 
 
@@ -247,7 +247,7 @@ def _definition(lines: Sequence[str], node: Definition) -> Iterator[str]:
 
 def _chapter(chapter: Chapter, number: int) -> ManualPage:
     module = import_module(f"retrompi.reference.{chapter.file}")
-    source = Path(str(module.__file__)).read_text(encoding="utf-8").replace("  # fmt: skip", "")
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
     names = {lab.key: lab for lab in labs()}
     out = [f"# {number}. {chapter.title}", ast.get_docstring(ast.parse(source)) or "", *_run(chapter)]
     if chapter.labs:
@@ -270,6 +270,6 @@ def book_pages() -> list[ManualPage]:
            "How a message is simulated, exactly: the text of these chapters is the executable specification itself "
            "([what it is, and what it must equal](../../specification.md)). Each begins with its rules in prose and a run that engine and "
            "specification have simulated when this site was built; then comes the code, in the order in which it can be read.",
-           table(["", "chapter", "file", "its run"], rows)]  # fmt: skip
+           table(["", "chapter", "file", "its run"], rows)]
     index = ManualPage("reference/specification/index.md", "The specification", "Overview", "\n\n".join(out) + "\n")
     return [index, *(_chapter(chapter, n) for n, chapter in enumerate(chapters(), 1))]

@@ -100,7 +100,7 @@ def _section(words: str, command: click.Command, level: int) -> list[str]:
     usage = " ".join(command.collect_usage_pieces(context))
     heading = f"# retrompi {words}" if level == 1 else f"{'#' * level} retrompi {words} {anchor(words)}"
     return [heading, f"```text\nretrompi {words} {usage}\n```", _help_markdown(command), *([_python(words)] if level == 1 else []),
-            _options(command, words)]  # fmt: skip
+            _options(command, words)]
 
 
 def _python(name: str) -> str:
@@ -121,7 +121,7 @@ def command_pages() -> list[ManualPage]:
     rows = [[link(f"retrompi {w}", f"{slug(w)}.md"), escape(every[w].get_short_help_str(400))] for w in tops]
     context = click.Context(cli, info_name="retrompi")
     out = ["# Commands", _help_markdown(cli), table(["command", "description"], rows), "## Options before the command", _options(cli, ""),
-           "Exit codes and what goes to which stream: [files, units, exit codes](../files.md#exit-codes)."]  # fmt: skip
+           "Exit codes and what goes to which stream: [files, units, exit codes](../files.md#exit-codes)."]
     assert context.command is cli
     pages = [ManualPage("reference/commands/index.md", "Commands", "Overview", "\n\n".join(out) + "\n")]
     pages.append(options_page())

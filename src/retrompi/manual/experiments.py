@@ -34,10 +34,10 @@ def _scenario(name: str, known: Mapping[str, Any]) -> ManualPage:
     model, platform = _where(s.model, s.platform)
     facts = [["model", model], ["platform", platform], ["mode", f"`{s.mode}`"], ["reproduces", cite(s.reproduces, known, _ROOT)],
              ["statements", ", ".join(cite(c, known, _ROOT) for c in s.claims)], ["expected", escape(s.expect)],
-             ["ends as", escape(s.outcome)]]  # fmt: skip
+             ["ends as", escape(s.outcome)]]
     text = s.path.read_text(encoding="utf-8") if s.path is not None else ""
     out = [f"# {escape(s.title)}", f"{escape(s.summary)}.", table(["", ""], facts), "## The file", _file(text),
-           f"`retrompi scenarios run {name}` runs it, `retrompi sweep {name} --vary KEY=VALUES` varies it."]  # fmt: skip
+           f"`retrompi scenarios run {name}` runs it, `retrompi sweep {name} --vary KEY=VALUES` varies it."]
     return ManualPage(f"reference/scenarios/{slug(name)}.md", "Scenarios", name, "\n\n".join(out) + "\n")
 
 
@@ -59,7 +59,7 @@ def scenario_pages() -> list[ManualPage]:
         "in brackets have defaults; `retrompi scenarios new mine.toml halo` writes a file to be edited.",
         table(["generator", "arguments", "what it generates"],
               [[f"`{name}`", f"`{g.usage}`", escape(g.summary)] for name, g in sorted(generate.GENERATORS.items())]),
-    ])  # fmt: skip
+    ])
     return [
         ManualPage("reference/scenarios/index.md", "Scenarios", "Overview", text + "\n"),
         *(_scenario(n, known) for n in catalogue.scenario_names()),
@@ -80,7 +80,7 @@ def _study(name: str) -> ManualPage:
            f"{design.count(study)} points from {_base(study.base.name)}, "
            f"shown by `{study.metric or 'time'}`.",
            table(["axis", "values", "how many"], axes), "## The file", _file(study.text),
-           f"`retrompi study run {name}` simulates it, `retrompi study show {name} -o page.html` draws it."]  # fmt: skip
+           f"`retrompi study run {name}` simulates it, `retrompi study show {name} -o page.html` draws it."]
     return ManualPage(f"reference/studies/{slug(name)}.md", "Studies", name, "\n\n".join(out) + "\n")
 
 
@@ -94,5 +94,5 @@ def study_pages() -> list[ManualPage]:
         "# Ready studies",
         "A parameter study: a file of `scenarios/studies/`; [the keys](../files.md#study), [three examples discussed](../../what-ifs.md).",
         table(["name", "study", "question", "points"], rows),
-    ])  # fmt: skip
+    ])
     return [ManualPage("reference/studies/index.md", "Studies", "Overview", text + "\n"), *(_study(n) for n in design.study_names())]

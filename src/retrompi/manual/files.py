@@ -48,7 +48,7 @@ def _quantities(keys: Mapping[str, Field]) -> str:
 
 def _widest() -> str:
     rows = [[escape(unit if unit != "1" else "plain number"), f"{low:g}" if low else "0", f"{high:g}"]
-            for unit, (low, high) in units.WIDEST.items()]  # fmt: skip
+            for unit, (low, high) in units.WIDEST.items()]
     return table(["unit", "least above zero", "most"], rows)
 
 
@@ -67,7 +67,7 @@ def _errors() -> str:
     rows = [["0", "done"], ["1", "a negative outcome: a statement fails, a run does not complete, a bound is exceeded"]]
     for code in (2, 3):
         kinds = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.RetrompiError) and c.exit_code == code
-                 and c is not errors.RetrompiError]  # fmt: skip
+                 and c is not errors.RetrompiError]
         what = {2: "wrong usage or input", 3: "a defect of retrompi"}[code]
         rows.append([str(code), f"{what}: " + " ".join((inspect.getdoc(c) or c.__name__).partition("\n")[0] for c in kinds)])
     rows.append(["130", "interrupted"])
@@ -135,5 +135,5 @@ def file_pages() -> list[ManualPage]:
         "Results go to stdout; errors (one line), warnings and progress go to stderr. `--json` and `--csv` "
         "print data. "
         "`NO_COLOR` disables colours.",
-    ]  # fmt: skip
+    ]
     return [ManualPage("reference/files.md", "Files, units, exit codes", "Files, units, exit codes", "\n\n".join(out) + "\n")]

@@ -23,7 +23,7 @@ def _default(f: Field) -> str:
 def _fields(cls: type, without: type | None = None) -> str:
     inherited = fields_of(without) if without is not None else {}
     rows = [[f"`{f.name}`", escape(f.unit if f.is_quantity else ""), _default(f), escape(f.bounds), f.scale, escape(f.help)]
-            for f in fields_of(cls).values() if f.name not in inherited]  # fmt: skip
+            for f in fields_of(cls).values() if f.name not in inherited]
     return table(["field", "unit", "default", "values", "cost", "what it is"], rows)
 
 

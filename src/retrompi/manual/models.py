@@ -34,7 +34,7 @@ def _parameters(card: Mapping[str, Any], known: Mapping[str, Any]) -> str:
         [f"`{card['name'].partition(':')[0]}.{r['name']}`", escape(r["text"]), escape(r["unit"]), escape(range_text(r)), escape(r["cost"]),
          cite(r["help"], known, _ROOT), cite(r["source"], known, _ROOT)]
         for r in card["parameters"]
-    ]  # fmt: skip
+    ]
     return table(["key", "value", "unit", "range or choices", "cost", "what it is", "source"], rows)
 
 
@@ -45,11 +45,11 @@ def _fit(card: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
     out = [f"Fitted values of `{fit['of']}`, {fit.get('date', '')}, seed {fit.get('seed', '-')}; {escape(fit.get('note', ''))}."]
     if fit["values"]:
         values = [[f"`{v['name']}`", escape(v["value"]), escape(" .. ".join(v["range"] or ())), escape(v["identifiability"])]
-                  for v in fit["values"]]  # fmt: skip
+                  for v in fit["values"]]
         out.append(table(["parameter", "value", "searched", "how well it is determined"], values))
     if fit["residuals"]:
         rows = [[cite(r["claim"], known, _ROOT), cite(r["says"], known, _ROOT), f"{r['observed']:.6g} {escape(r['unit'])}",
-                 f"{r['half_ranges']:+.2f}"] for r in fit["residuals"]]  # fmt: skip
+                 f"{r['half_ranges']:+.2f}"] for r in fit["residuals"]]
         out.append(table(["statement", "what it says", "simulated", "half ranges from the middle"], rows))
     return out
 
@@ -59,7 +59,7 @@ def _posterior(told: Mapping[str, Any] | None) -> list[str]:
         return []
     rows = [[f"`{path}`", *map(escape, rest)] for path, *rest in map(determined.texts, told["parameters"])]
     return [f"## Posterior\n\nWhat the statements of use `calibrate` say of each parameter ([how to read it](../../uncertainty.md)): "
-            f"{escape(determined.facts(told))}.", table(list(determined.HEAD), rows)]  # fmt: skip
+            f"{escape(determined.facts(told))}.", table(list(determined.HEAD), rows)]
 
 
 def _page(name: str, known: Mapping[str, Any]) -> ManualPage:
@@ -88,7 +88,7 @@ def _page(name: str, known: Mapping[str, Any]) -> ManualPage:
     out.append("## Calibrated range")
     told = card["calibrated"]
     out.append("None is stated: every use is noted." if told is None else
-               f"{escape(told['text'])} ({cite(told['source'], known, _ROOT)}). A use outside of it is noted.")  # fmt: skip
+               f"{escape(told['text'])} ({cite(told['source'], known, _ROOT)}). A use outside of it is noted.")
     if card["transfer"]:
         out.append("## Other machines")
         out.append(f"Where its library is known to have run ({link('transfer', '../../transfer.md')}), by `validate/transfer.csv`.")
@@ -114,10 +114,10 @@ def model_pages() -> list[ManualPage]:
     known = reference_rows()
     found = {name: cls for name, cls in registry.models().items() if registry.origin(cls.folder()) == "retrompi"}
     rows = [[link(name, f"{slug(name)}.md"), escape(c.title), escape(c.version), escape(c.years), escape(c.variant_note or c.summary)]
-            for name, c in found.items()]  # fmt: skip
+            for name, c in found.items()]
     text = "\n\n".join([
         "# Runtime models",
         "A model is a folder in `models/`; a variant inherits and overrides what differs ([how to add one](../../add-a-runtime.md)).",
         table(["name", "runtime", "version", "years", "what it stands for"], rows),
-    ])  # fmt: skip
+    ])
     return [ManualPage("reference/models/index.md", "Models", "Overview", text + "\n"), *(_page(name, known) for name in found)]

@@ -25,7 +25,7 @@ def _quantities(rows: list[Mapping[str, Any]], prefix: str, known: Mapping[str, 
         [f"`{prefix}{r['path'].partition('.')[2]}`", escape(r["text"]), escape(range_text(r)), cite(r["help"], known, _ROOT),
          cite(r["source"], known, _ROOT)]
         for r in rows
-    ]  # fmt: skip
+    ]
     return table(["key", "value", "range", "what it is", "source"], cells)
 
 
@@ -50,7 +50,7 @@ def _page(name: str, known: Mapping[str, Any]) -> ManualPage:
     )
     if card["placements"]:
         out += ["## Placements", "Names that `--mode` takes here.",
-                table(["placement", "ranks"], [[f"`{p['name']}`", escape(", ".join(p["ranks"]))] for p in card["placements"]])]  # fmt: skip
+                table(["placement", "ranks"], [[f"`{p['name']}`", escape(", ".join(p["ranks"]))] for p in card["placements"]])]
     out.append("## Hosts")
     out.append("`--set platform.host.KEY=VALUE` changes all hosts, `--set platform.HOST.KEY=VALUE` one.")
     for names, rows in _alike(card["quantities"], [h["name"] for h in card["hosts"]]):
@@ -85,7 +85,7 @@ def _part(part: Machine | Network, known: Mapping[str, Any]) -> str:
         f"## {escape(card['title'])} {anchor(part.name)}",
         f"`{part.name}`, {escape(card['years'])}: {escape(card['summary'])}. {escape(card['about'])}.{told}",
         table(["key", "value", "range", "what it is", "source"], cells),
-    ])  # fmt: skip
+    ])
 
 
 def _library(known: Mapping[str, Any]) -> list[ManualPage]:
@@ -101,7 +101,7 @@ def _library(known: Mapping[str, Any]) -> list[ManualPage]:
             f"{told} `HOST*COUNT@NETWORK` is a platform ([adding a machine](../../add-a-platform.md)).",
             table(["name", "what", "years"], [[f"[{escape(p.name)}](#{slug(p.name)})", escape(p.title), escape(p.years)] for p in ours]),
             *(_part(p, known) for p in ours),
-        ])  # fmt: skip
+        ])
         pages.append(ManualPage(f"reference/platforms/{name}.md", "Platforms", f"{title} of the library", text + "\n"))
     return pages
 
@@ -119,6 +119,6 @@ def platform_pages() -> list[ManualPage]:
         "A machine room is a TOML file in `platforms/`; `NAME*N` is a room of that kind with N hosts ([networks](../../networks.md)).",
         table(["name", "room", "years", "hosts", "link"], rows),
         "Further platforms are composed of the [hosts](hosts.md) and [networks](networks.md) of the library: `nt4-p6-200*8@switch-100`.",
-    ])  # fmt: skip
+    ])
     overview = ManualPage("reference/platforms/index.md", "Platforms", "Overview", text + "\n")
     return [overview, *_library(known), *(_page(name, known) for name in found)]

@@ -33,7 +33,7 @@ def schema_page() -> ManualPage:
     parts = ["# The store in SQL", _HEAD, "## Views"]
     for view in VIEWS:
         parts += [f"### {view.name}", f"A row is {view.row}.",
-                  table(["column", "what it is"], [[f"`{name}`", escape(what)] for name, what in view.columns.items()])]  # fmt: skip
+                  table(["column", "what it is"], [[f"`{name}`", escape(what)] for name, what in view.columns.items()])]
     parts.append("## Examples")
     for example in EXAMPLES:
         parts += [example.question, f"```sql\n{example.query.strip()};\n```"]

@@ -115,4 +115,4 @@ def row_of(measured: StoredCurve) -> dict[str, Any]:
     """The curve's row in a table of curves."""
     sizes = [p["size_B"] for p in measured.points]
     return {"run": measured.run_id, "curve": measured.legend, "points": len(sizes),
-            "sizes": f"{format_bytes(min(sizes))} to {format_bytes(max(sizes))}", "from": measured.about}  # fmt: skip
+            "sizes": f"{format_bytes(min(sizes))} to {format_bytes(max(sizes))}", "from": measured.about}

@@ -32,7 +32,7 @@ from retrompi.spec import registry
 from retrompi.store import open_store
 
 __all__ = ["check_table", "evidence_rows", "evidence_table", "fill", "intervention_table", "layer_table", "matrix_table", "number_text",
-           "parts", "reading_table", "runtime_table", "verdict_table"]  # fmt: skip
+           "parts", "reading_table", "runtime_table", "verdict_table"]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -122,7 +122,7 @@ def layer_table(studies: Sequence[Reproduction]) -> str:
             assert found is not None, f"{curve.name} has no point that judges"
             printed = "-" if curve.latency is None else number_text(curve.latency[0] * 1e6)
             rows.append((curve.title, f"`{curve.platform}`", str(found.points), f"{found.median:.1%}", f"{found.largest:.0%}",
-                         f"{found.largest_at} B", f"{simulate_times(curve, [8])[8] * 1e6:.3g} / {printed}"))  # fmt: skip
+                         f"{found.largest_at} B", f"{simulate_times(curve, [8])[8] * 1e6:.3g} / {printed}"))
     head = ("curve", "machines", "points", "median error", "largest", "at", "latency, us: simulated / published")
     return table(head, rows)
 
@@ -236,7 +236,7 @@ def main(argv: Sequence[str]) -> int:
     plain: Mapping[str, Callable[[], str]] = {
         "readings": reading_table, "checks": lambda: check_table(path), "runtimes": runtime_table,
         "coverage": lambda: coverage_table(shipped_rows(), table), "outside": lambda: outside_table(shipped_rows(), table),
-    }  # fmt: skip
+    }
     for name in wanted:
         if name in plain:
             fill(path, name, plain[name]())

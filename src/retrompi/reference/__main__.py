@@ -20,7 +20,7 @@ from retrompi.traces import read
 def main(arguments: list[str]) -> int:
     """0: equal; 1: they differ; 2: wrong usage, or beyond the specification."""
     parser = argparse.ArgumentParser(prog="python -m retrompi.reference", description="Simulate a trace by the engine and the executable "
-                                     "specification, and compare; or compare generated programs.")  # fmt: skip
+                                     "specification, and compare; or compare generated programs.")
     parser.add_argument("trace", nargs="?", type=Path, help="a trace; none: generated programs")
     parser.add_argument("-m", "--model", default="wmpi")
     parser.add_argument("-p", "--platform", default="nt-pair")
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
             return 1 if tally.differences else 0
         question = Question(given.model, given.platform, Replay(read(given.trace)), given.mode, given.set, seed=given.seed or 1,
                             fidelity=given.fidelity, network=given.network, wildcards=given.wildcards,
-                            beside=Beside(given.traffic, given.fail, (), given.kill))  # fmt: skip
+                            beside=Beside(given.traffic, given.fail, (), given.kill))
         engine, rule, what = compare_question(question)
     except NotCovered as error:
         print(f"the specification does not cover this run: {error}", file=sys.stderr)

@@ -910,5 +910,5 @@ ALGORITHMS: dict[str, dict[str, Callable[[CollectiveMember], Steps]]] = {
     **{scan: {"linear": scan_linear, "doubling": scan_doubling, "nothing": nothing} for scan in ("scan", "exscan")},
     **{f"neighbor_allgather{v}": {"posted": neighbours(True)} for v in ("", "v")},
     **{f"neighbor_alltoall{v}": {"posted": neighbours(False)} for v in ("", "v", "w")},
-}  # fmt: skip
+}
 """Operation -> its algorithms by name."""

@@ -88,7 +88,7 @@ class SimulatedJob:
         self.ranks: list[Any] = []
         self.count = SimpleNamespace(messages=0, bytes=0, packets=0, frames=0, delivered=0, delivered_bytes=0, retransmissions=0,
             duplicates=0,
-                                     lost=0, own_bytes=0)  # fmt: skip
+                                     lost=0, own_bytes=0)
         self.pool_locks: dict[Host, Any] = {}
         self.messages: list[MpiMessage] = []
         self.marks: list[tuple[int, str, int]] = []

@@ -128,7 +128,7 @@ class Choices:
         self.context_bytes, self.gathers = int(rows["context_bytes"]), bool(rows["split_gathers"])
         everything: tuple[Any, ...] = (0.0, None, 1, None, "any", "both", False)
         self.rows: list[tuple[Any, ...]] = [*rows["collectives"], ("bcast", rows["bcast"]["algorithm"], *everything),
-                                            ("bcast", "binomial", *everything)]  # fmt: skip
+                                            ("bcast", "binomial", *everything)]
         self.rows += [(operation, "posted", *everything) for operation in ALGORITHMS if operation.startswith("neighbor")]
 
     def algorithm(self, operation: str, m: CollectiveMember) -> str:
@@ -293,7 +293,7 @@ BETWEEN: Mapping[str, Callable[[CollectiveMember], Steps]] = {
     "gatherv": inter_gatherv, "scatter": inter_scatter, "scatterv": inter_scatterv, "allgather": inter_allgather,
     "allgatherv": inter_allgatherv, "alltoall": inter_alltoall, "alltoallv": inter_alltoall, "alltoallw": inter_alltoall,
     "reducescatter": inter_reduce_scatter, "reducescatterblock": inter_reduce_scatter,
-}  # fmt: skip
+}
 
 
 # ----------------------------------------------------------------------------------------------------- making a communicator

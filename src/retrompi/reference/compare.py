@@ -16,7 +16,7 @@ from retrompi.spec.question import Question
 __all__ = ["by_engine", "compare_question", "compare_rows", "difference"]
 
 COUNTERS = ("messages", "bytes", "packets", "frames", "delivered", "delivered_bytes", "retransmissions", "duplicates", "lost", "own_bytes",
-            "contended")  # fmt: skip
+            "contended")
 RANK_COLUMNS = ("host", "time_ps", "mpi_ps", "compute_ps", "cpu_ps", "sent", "received", "bytes_sent", "bytes_received")
 
 UNOBSERVED = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": ""}
@@ -51,7 +51,7 @@ def by_engine(rows: Mapping[str, Any], trace: Any) -> dict[str, Any]:
     full["state_incomplete"] = fast["state_incomplete"]
     calls, messages = full["timeline"]["calls"], full["timeline"]["messages"]
     full["calls"] = [row[:4] for row in zip(_column(calls["rank"], 4), _column(calls["line"], 4), _column(calls["begin"], 8),
-                                            _column(calls["end"], 8), calls["open"], strict=True) if not row[4]]  # fmt: skip
+                                            _column(calls["end"], 8), calls["open"], strict=True) if not row[4]]
     names = (("source", 4), ("destination", 4), ("tag", 4), ("bytes", 8), ("line", 4), ("receive_line", 4), ("sent", 8), ("received", 8))
     full["messages_of"] = list(zip(*(_column(messages[name], size) for name, size in names), strict=True))
     full["waits"] = [(row["rank"], row["line"]) for row in full["waits"]]

@@ -82,7 +82,7 @@ class SampledCurve(Channel):
             yield from self.source.thread.run(self.spec.connect)
         if packet.size >= self.table.limit:
             raise Abort(f"a message of {packet.size} B from rank {packet.source}: the mechanism did not carry one of {self.table.limit} B: "
-                        f"{self.table.reason}")  # fmt: skip
+                        f"{self.table.reason}")
         numbers = self.table.at(packet.size)
         yield from self.source.thread.run(numbers.send)
         self.job.count.packets += 1

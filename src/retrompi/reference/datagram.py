@@ -78,7 +78,7 @@ class Datagram(Channel):
             out.tries += 1
             if out.tries > self.spec.retries:
                 raise Abort(f"datagram {seq} from {self.source.thread.name} to {self.target.thread.name} was not acknowledged after "
-                            f"{self.spec.retries} retries")  # fmt: skip
+                            f"{self.spec.retries} retries")
             self.job.count.retransmissions += 1
             yield from self._transmit(seq)
         else:
@@ -130,7 +130,7 @@ class Datagram(Channel):
     def _leaves(self, shipped: SentDatagram, size: int) -> None:
         hosts, other = self.job.hosts, self._receiver(shipped)
         self.job.net.frame(hosts.index(shipped.sender.host), hosts.index(other.host), size,
-                           lambda: self._frame(shipped, size, shipped.late), lambda: self._frame_done(shipped, True))  # fmt: skip
+                           lambda: self._frame(shipped, size, shipped.late), lambda: self._frame_done(shipped, True))
 
     def _receiver(self, shipped: SentDatagram) -> Process:
         return self.target if shipped.sender is self.source else self.source

@@ -22,7 +22,7 @@ INITS = {"send": "sendInit", "Ssend": "ssendInit", "bsend": "bsendInit", "rsend"
 ROOT = -777
 ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 COLLECTIVES = ("barrier", *ROOTED, "allreduce", "scan", "exscan", "reducescatter", "reducescatterblock", "alltoall", "alltoallv",
-               "alltoallw", "allgather", "allgatherv")  # fmt: skip
+               "alltoallw", "allgather", "allgatherv")
 NEIGHBOURS = ("neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw")
 
 
@@ -162,7 +162,7 @@ class Drawing:
             elif how == "graph":
                 edges = [(a, b) for a in range(n) for b in range(n) if rng.random() < 0.5]
                 comm = replace(comm, sources=tuple(tuple(a for a, b in edges if b == me) for me in range(n)),
-                               targets=tuple(tuple(b for a, b in edges if a == me) for me in range(n)))  # fmt: skip
+                               targets=tuple(tuple(b for a, b in edges if a == me) for me in range(n)))
                 ends = zip(comm.sources, comm.targets, strict=True)
                 more = [f" in={_comma_list(sources) or 'none'} out={_comma_list(targets) or 'none'}" for sources, targets in ends]
             self.communicators.append(comm)
@@ -246,7 +246,7 @@ class Drawing:
                 put(b, "Win_wait")
 
     def arguments(self, word: str, comm: DrawnCommunicator, me: int, each: tuple[int, float, int], many: tuple[list[int], list[int]],
-                  members: tuple[int, int]) -> str:  # fmt: skip
+                  members: tuple[int, int]) -> str:
         """The arguments of one member: ``each`` is (size, operations, root), ``many`` what it sends to and gets from each."""
         (size, flops, root), (sent, received), (n, others) = each, many, members
         to, of, whole = " ".join(map(str, sent)), " ".join(map(str, received)), size * (others if comm.remote else 1)

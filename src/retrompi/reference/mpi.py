@@ -42,7 +42,7 @@ PERSISTENT = {"sendInit": "standard", "ssendInit": "synchronous", "bsendInit": "
 SEVERAL = ("waitall", "waitAny", "waitsome", "testall", "testany", "testsome")
 COMPUTES = ("compute", "sleep", "kernel")
 COVERED = {"init", "finalize", "sendRecv", "recv", "irecv", "probe", "iprobe", "wait", "test", "start", "startall", "requestFree",
-           "comm_free", *COMPUTES, *SEVERAL, *SENDS, *ISENDS, *PERSISTENT}  # fmt: skip
+           "comm_free", *COMPUTES, *SEVERAL, *SENDS, *ISENDS, *PERSISTENT}
 LONGEST = 4e6
 """Seconds that a simulation may take: picoseconds are counted in 63 bits, with some to spare."""
 
@@ -633,12 +633,12 @@ class Rank(Process):
         if 0 < limit < self.unexpected_bytes:
             raise Abort(f"the fixed buffer of rank {self.number} for unexpected messages ({limit} B) overflows with a "
                         f"message of {m.size} B from "
-                        f"rank {m.src}")  # fmt: skip
+                        f"rank {m.src}")
 
     def _check_length(self, m: MpiMessage) -> None:
         if 0 <= m.receive.size < m.size:
             raise Abort(f"message of {m.size} B from rank {m.src} to rank {m.dst} (tag {m.tag}) is longer than the receive buffer of "
-                        f"{m.receive.size} B (MPI_ERR_TRUNCATE)")  # fmt: skip
+                        f"{m.receive.size} B (MPI_ERR_TRUNCATE)")
 
     # ---------------------------------------------------------------------------------------------------------- requests
 

@@ -93,7 +93,7 @@ class Wire:
             call(t, *arguments)
 
     def send(self, at: int, source: int, target: int, size: int, delivered: Callable[[], None], lost: Callable[[], None],
-             of_others: bool = False) -> None:  # fmt: skip
+             of_others: bool = False) -> None:
         """A frame sets out from a card at a time, now or later."""
         frame = Frame(self._sent, source, target, size, at, delivered, lost, of_others)
         self._on_the_way[self._sent] = frame
@@ -582,7 +582,7 @@ class Cards:
         return int(self.free[card] + self.job.hosts[host].spec.nic_latency)
 
     def burst(self, source: int, target: int, size: int, rate: float, piece: int, behind: int, delivered: Callable[[], None],
-              lost: Callable[[], None]) -> int:  # fmt: skip
+              lost: Callable[[], None]) -> int:
         """Moves a message from memory to memory, with ``behind`` bytes more in a packet of its own; returns when it has left the sender's.
 
         A stage begins when a piece has crossed the one before. ``rate``: that of the sender's memory, 0 for the card's; memory and bus are

@@ -25,7 +25,7 @@ PUTS = ("Put", "Rput")
 GETS = ("Get", "Rget")
 UPDATES = ("Accumulate", "Raccumulate", "Get_accumulate", "Rget_accumulate", "Fetch_and_op", "Compare_and_swap")
 SYNCHRONISATION = ("Win_fence", "Win_flush_all", "Win_flush", "Win_flush_local_all", "Win_flush_local", "Win_lock", "Win_lock_all",
-                   "Win_unlock", "Win_unlock_all", "Win_post", "Win_start", "Win_complete", "Win_wait")  # fmt: skip
+                   "Win_unlock", "Win_unlock_all", "Win_post", "Win_start", "Win_complete", "Win_wait")
 POST, COMPLETE = 1, 2
 """Tags of a window's own messages."""
 WORD = 8

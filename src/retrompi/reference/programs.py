@@ -80,7 +80,7 @@ class DrawnProgram:
             self.model, self.platform, Replay(Trace.parse(sources)), self.placement, dict(self.sets), seed=self.seed,
             fidelity=self.fidelity, network=self.network, wildcards=self.wildcards, cores=self.cores, limit_s=self.limit_s,
             idle_overrides=True, what_if_hardware=True, beside=Beside(self.traffic, self.failures, (), self.kills),
-        )  # fmt: skip
+        )
 
     def rows(self) -> tuple[dict[str, Any], Trace]:
         """What the engine is given, and the trace; raises a RetrompiError if the question cannot be asked."""
@@ -122,7 +122,7 @@ def _overrides(rng: random.Random, model: str) -> Iterator[tuple[str, str]]:
                 yield rng.choice((("platform.host.cores", rng.choice("124")), ("platform.link.latency", rng.choice(("0us", "x3"))),
                                   ("platform.link.bandwidth", rng.choice(FACTORS)), ("platform.link.buffer", rng.choice(("3000B", "20kB"))),
                                   ("platform.link.mtu", "x0.5"), ("platform.host.mem_streams", "2"), ("platform.link.access", "csma-cd"),
-                                  ("platform.host.quantum", rng.choice(("1ms", "10ms")))))  # fmt: skip
+                                  ("platform.host.quantum", rng.choice(("1ms", "10ms")))))
             case _:
                 name, param = rng.choice(sorted(registry.model(model).params().items()))
                 if param.choices:
@@ -260,7 +260,7 @@ def _beside(rng: random.Random, program: DrawnProgram, crowded: bool) -> DrawnPr
         program, traffic=tuple(_traffic(rng, hosts, span)) if wired and traffic else (),
         failures=tuple(_failures(rng, platform.link, hosts, span)) if wired and fails else (),
         kills=tuple(_kills(rng, program, hosts, span)) if kills else (),
-    )  # fmt: skip
+    )
 
 
 def draw_program(seed: int) -> DrawnProgram:
@@ -287,7 +287,7 @@ def draw_program(seed: int) -> DrawnProgram:
         wildcards=rng.choice(("recorded", "free")), limit_s=rng.choice((None,) * 9 + (0.01,)),
         work=_drawn_work(rng) if rng.random() < 0.1 else None,
         cores=(0,) * ranks if rng.random() < 0.05 else (), network=rng.choice(("native",) * 9 + ("fluid",)),
-    )  # fmt: skip
+    )
     if rng.random() < 0.15:
         program = replace(program, hops=tuple(_hops(rng, program)))
     return _beside(rng, program, crowded)
@@ -331,7 +331,7 @@ def shrink(program: DrawnProgram, differs: Callable[[DrawnProgram], object] = _d
     while changed:
         before = program
         for simple in ({"limit_s": None}, {"network": "native"}, {"cores": ()}, {"seed": 1}, {"wildcards": "recorded"}, {"sets": ()},
-                       {"traffic": ()}, {"failures": ()}, {"kills": ()}, {"work": None}, {"hops": ()}):  # fmt: skip
+                       {"traffic": ()}, {"failures": ()}, {"kills": ()}, {"work": None}, {"hops": ()}):
             try_smaller(replace(program, **simple))
         for name in ("sets", "traffic", "failures", "kills", "hops"):
             for one in getattr(program, name):

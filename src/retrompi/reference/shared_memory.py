@@ -171,7 +171,7 @@ class SharedChannel(Channel):
         if not self.places.possible(size):
             raise Abort(f"the shared memory pool of {self.places.total} B on host {self.source.host.name} can never "
                         f"hold a packet of {size} B "
-                        f"(process {self.source.thread.name})")  # fmt: skip
+                        f"(process {self.source.thread.name})")
         return self.places.take(size)
 
     def _refuse(self, packet: Packet) -> None:
@@ -179,7 +179,7 @@ class SharedChannel(Channel):
         if not self.ring and self.spec.exhausted_aborts and not (packet.kind == "data" and packet.message.rendezvous):
             raise Abort(f"the shared memory pool of {self.places.total} B on host {self.source.host.name} is exhausted: "
                         f"no buffer for a packet of "
-                        f"{packet.size + self.spec.header} B from rank {packet.source} to rank {packet.target}")  # fmt: skip
+                        f"{packet.size + self.spec.header} B from rank {packet.source} to rank {packet.target}")
 
     def _copy_out(self, packet: Packet, place: Any) -> Steps:
         spec, receiver = self.spec, self.target

@@ -108,7 +108,7 @@ def _staging(row: Any) -> Values:
     return SimpleNamespace(
         byte=byte * PS, ask=int(ask), packed=pack_cost, unpacked=unpack_cost,
         packs=lambda size: pack_cost(size) > 0 or byte > 0, unpacks=lambda size: unpack_cost(size) > 0 or byte > 0,
-    )  # fmt: skip
+    )
 
 
 def _rank_values(rows: Mapping[str, Any]) -> Values:
@@ -130,7 +130,7 @@ def _rank_values(rows: Mapping[str, Any]) -> Values:
         one_sided_same=one_sided_values(rows["one_sided_same"]), one_sided_remote=one_sided_values(rows["one_sided_remote"]),
         unexpected_limit=int(rows["unexpected_limit"] + 0.5), compute_scale=rows["compute_scale"], memory_share=rows["memory_share"],
         free_wildcards=rows.get("wildcards") == "free",
-    )  # fmt: skip
+    )
 
 
 def refuse(rows: Mapping[str, Any]) -> None:
@@ -336,7 +336,7 @@ class Simulation:
                 "mpi_ps": rank.count.mpi + (0 if computes else open_), "compute_ps": rank.count.compute + (open_ if computes else 0),
                 "cpu_ps": rank.thread.processor_time(), "sent": rank.count.sent, "received": rank.count.received,
                 "bytes_sent": rank.count.bytes_sent, "bytes_received": rank.count.bytes_received,
-            })  # fmt: skip
+            })
         return {
             "outcome": outcome, "detail": detail, "time_ps": max((row["time_ps"] for row in per_rank), default=0), "per_rank": per_rank,
             "marks": self.job.marks, "contended": self.wire.contended, **vars(self.job.count),
@@ -344,7 +344,7 @@ class Simulation:
             "messages_of": [(m.src, m.dst, m.tag, m.size, m.line, m.receive_line, m.sent, m.received) for m in self.job.messages],
             "waits": [(rank.number, rank.now_at.line) for rank in open_ranks if outcome != "completed"],
             "traffic": [source.count for source in self.traffic],
-        }  # fmt: skip
+        }
 
 
 def simulate(rows: Mapping[str, Any], trace: Any) -> dict[str, Any]:

@@ -23,12 +23,12 @@ from retrompi.reference.values import ANY_SOURCE, ANY_TAG, PROC_NULL
 __all__ = ["Decision", "Match", "Operation", "Undecided", "decide", "operations"]
 
 SENDS = {"send": "", "Ssend": "S", "bsend": "b", "isend": "", "ISsend": "S", "ibsend": "b", "sendInit": "", "ssendInit": "S",
-         "bsendInit": "b"}  # fmt: skip
+         "bsendInit": "b"}
 """Calls that send, and their mode: standard, synchronous, buffered."""
 RECEIVES = ("recv", "irecv", "recvInit")
 ALL = ("waitall", "testall")
 MAKERS = ("comm_dup", "comm_split", "comm_create", "comm_create_group", "cart_create", "graph_create", "intercomm_create",
-          "intercomm_merge")  # fmt: skip
+          "intercomm_merge")
 """Calls that make a communicator."""
 BESIDE = ("init", "finalize", "compute", "sleep", "kernel", "comm_size")
 Match = tuple[int, int, int, int, int, int]
@@ -425,7 +425,7 @@ class _Run:
     def matches(self, complete: bool) -> frozenset[Match]:
         """What receives have got: of those that a call has completed, or of all."""
         return frozenset((r.rank, r.line, r.message.source, r.message.line, r.message.tag, r.message.size)
-                         for r in self.receives if r.message and (r.seen < math.inf or not complete))  # fmt: skip
+                         for r in self.receives if r.message and (r.seen < math.inf or not complete))
 
     def check(self) -> None:
         """Raises Undecided where another order of events leads elsewhere."""
@@ -459,4 +459,4 @@ def decide(programs: Sequence[Sequence[str]]) -> Decision:
     return Decision(
         "deadlock" if run.stuck else "completed", tight.matches(complete=True), loose.matches(complete=False), probed,
         run.stuck if tight.stuck == loose.stuck and not run.unfinished else None,
-    )  # fmt: skip
+    )

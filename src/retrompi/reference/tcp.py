@@ -382,7 +382,7 @@ def give_up(source: Process, target: Process, tries: int) -> None:
     """A connection that is given up ends the job."""
     raise Abort(f"the connection from {source.thread.name} to {target.thread.name} was given up: a segment was sent "
                 f"again {tries} times and not "
-                "acknowledged")  # fmt: skip
+                "acknowledged")
 
 
 def _divide(a: int, b: int) -> int:

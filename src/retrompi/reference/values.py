@@ -32,7 +32,7 @@ __all__ = [
     "one_sided_values",
     "picoseconds",
     "policy_values",
-]  # fmt: skip
+]
 
 Values = Any
 """The fields of one row, as attributes."""

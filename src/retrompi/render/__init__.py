@@ -225,7 +225,7 @@ def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = ()
 
 
 def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: AtlasProvenance, *, images: Sequence[str] = (),
-                beside: NetworkAgreement | None = None) -> Atlas:  # fmt: skip
+                beside: NetworkAgreement | None = None) -> Atlas:
     """Write the page of every study and ``<folder>/index.html`` with the verdict matrix; raises as `write`.
 
     ``made`` describes how the runs were produced: see `front.provenance_of`; ``beside``: the verdicts under another network beside the

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from retrompi.traces.computation import Rate
 
 __all__ = ["CODES", "Caution", "calibration", "first_call", "mark", "merge_cautions", "of_points", "of_question", "of_run", "of_trace",
-           "split", "stored_cautions", "to_keep"]  # fmt: skip
+           "split", "stored_cautions", "to_keep"]
 
 CODES: Mapping[str, str] = {
     "more-ranks-than-processors": "a host runs more ranks than it has processors",
@@ -46,7 +46,7 @@ CODES: Mapping[str, str] = {
     "nominal-outside": "the nominal value lies outside the interval of its draws",
     "far-end": "an end of an interval is far from the median",
     "comparison": "what a comparison of backends says of its runs",
-}  # fmt: skip
+}
 """Code of a caution -> what it is about. Codes are stable; texts are not."""
 
 _OF_QUESTION = ("never-ran-there", "more-ranks-than-processors", "computation-assumed", "computation-carried", "work-handed-out",
@@ -113,7 +113,7 @@ def stored_cautions(facts: Mapping[str, Any] | None) -> list[Caution]:
     """Those that a run kept in its facts; of runs of earlier versions texts alone."""
     kept = (facts or {}).get("cautions", ())
     return [one if isinstance(one, Caution) else Caution("", one) if isinstance(one, str) else Caution(one["code"], one["text"])
-            for one in kept]  # fmt: skip
+            for one in kept]
 
 
 def of_run(asked: Resolved, kept: Iterable[Caution], rate: Rate | None = None) -> list[Caution]:
@@ -124,7 +124,7 @@ def of_run(asked: Resolved, kept: Iterable[Caution], rate: Rate | None = None) -
 def calibration(
     model: str | type[RuntimeModel], platform: str | Platform, *, sizes: Iterable[int] = (), ranks: int | None = None,
     sets: Mapping[str, str] | Sequence[str] = (),
-) -> list[Caution]:  # fmt: skip
+) -> list[Caution]:
     """Cautions about properties outside the calibrated range of a model: a caution where it is far outside, else a mark
     (`retrompi.spec.runtime.outside_range`)."""
     return _of_range(model if isinstance(model, str) else model.name, beyond(model, platform, sizes=sizes, ranks=ranks, sets=sets))
@@ -138,7 +138,7 @@ def calibration_of(asked: Resolved, sizes: Iterable[int]) -> list[Caution]:
 
 def _of_range(name: str, found: Iterable[Beyond]) -> list[Caution]:
     return [Caution("outside-calibration", f"far outside the calibrated range of {name}: {b.text}") if b.far else
-            Caution("outside-calibration", b.text, minor=True, mark=b.short) for b in found]  # fmt: skip
+            Caution("outside-calibration", b.text, minor=True, mark=b.short) for b in found]
 
 
 def of_points(points: Iterable[Mapping[str, Any]]) -> dict[str, list[Caution]]:

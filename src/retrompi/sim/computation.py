@@ -105,7 +105,7 @@ def _line(workload: Replay, own: Rate | None, hosts: Sequence[tuple[str, float, 
     if program.compute_s is not None and program.compute_flops is not None:
         takes = ", ".join(format_time(program.compute_s * program.compute_flops / flops) for _, flops, _ in hosts[:_MOST_HOSTS])
         return (f"section {program.section} computes for {format_time(program.compute_s)} on hosts of "
-                f"{format_quantity(program.compute_flops, 'flop/s')}, for which that is stated, and for {takes} here: {rates}")  # fmt: skip
+                f"{format_quantity(program.compute_flops, 'flop/s')}, for which that is stated, and for {takes} here: {rates}")
     if own is None and not mixed_rates(workload.trace):
         return f"computation is taken as the operations that the trace states, at no stated rate of a recording machine; {rates}"
     if own is None:
@@ -114,5 +114,5 @@ def _line(workload: Replay, own: Rate | None, hosts: Sequence[tuple[str, float, 
     if not own.known:
         unit = format_quantity(own.flops, "flop/s")
         return (f"the scale of computation is unknown: a recorded second counts at {unit} ({own.source}), and takes {takes} here: {rates}; "
-                "--rate states the rate of the recording machine")  # fmt: skip
+                "--rate states the rate of the recording machine")
     return f"a recorded second takes {takes} here: it was recorded at {own} ({own.source}), {rates}"

@@ -34,7 +34,7 @@ def readings(result: Result, tick: float) -> list[dict[str, Any]]:
         ticks = max(1, after["time_ps"] // tick_ps - mark["time_ps"] // tick_ps)
         done = which.counted * which.turns(n) * reps
         rows.append({"kernel": which.key, "n": n, "repetitions": reps, "seconds": passed * PS, "clock_s": ticks * tick,
-                     "rate": done / (passed * PS), "seen": done / (ticks * tick)})  # fmt: skip
+                     "rate": done / (passed * PS), "seen": done / (ticks * tick)})
     return rows
 
 
@@ -52,5 +52,5 @@ def table(rows: Iterable[Mapping[str, Any]], machine: kernels.KernelMachine | No
         low, high = min(mine, key=lambda r: r["seen"]), max(mine, key=lambda r: r["seen"])
         rinf, half = kernels.in_cache(which, machine) if machine else (None, None)
         out.append({"kernel": key, "title": which.title, "statement": which.statement, "claim": which.claim, "min": low["seen"],
-                    "at_min": low["n"], "max": high["seen"], "at_max": high["n"], "rinf": rinf, "n_half": half})  # fmt: skip
+                    "at_min": low["n"], "max": high["seen"], "at_max": high["n"], "rinf": rinf, "n_half": half})
     return out

@@ -77,5 +77,5 @@ class RankTable(Sequence[RankRow]):
                 continue
             low, high = min(values), max(values)
             told[name] = {"low": low * scale, "mean": sum(values) / len(values) * scale, "high": high * scale,
-                         "low_rank": values.index(low), "high_rank": values.index(high)}  # fmt: skip
+                         "low_rank": values.index(low), "high_rank": values.index(high)}
         return told

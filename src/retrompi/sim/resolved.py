@@ -225,7 +225,7 @@ class Resolved:
             asked = replace(
                 self.question, model=spec.model, workload=Replay(spec.trace, spec.label, Program(memory_share=spec.memory_share)),
                 placement=spec.mode, cores=(), overrides=spec.alone(), beside=Beside(),
-            )  # fmt: skip
+            )
             try:
                 job = Resolved(asked, model, model_values(model, spec.alone()), self.base_platform, self.platform)
                 job.placement  # noqa: B018 evaluated so that its error names the job
@@ -287,6 +287,6 @@ class Resolved:
 
 _NOT_HASHED = NO_RESULT.union(("model", "platform", "mode", "set", "seed", "fidelity", "network",  # facts of their own
                                "compute_kernel",  # overrides by then
-                               "idle_overrides", "asked"))  # fmt: skip  # nor do these change one, though questions differ by them
+                               "idle_overrides", "asked"))  # nor do these change one, though questions differ by them
 _HASHED_AS = {"time_limit": "limit_s"}
 """Key of a field -> its name in the hash of a program, as stored runs have it."""

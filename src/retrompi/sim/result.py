@@ -103,7 +103,7 @@ def job_result(job: CompiledJob, got: Mapping[str, Any] | None, hosts: Sequence[
     """The result of one further job; ``got`` is the engine's answer, None for a job that could not be started."""
     s = job.spec
     about = {"name": s.name, "model": s.model, "mode": s.where, "trace": s.label, "start_s": s.start_s, "background": s.background,
-             "ranks": s.trace.ranks}  # fmt: skip
+             "ranks": s.trace.ranks}
     if got is None:
         return {**about, "outcome": Outcome.FAILED_START, "detail": job.apart, "time_s": 0.0, "time_ps": 0, "runs": 0}
     return {

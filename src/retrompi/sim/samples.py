@@ -55,7 +55,7 @@ class Samples:
         at = asked.with_fields(
             workload=SAMPLE, placement=pair.hosts, cores=pair.hosts.cores, fidelity="mechanism", beside=Beside(), start_up=False,
             limit_s=None, wildcards="recorded", idle_overrides=True, asked=ScenarioRef(),
-        )  # fmt: skip
+        )
         with _GUARD:
             lock = _LOCKS.setdefault(at.key, threading.Lock())
         with lock:

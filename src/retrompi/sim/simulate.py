@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from retrompi.sim.message_path import MessagePath
 
 __all__ = ["WILDCARDS", "Benchmark", "Message", "Observe", "Question", "Replay", "Resolved", "Result", "SimulationEnded", "Starts",
-           "benchmark", "compile_question", "explain", "library_steps", "message_path", "pingpong", "place", "run", "startup"]  # fmt: skip
+           "benchmark", "compile_question", "explain", "library_steps", "message_path", "pingpong", "place", "run", "startup"]
 
 _NO_PUT = "this runtime has no one-sided operations between ranks"  # engine/mpi/one_sided.cpp
 EXPLAIN_REPETITIONS = 6
@@ -120,7 +120,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     q = asked.question
     if q.fidelity != "mechanism" and asked.platform.link.file:
         raise UsageError(f"fidelity '{q.fidelity}' has one curve for all pairs of equal hosts, which a platform file's routes tell "
-                         "apart; use mechanism", code="needs-mechanism")  # fmt: skip
+                         "apart; use mechanism", code="needs-mechanism")
     _refuse_wireless(q)
     _refuse_unsupported(asked.trace)
     begin = time.perf_counter()
@@ -151,7 +151,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     except InputError as error:
         if _NO_PUT in str(error) and rows["bcast"]["algorithm"] == "put_tree":
             raise UsageError(f"{error}; {asked.model.name} broadcasts, and does what is made of a broadcast, by puts into the memory of "
-                             "other ranks: use one host, or hosts that it joins", code=error.code) from None  # fmt: skip
+                             "other ranks: use one host, or hosts that it joins", code=error.code) from None
         raise
     except EngineError as error:
         if asked.platform.link.file and error.code != "stopped":  # what the user has written is read and carried by SimGrid alone
@@ -197,7 +197,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         done=got["done"],
         **counters_of(got),
         **{name: got[name] for name in outputs(Totals)},
-    )  # fmt: skip
+    )
 
 
 def _origin(trace: Trace, outcome: Outcome) -> list[str]:
@@ -230,7 +230,7 @@ def _not_run(asked: Resolved, outcome: Outcome, detail: str, begin: float, steps
     trace = asked.trace
     wall_s = time.perf_counter() - begin
     return Result(outcome=outcome, detail=detail, ranks=trace.ranks, actions=trace.actions, wall_s=wall_s, startup=list(steps),
-                  cautions=of_trace(trace))  # fmt: skip
+                  cautions=of_trace(trace))
 
 
 def _timed_trace(asked: Resolved) -> tuple[Trace, float]:
@@ -269,7 +269,7 @@ def _observe_rows(observe: Observe) -> dict[str, Any]:
     rows: dict[str, Any] = {
         "repetitions": int(repetitions.from_environment()),
         "anatomy": observe.anatomy, "anatomy_rank": 0, "anatomy_from": observe.between[0], "anatomy_to": observe.between[1],
-    }  # fmt: skip
+    }
     if observe.timeline is not None:
         wanted = observe.timeline
         rows |= {"timeline_limit": wanted.limit, "timeline_from": wanted.from_s, "timeline_until": wanted.until_s}

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 __all__ = ["ORDER", "in_order", "place_of"]
 
 ORDER = ("library", "copy", "syscall", "event", "switch", "tick", "quantum", "queueing", "poll", "ack", "stack", "interrupt", "nic", "wire",
-         "latency", "compute", "lock", "line", "wait")  # fmt: skip
+         "latency", "compute", "lock", "line", "wait")
 """The sender's work, what it waits for, its kernel, card and wire; then what is no part of a message by itself."""
 Row = TypeVar("Row", bound=Mapping[str, Any])
 

@@ -35,7 +35,7 @@ from retrompi.spec.conditions.bounds import MEMORY_B
 from retrompi.spec.conditions.network_model import by_simgrid
 
 __all__ = ["ForkServer", "Group", "Stopped", "adopt", "answer", "fork_simulation", "needs_fork", "result_of", "shared_server",
-           "simulate_in_process"]  # fmt: skip
+           "simulate_in_process"]
 
 INSIDE = 250_000
 """Maximum number of a trace's actions for a simulation without a fork, which then mostly takes less than a second."""

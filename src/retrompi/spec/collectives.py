@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from retrompi.spec.values import Values
 
 __all__ = ["COUNTS", "MPICH1", "MPICH1_MAKING", "OPERATIONS", "PREFIX", "VOLUMES", "Choice", "Making", "algorithms", "card_rows", "doors",
-           "engine_rows"]  # fmt: skip
+           "engine_rows"]
 
 PREFIX = "coll."
 """Prefix of parameters that replace a model's table by one algorithm: ``coll.bcast=binomial``."""
@@ -80,7 +80,7 @@ class Choice:
     def engine(self) -> tuple[Any, ...]:
         """The row as the engine reads it."""
         return (self.operation, self.algorithm, float(self.low), None if self.high is None else float(self.high),
-                self.ranks[0], self.ranks[1], self.count, "both", self.nodes)  # fmt: skip
+                self.ranks[0], self.ranks[1], self.count, "both", self.nodes)
 
     def condition(self) -> str:
         """When the row applies, in words; empty: always."""
@@ -131,7 +131,7 @@ MPICH1 = (
     Choice("alltoall", "posted", source="assumed: for MPICH 1.1's in_order, from which it differs in the order; results rest on it"),
     Choice("alltoallv", "posted", source="assumed: as alltoall"),
     Choice("alltoallw", "posted", source=_NEAR),
-)  # fmt: skip
+)
 """MPICH 1.0 and 1.1 as simulated: for the NT runtimes and MPI-BIP, and the default of every other model: a row for each operation."""
 OPERATIONS = tuple(choice.operation for choice in MPICH1)
 VOLUMES = {operation: BY_NAME[operation].volume or "" for operation in OPERATIONS}
@@ -181,5 +181,5 @@ def card_rows(table: Sequence[Choice], values: Values) -> list[dict[str, Any]]:
             {"operation": operation, "algorithm": c.algorithm, "when": c.condition(), "low": c.low, "high": c.high, "ranks": list(c.ranks),
              "count": c.count, "nodes": c.nodes, "source": c.source, "overridden": setting is not None}
             for c in chosen
-        ]  # fmt: skip
+        ]
     return out

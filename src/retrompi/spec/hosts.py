@@ -30,7 +30,7 @@ class Grown(Sequence[Host]):
     """
 
     def __init__(self, own: Sequence[Host], size: int, changed: Mapping[int, Host] | None = None,
-                 which: Sequence[int] | None = None) -> None:  # fmt: skip
+                 which: Sequence[int] | None = None) -> None:
         self.own, self.size, self.changed = tuple(own), size, dict(changed or {})
         self.which = range(size) if which is None else which
         self._index = {h.name: i for i, h in enumerate(self.own)}

@@ -18,7 +18,7 @@ from retrompi.base.units import NO_LIMIT
 from retrompi.spec.declare.fields import Use, choice, fields_of, flag, quantity, to_engine, whole, word
 
 __all__ = ["BINOMIAL", "BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring", "SampledCurve",
-           "Stream", "WaitPolicy", "calls_system"]  # fmt: skip
+           "Stream", "WaitPolicy", "calls_system"]
 
 
 class Checked:
@@ -171,7 +171,7 @@ class Stream(Copied):
     domain: str = choice(
         "inet: TCP; unix: a Unix-domain socket between two processes of one host, without the protocol stack", ("inet", "unix"),
         enum="SocketDomain", default="inet",
-    )  # fmt: skip
+    )
     calls_out: float = quantity("count", "system calls of a write: itself, the select before it (not with io async)", default=1.0, low=1)
     calls_in: float = quantity("count", "system calls of a read: itself and the select before it (not with io async)", default=1.0, low=1)
     message_header: float = quantity("B", "more header in a packet that begins a message", default=0.0)

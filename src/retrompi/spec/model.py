@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from retrompi.spec.calibrated_range import Range
 
 __all__ = ["Param", "RuntimeModel", "StartStep", "absolute_sets", "fit_name", "fit_place", "fit_tables", "model_values",
-           "parse_sets", "resolve"]  # fmt: skip
+           "parse_sets", "resolve"]
 
 T = TypeVar("T")
 

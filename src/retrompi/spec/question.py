@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FIDELITIES", "FIELDS", "NO_RESULT", "OPTIONS", "WILDCARDS", "Benchmark", "Beside", "Bounds", "Experiment", "Message",
            "Question", "Replay", "ScenarioRef", "Starts", "Workload", "canonical_hash", "canonical_parts", "freeze", "hash_of_parts",
-           "pingpong"]  # fmt: skip
+           "pingpong"]
 
 FIDELITIES = ("mechanism", "curve", "loggp")
 """The levels of detail, from the finest to the coarsest (`retrompi.sim.fidelity`)."""
@@ -241,7 +241,7 @@ class Experiment:
 Workload = Benchmark | Replay | Message | Starts | Experiment
 WORKLOADS: Mapping[str, type[Any]] = {
     "benchmark": Benchmark, "replay": Replay, "message": Message, "starts": Starts, "experiment": Experiment,
-}  # fmt: skip
+}
 """Name of a kind of workload in `Question.row` -> its class."""
 
 
@@ -408,7 +408,7 @@ class Question:
             given = {FIELDS[key].name: value for key, value in row.items() if key != "workload"}
             workload = WORKLOADS[row["workload"]["kind"]].from_row(row["workload"], read)
             beside = Beside(**{name: given.pop(name) for name in _OF_BESIDE & given.keys() if name != "jobs"},
-                            jobs=[JobSpec.from_row(job, read(job)) for job in given.pop("jobs", ())])  # fmt: skip
+                            jobs=[JobSpec.from_row(job, read(job)) for job in given.pop("jobs", ())])
             asked, bounds = ScenarioRef(**given.pop("asked", {})), Bounds(**given.pop("bounds", {}))
             return cls(workload=workload, beside=beside, asked=asked, bounds=bounds, **given)
         except (LookupError, TypeError, ValueError, AttributeError) as error:

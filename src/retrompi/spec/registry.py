@@ -104,7 +104,7 @@ def _module(folder: Path) -> ModuleType:
     name = f"retrompi.models.{folder.name}" if ours else _user_module_name(folder)
     if not ours and (root := untrusted.root_of(folder)) is not None:
         raise InputError(f"this model came in a packed study and is not trusted: read it, then run the study with --trust, or remove "
-                         f"{root / untrusted.MARK}", folder / "__init__.py", code="untrusted-code")  # fmt: skip
+                         f"{root / untrusted.MARK}", folder / "__init__.py", code="untrusted-code")
     try:
         with users_code(folder, "this model cannot be loaded", any_folder=True):
             if ours:
@@ -133,7 +133,7 @@ def _module_from(folder: Path, name: str) -> ModuleType:
 _MOVED = {
     "calibrated": "spec.calibrated_range", "collectives": "spec.collectives", "fitted": "measure.fit", "fitted.model": "sim.fitted",
     "platform": "spec.platform", "runtime": "spec.model", "units": "base.units",
-}  # fmt: skip
+}
 
 
 def _of_today(source: str) -> str:
@@ -333,7 +333,7 @@ def platform(name_or_path: str) -> Platform:
             return machines.platform(composition.parse(name_or_path))
         if name_or_path in machines.files("network"):
             raise UsageError(f"'{name_or_path}' is a network: a platform is its hosts and a network, HOST*N@{name_or_path}, e.g. "
-                             f"nt4-p6-200*2@{name_or_path} ('retrompi platforms list' has the hosts)", code="unknown-platform")  # fmt: skip
+                             f"nt4-p6-200*2@{name_or_path} ('retrompi platforms list' has the hosts)", code="unknown-platform")
     return platform_file.load(toml_file("platform", {**_platform_files(), **machines.files("host")}, name_or_path))
 
 

@@ -76,7 +76,7 @@ class Copies:
                 elif (mine.outcome, mine.time_s) != (row["outcome"], row["time_s"]):
                     ours, theirs = _outcome_text(mine.outcome, mine.time_s), _outcome_text(row["outcome"], row["time_s"])
                     raise StoreError(f"run {row['id']} of {where} is run {mine.run_id} of {self.label}, which {ours} instead of {theirs}; "
-                                     "one of the two stores is wrong", code="runs-differ")  # fmt: skip
+                                     "one of the two stores is wrong", code="runs-differ")
                 ids[row["id"]] = mine.run_id
             added = {row["id"] for row in new}
             if new:

@@ -38,7 +38,7 @@ from retrompi.store.tags import Tags
 from retrompi.store.texts import JsonText, fit_row, to_json
 
 __all__ = ["BUSY_SECONDS", "Details", "Store", "database_url", "default_path", "open_store", "server_engine",
-           "sqlite_engine", "without_password"]  # fmt: skip
+           "sqlite_engine", "without_password"]
 
 BUSY_SECONDS = 5.0
 """How long to wait for a locked SQLite store before reporting it."""
@@ -109,7 +109,7 @@ def database_url(text: str) -> URL:
         url = make_url(text)
         if any("@" in part for part in (url.host or "", url.database or "", url.username or "")):
             raise StoreError(f"the store {without_password(text)}: an @, a : or a / of a user or a password is written %40, %3A or %2F",
-                             code="bad-store")  # fmt: skip
+                             code="bad-store")
         return url
     except (ArgumentError, ValueError):
         raise StoreError(f"the store {without_password(text)} is neither a path nor a database URL", code="bad-store") from None
@@ -475,7 +475,7 @@ class Store(Studies, Tags, Copies):
     def alike(self, spec: RunSpec, limit: int = 100) -> tuple[float, int]:
         """(mean, number) of the wall times, seconds, of the newest runs of the same program and model, with any overrides."""
         same = (RUN.c.kind == spec.kind, RUN.c.model == spec.model, RUN.c.mode == spec.mode, RUN.c.fidelity == spec.fidelity,
-                RUN.c.trace_hash == spec.trace_hash)  # fmt: skip
+                RUN.c.trace_hash == spec.trace_hash)
         newest = sa.select(RUN.c.wall_s).where(*same).order_by(RUN.c.id.desc()).limit(limit).subquery()
         with self._connect() as connection:
             mean, count = connection.execute(sa.select(sa.func.avg(newest.c.wall_s), sa.func.count())).one()
@@ -551,7 +551,7 @@ class Store(Studies, Tags, Copies):
             "paper": paper,
             "code_version": code_version(),
             "run_ids": list(run_ids),
-        })  # fmt: skip
+        })
         with self._connect(write=True) as connection:
             batch = int(connection.execute(sa.insert(VERDICT_BATCH).returning(VERDICT_BATCH.c.id), [head]).scalar_one())
             claims = [str(r["id"]) for r in rows]
@@ -596,7 +596,7 @@ class Store(Studies, Tags, Copies):
         with self._connect() as connection:
             found = [dict(r) for r in connection.execute(query.order_by(VERDICT_BATCH.c.id)).mappings()]
         return {r["id"]: {"paper": r["paper"], "created": time_text(r["created"]), "code_version": r["code_version"],
-                          "runs": len(r["run_ids"] or ())} for r in found}  # fmt: skip
+                          "runs": len(r["run_ids"] or ())} for r in found}
 
 
 _NEW_STORE = Path(__file__).parent / "new_store.sql"

@@ -163,4 +163,4 @@ def _specification(asked: Resolved, kind: str) -> RunSpec:
     return RunSpec(
         **asked.facts, kind=kind or q.workload.kind, platform=asked.platform.name, trace=q.workload.label, scenario=q.asked.scenario,
         scenario_hash=q.asked.hash, code_version=code_version(), question=q.row(),
-    )  # fmt: skip
+    )

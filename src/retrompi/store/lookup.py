@@ -174,7 +174,7 @@ def _explain(store: Store, asked: Resolved, size: int, fresh: bool) -> Found:
     began = time.perf_counter()
     told = simulate.explain(asked)
     facts = {"outcome": Outcome.COMPLETED, "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": told["total_s"],
-             "cautions": told["cautions"]}  # fmt: skip
+             "cautions": told["cautions"]}
     stages = [{"size_B": size, **stage} for stage in told["stages"]]
     kept = Kept.of(spec, facts, anatomy=stages)
     return Found(store.keep(kept, fresh=fresh), number_rows(kept.anatomy), False)

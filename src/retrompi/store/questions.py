@@ -21,7 +21,7 @@ __all__ = ["beside_columns", "question_of"]
 
 _LABELS = ("code_version", "stopped", "platform", "trace", "scenario", "question", "kind")
 _WORDS = {"model_hash": "the model", "platform_hash": "the platform", "trace_hash": "the program", "parameters": "a parameter",
-          "mode": "the placement"}  # fmt: skip
+          "mode": "the placement"}
 
 
 _OF_COLUMNS = ("model", "platform", "mode", "set", "seed", "fidelity", "network", "asked", "bounds")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from sqlalchemy import JSON, BigInteger, Boolean, Column, DateTime, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
 __all__ = ["ANATOMY", "MEASURED", "METADATA", "POINT", "RANK_TIME", "REVISION", "RUN", "RUN_TAG", "STUDY", "STUDY_POINT",
-           "STUDY_SHARD", "VERDICT", "VERDICT_BATCH", "VERSION_TABLE"]  # fmt: skip
+           "STUDY_SHARD", "VERDICT", "VERDICT_BATCH", "VERSION_TABLE"]
 
 REVISION = "0007"
 """The migration this code works with."""

@@ -93,10 +93,10 @@ class Tags:
                 used = connection.execute(
                     sa.select(STUDY_POINT.c.run_id, STUDY.c.name).join(STUDY, STUDY.c.id == STUDY_POINT.c.study_id)
                     .where(STUDY_POINT.c.run_id.in_(some)).limit(1)
-                ).first()  # fmt: skip
+                ).first()
                 if used is not None:
                     raise UsageError(f"run {used[0]} belongs to the study '{used[1]}'; delete that first: retrompi study delete {used[1]}",
-                                     code="in-use")  # fmt: skip
+                                     code="in-use")
                 for table in (POINT, RANK_TIME, ANATOMY, RUN_TAG):
                     connection.execute(sa.delete(table).where(table.c.run_id.in_(some)))
                 connection.execute(sa.delete(RUN).where(RUN.c.id.in_(some)))

@@ -156,7 +156,7 @@ VIEWS = (
         "judged_utc": "when it was judged, `YYYY-MM-DD HH:MM:SS` in UTC",
         "code_version": "version of the code that judged it",
     }),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -188,4 +188,4 @@ SELECT study, position, outcome, reason FROM study_points_v WHERE outcome <> 'co
 SELECT o.run_id, o.parameter, o.value AS set_to, p.value AS in_base_units
 FROM overrides_v o JOIN parameters_v p ON p.run_id = o.run_id AND o.parameter = p.model || '.' || p.parameter
 ORDER BY o.run_id, o.parameter"""),
-)  # fmt: skip
+)

@@ -124,26 +124,26 @@ def create_app(resources: Resources, guarded: guard.Guard | None = None) -> Dash
         include_assets_files=True, assets_external_path="", external_scripts=[], external_stylesheets=[], url_base_pathname="/",
         add_log_handler=False, on_error=_error_notice, assets_ignore=first_answer.IGNORED,
         **{name: False for name in ("enable_mcp", "websocket_callbacks") if name in signature(Dash.__init__).parameters},
-    )  # fmt: skip
+    )
     app.resources = resources
     # Set explicitly, or environment variables (DASH_UI, DASH_PROPS_CHECK ...) could disable them.
     app.enable_dev_tools(
         debug=False, dev_tools_ui=False, dev_tools_props_check=False, dev_tools_serve_dev_bundles=False, dev_tools_hot_reload=False,
         dev_tools_prune_errors=False, dev_tools_disable_version_check=True,
-    )  # fmt: skip
+    )
     app.layout = lambda: _frame(resources)
     known = modules()
 
     @app.callback(
         Output("main", "children"), Output("studio-title", "data"), Input("studio-address", "pathname"), State("studio-address", "search"),
-    )  # fmt: skip
+    )
     def show(pathname: Any, search: Any) -> tuple[Component, str]:
         set_props("studio-notice", {"children": []})
         return page_content(parts.text(pathname) or "/", parts.text(search, MOST_CHARACTERS), resources)
 
     app.clientside_callback(ClientsideFunction("retrompi", "look"), Output("studio-letters", "data"), Input("studio-address", "pathname"))
     app.clientside_callback(ClientsideFunction("retrompi", "arrive"), Output("studio-arrived", "data"), Input("studio-title", "data"),
-                            State("studio-address", "pathname"))  # fmt: skip
+                            State("studio-address", "pathname"))
     for module in known.values():
         _keep_address(app, module.PAGE)
         module.register(app, resources)
@@ -173,7 +173,7 @@ def page_content(pathname: str, search: str, resources: Resources) -> tuple[Comp
                         title=_("the address of this view, to share it (l)")),
         ],
         className="page-head",
-    )  # fmt: skip
+    )
     keep = [dcc.Store(id=f"{page.name}-controls", data=[_told_control(c) for c in page.controls]), dcc.Store(id=f"{page.name}-kept")]
     return html.Div([head, html.P(_(page.help), className="soft help"), content, *keep], id=f"page-{page.name}"), _(page.title)
 
@@ -184,7 +184,7 @@ def _nowhere(pathname: str) -> Component:
     links = [html.Li([dcc.Link(_(p.title), href=p.path), f": {_(p.help)}"]) for p in pages()]
     told = _("there is no page '{path}'").format(path=shown) + nearest(pathname[:60], modules())
     return html.Div([html.H1(_("No such page")), parts.notices([told]), html.H2(_("The pages of this studio")), html.Ul(links)],
-                    id="page-none")  # fmt: skip
+                    id="page-none")
 
 
 def _told_control(control: Control) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _keep_address(app: Dash, page: Page) -> None:
         app.clientside_callback(
             ClientsideFunction("retrompi", "keep"), Output(f"{page.name}-kept", "data"),
             [Input(c.id, c.property) for c in page.controls], State(f"{page.name}-controls", "data"),
-        )  # fmt: skip
+        )
 
 
 def _error_notice(error: Exception) -> Any:
@@ -267,4 +267,4 @@ def _frame(resources: Resources) -> Component:
             dcc.Store(id="studio-letters"),
         ],
         id="studio", **{"data-carried": json.dumps(_carried_keys())},
-    )  # fmt: skip
+    )

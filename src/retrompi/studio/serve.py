@@ -162,7 +162,7 @@ class Studio:
             self.app.server, sockets=[self._socket], threads=self.threads, connection_limit=2 * MOST, backlog=512, channel_timeout=60,
             cleanup_interval=5, max_request_body_size=self.resources.limits.body_B, max_request_header_size=_HEADER_B,
             expose_tracebacks=False, ident=None, clear_untrusted_proxy_headers=True, asyncore_use_poll=True, **self.proxy,
-        )  # fmt: skip
+        )
         tend(made)
         return made
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["PINGPONG", "calls_of"]
 
 PINGPONG = Calls(frozenset({"init", "send", "recv", "finalize"}), to_self=False, start_up=False, failures=False, traffic=False,
-                 loops=False, kernels=False)  # fmt: skip
+                 loops=False, kernels=False)
 """The calls of a PingPong."""
 
 _KNOWN = 256

@@ -23,7 +23,7 @@ from retrompi.traces.making import Again, Lines, trace_of_lines, watch_over
 
 __all__ = ["DEFAULT_SIZES", "GENERATORS", "REPEATING", "WARM_UP", "Generator", "all_at_once", "allreduce", "alltoall", "broadcast",
            "default_reps", "generator", "half_to_half", "halo", "halo2d", "late_receive", "pingping", "pingpong", "rinf1",
-           "ring"]  # fmt: skip
+           "ring"]
 
 KIB = 1024
 
@@ -331,7 +331,7 @@ class Generator:
 
 
 _EXAMPLES: Mapping[str, object] = {"ranks": 4, "size": "1KiB", "sizes": "1KiB", "reps": 10, "rows": 2, "columns": 2,
-                                   "n": 1000, "nb": 50, "p": 2, "q": 2, "m": 1000}  # fmt: skip
+                                   "n": 1000, "nb": 50, "p": 2, "q": 2, "m": 1000}
 """A value of each argument that has no default, as an example."""
 
 

@@ -56,7 +56,7 @@ class Outcomes:
         """The trace with these outcomes. Raises InputError, beginning with ``where``, if they are another trace's."""
         if trace.sha256 != self.trace:
             raise InputError(f"{where}: was written for another trace (SHA-256 {self.trace[:12]}..., this one has {trace.sha256[:12]}...)",
-                             code="wrong-trace")  # fmt: skip
+                             code="wrong-trace")
         for rank, line in self.order:
             if rank >= trace.ranks:
                 raise InputError(f"{where}: begin {rank} {line}: the trace has ranks 0 to {trace.ranks - 1}", code="out-of-range")
@@ -100,7 +100,7 @@ def read_outcomes(path: Path) -> Outcomes:
             raise InputError(
                 f"{path}:{number}: expected 'trace SHA256', 'match RANK LINE SOURCE TAG', 'done RANK LINE yes|no REQUEST...' or "
                 f"'begin RANK LINE', found '{line.strip()[:60]}'", code="bad-syntax",
-            ) from None  # fmt: skip
+            ) from None
     return Outcomes(sha, matches, completions, order)
 
 

@@ -97,7 +97,7 @@ GENERATORS |= {
     "broadcasts": Generator(
         broadcasts, counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks in the broadcast"
     ),
-}  # fmt: skip
+}
 
 
 def fork_join(ranks: int, fraction: float, flops: float, regions: int = 10) -> Trace:

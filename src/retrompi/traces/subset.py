@@ -39,7 +39,7 @@ def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
         m = crossing[0]
         raise TraceError(
             f"{len(crossing)} messages go between ranks that are kept and others, the first from {where(m.send.rank, m.send.post)} to "
-            f"{where(m.recv.rank, m.recv.post)}", trace.files[0], code="cut-crosses")  # fmt: skip
+            f"{where(m.recv.rank, m.recv.post)}", trace.files[0], code="cut-crosses")
     for members in job.collectives.values():
         if kept & members.keys() and members.keys() - kept:
             inside, outside = min(kept & members.keys()), min(members.keys() - kept)
@@ -49,7 +49,7 @@ def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
     if ordered is not None:
         raise TraceError(
             f"the roots and counts of the collectives on MPI_COMM_WORLD ({where(ordered, job.worlds[ordered][0])}) are in the order of its "
-            "ranks; give the ranks in ascending order", trace.files[0], code="cut-crosses")  # fmt: skip
+            "ranks; give the ranks in ascending order", trace.files[0], code="cut-crosses")
     new = {old: at for at, old in enumerate(ranks)}
 
     def number(old: int) -> int:

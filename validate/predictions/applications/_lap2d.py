@@ -80,7 +80,7 @@ def _times(
     for i, ranks in enumerate(case.processes):
         more = elsewhere if i else 1.0
         both = (product_s(ask, case, ranks, draw, iterations, product * more, vector * more),
-                solve_s(ask, case, ranks, draw, iterations, modified, product * more, vector * more))  # fmt: skip
+                solve_s(ask, case, ranks, draw, iterations, modified, product * more, vector * more))
         found += [(f"PLAP-{case.first + 2 * i + k:03}", ranks, ("time of MatMult", "time of solve")[k], both[k]) for k in (0, 1)]
     return found
 
@@ -103,7 +103,7 @@ def before(ask: Ask, case: Case) -> list[tuple[str, float]]:
     rest = case.solve_s - case.product_s
     return [("products", product / case.product_s),
             *((f"the rest, {name}", (solve_s(ask, case, ranks, None, iterations, modified, 1, 1) - product) / rest)
-              for name, modified in (("modified", True), ("unmodified", False)))]  # fmt: skip
+              for name, modified in (("modified", True), ("unmodified", False)))]
 
 
 def elements(host: str, matrix: str) -> dict[str, float]:
@@ -127,7 +127,7 @@ def published(case: Case, element: Mapping[str, float]) -> list[tuple[str, float
     rest = case.solve_s - case.product_s
     return [("products", product / case.product_s),
             *((f"the rest, {name}", (vectors * (element["mdot"] + element[second]) + once) / rest)
-              for name, second in (("modified", "axpy"), ("unmodified", "maxpy")))]  # fmt: skip
+              for name, second in (("modified", "axpy"), ("unmodified", "maxpy")))]
 
 
 def print_before(ask: Ask, cases: tuple[Case, ...], element: Mapping[str, float]) -> None:

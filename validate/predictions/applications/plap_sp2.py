@@ -36,7 +36,7 @@ KERNELS = {
     **{kind: seconds / calls / 122880 for kind, seconds, calls in (
         ("norm", 0.024616, 10), ("scale", 0.038519, 10), ("copy", 0.0056514, 1), ("set", 0.0084705, 2), ("axpy", 0.0060774, 1),
         ("mdot", 0.21874, 9 * 5), ("maxpy", 0.34758, 10 * 5.4))},
-}  # fmt: skip
+}
 
 
 def library(draw: int | None) -> tuple[str, float]:

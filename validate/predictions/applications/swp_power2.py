@@ -27,7 +27,7 @@ from retrompi.traces.sweep3d import sweep3d
 FILE = Path(__file__).parent / "swp-power2.csv"
 GRID = (2, 3)
 OBSERVABLES = ("elapsed time, MPI", "processor time of the master, MPI", "elapsed time, PVM", "processor time of the master, PVM",
-               "elapsed time, PVM over MPI")  # fmt: skip
+               "elapsed time, PVM over MPI")
 """The rows of a case, and the ratio of two, which has no error of computation in it."""
 PVM = ("pvm.route=direct", "pvm.encoding=inplace")
 """What the program asks for (code: SWEEP3D 2.2b, msg_stuff.cpp)."""
@@ -149,7 +149,7 @@ def print_settings() -> None:
     for one in (at, *(at._replace(network=n, buffer=b) for n in NETWORKS for b in BUFFERS)):
         for mpi in ("mpich", *(MODELS if one.network == "sp2-switch" else ())):
             told = [f"{case.side}^3 " + " ".join(f"{times(asked(case, model, one, GRID, **f), None)[0]:.4g}" for model in (mpi, "pvm"))
-                    for case, f in zip(CASES, own, strict=True)]  # fmt: skip
+                    for case, f in zip(CASES, own, strict=True)]
             print(one.network, one.buffer, mpi, "MPI, PVM:", "; ".join(told))
 
 

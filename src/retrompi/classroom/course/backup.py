@@ -197,7 +197,7 @@ def _fill(connection: Connection, packed: zipfile.ZipFile, about: dict[str, Any]
         if connection.dialect.name == "postgresql" and "id" in table.c and isinstance(table.c.id.type, sa.BigInteger):
             # The rows brought their ids; the next one is drawn after them.
             connection.execute(sa.text(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), "
-                                       f"(SELECT coalesce(max(id), 0) + 1 FROM {table.name}), false)"))  # fmt: skip
+                                       f"(SELECT coalesce(max(id), 0) + 1 FROM {table.name}), false)"))
 
 
 def _verify(db: Database, about: dict[str, Any], label: str) -> dict[str, int]:

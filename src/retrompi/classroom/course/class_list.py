@@ -88,7 +88,7 @@ def entries(text: str, file: Path | None = None) -> list[Entry]:
         entry = Entry(
             cells["student"], cells["name"] or " ".join(p for p in (cells["first"], cells["last"]) if p),
             cells["role"].lower() or "student", cells["email"] or None, cells["language"] or None,
-        )  # fmt: skip
+        )
         try:
             key = normal_id(entry.student)
         except RetrompiError as error:

@@ -22,7 +22,7 @@ from retrompi.labs.student import normal_id, shown_id
 from retrompi.studio.jobs.resources import SessionMember as Person
 
 __all__ = ["ROLES", "EntryRefused", "add", "by_session", "code_for", "digest", "enrol", "enter", "find", "join", "link_for", "members",
-           "of_link", "person", "remove", "rename", "saw", "sign_out"]  # fmt: skip
+           "of_link", "person", "remove", "rename", "saw", "sign_out"]
 
 ROLES = ("student", "assistant", "teacher")
 CODE_MINUTES = 10
@@ -66,7 +66,7 @@ def add(db: Database, student: str, *, name: str = "", role: str = "student", em
         if other is not None:
             raise UsageError(f"there is a member '{other}' already, who has the same numbers as '{shown}'", code="exists-already")
         row = {"student": shown, "key": key, "name": (shown_id(name) or shown)[:200], "role": role, "email": email or None,
-               "language": language or None, "created": _now()}  # fmt: skip
+               "language": language or None, "created": _now()}
         return int(connection.execute(sa.insert(Member).returning(Member.id), [row]).scalar_one())
 
 
@@ -137,10 +137,10 @@ def _valid(connection: Connection, kind: str, secret: str) -> RowMapping:
     row = connection.execute(query).mappings().first()
     if row is None:
         raise EntryRefused(_("this code is not known; make a new one in the studio") if kind == "device" else
-                      _("this link is not known: it may have been replaced by a newer one; ask your teacher"))  # fmt: skip
+                      _("this link is not known: it may have been replaced by a newer one; ask your teacher"))
     if row["used"] is not None:
         raise EntryRefused(_("this link has been used already: a further device needs a code from the studio of the first one, "
-                             "or a new link from your teacher"))  # fmt: skip
+                             "or a new link from your teacher"))
     if row["expires"] is not None and row["expires"] < _now():
         told = _("this code is too old; make a new one in the studio") if kind == "device" else _("this link is too old; ask your teacher")
         raise EntryRefused(told)

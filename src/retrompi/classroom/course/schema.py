@@ -22,11 +22,11 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
-)  # fmt: skip
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 __all__ = ["REVISION", "VERSION_TABLE", "AskedCheck", "Base", "Check", "CheckResult", "Course", "CourseLab", "Device", "EntryLink", "Id",
-           "Mark", "Member", "Usage", "Utc", "Work", "WorkFile", "WorkResult", "of_member"]  # fmt: skip
+           "Mark", "Member", "Usage", "Utc", "Work", "WorkFile", "WorkResult", "of_member"]
 
 REVISION = "0001"
 """The version of the tables that this code works with."""

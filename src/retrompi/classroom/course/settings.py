@@ -20,7 +20,7 @@ from retrompi.classroom.course.schema import Course, CourseLab
 from retrompi.labs.lab import lab as lab_of
 
 __all__ = ["CourseInfo", "Settings", "about", "change", "dates", "lab_names", "labs", "new", "plan", "reveal", "time_of", "zone_names",
-           "zone_of"]  # fmt: skip
+           "zone_of"]
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def gradebook(out: _Writable, people: Sequence[Person], labs: Sequence[str]) -> 
         {"Student": p.name or p.student, "ID": p.account_id if p.account_id.isdigit() else "", "SIS Login ID": p.email or p.student,
          **{column: _points_text(p.grades.get(lab)) for lab, column in columns.items()}}
         for p in people
-    ]  # fmt: skip
+    ]
     write_rows(out, (*HEAD, *columns.values()), [points, *rows])
 
 

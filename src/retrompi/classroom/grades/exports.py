@@ -119,6 +119,6 @@ def plain(out: _Writable, people: Sequence[Person], labs: Sequence[str]) -> int:
         {"student": p.student, "name": p.name, "email": p.email, "account": p.account, "account_id": p.account_id, "lab": lab,
          "points": g.points, "of": g.of, "open": g.open, "percent": g.percent, "feedback": g.feedback}
         for p in people for lab in labs if (g := p.grades.get(lab)) is not None
-    ]  # fmt: skip
+    ]
     write_rows(out, PLAIN, rows)
     return len(rows)

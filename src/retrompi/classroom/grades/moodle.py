@@ -65,7 +65,7 @@ def worksheet(out: _Writable, people: Sequence[Person], lab: str) -> list[str]:
             left.append(person.student)
         elif grade is not None:
             rows.append({"Identifier": f"Participant {person.account_id}", "Full name": person.name, "Grade": f"{grade.points:.2f}",
-                         "Last modified (grade)": "-", "Feedback comments": grade.feedback})  # fmt: skip
+                         "Last modified (grade)": "-", "Feedback comments": grade.feedback})
     write_rows(out, WORKSHEET, rows)
     return left
 
@@ -107,7 +107,7 @@ def _of_row(row: Mapping[str, str], people: Sequence[Person]) -> Person | None:
     for column, told in (
         ("Email address", lambda p: (p.email, p.student)), ("ID number", lambda p: (p.student,)), ("Username", lambda p: (p.student,)),
         ("Full name", lambda p: (p.name, p.student)),
-    ):  # fmt: skip
+    ):
         value = row.get(column, "").strip().casefold()
         if not same and value:
             same = [p for p in people if not p.account_id and value in {t.casefold() for t in told(p) if t}]

@@ -92,14 +92,14 @@ def begin(hall: LtiCourse, asked: Mapping[str, str], browser: str = "") -> Begun
     state, nonce, browser = secrets.token_urlsafe(24), secrets.token_urlsafe(24), browser or secrets.token_urlsafe(24)
     kept = {k: asked[k][:4000] for k in ("iss", "client_id", "login_hint", "lti_message_hint", "target_link_uri") if asked.get(k)}
     row = {"state": digest(state), "nonce": digest(nonce), "browser": digest(browser), "platform_id": platform.id, "asked": kept,
-           "expires": _now() + LOGIN}  # fmt: skip
+           "expires": _now() + LOGIN}
     with writing(hall.engine) as connection:
         _tidy(connection)
         connection.execute(sa.insert(LtiLogin), [row])
     told = {
         "scope": "openid", "response_type": "id_token", "response_mode": "form_post", "prompt": "none", "client_id": platform.client_id,
         "redirect_uri": f"{hall.base_url}/lti/launch", "login_hint": hint, "state": state, "nonce": nonce,
-    } | ({"lti_message_hint": asked["lti_message_hint"][:4000]} if asked.get("lti_message_hint") else {})  # fmt: skip
+    } | ({"lti_message_hint": asked["lti_message_hint"][:4000]} if asked.get("lti_message_hint") else {})
     joint = "&" if urlsplit(platform.auth_url).query else "?"
     return Begun(f"{platform.auth_url}{joint}{urlencode(told)}", browser)
 
@@ -290,11 +290,11 @@ def choose_lab(hall: LtiCourse, data: Mapping[str, Any], lab: str) -> tuple[str,
         "type": "ltiResourceLink", "title": f"Lab {found.key}: {found.title}", "text": found.summary,
         "url": f"{hall.base_url}/lti/launch", "custom": {"lab": found.name},
         "lineItem": {"scoreMaximum": found.points, "label": f"Lab {found.key}: {found.title}", "resourceId": found.name},
-    }  # fmt: skip
+    }
     claims: dict[str, Any] = {
         "iss": platform.client_id, "aud": platform.issuer, "azp": platform.issuer, f"{CLAIM}deployment_id": data["deployment"],
         f"{CLAIM}message_type": "LtiDeepLinkingResponse", f"{CLAIM}version": "1.3.0", f"{DEEP}content_items": [item],
-    }  # fmt: skip
+    }
     if data.get("data") is not None:
         claims[f"{DEEP}data"] = data["data"]
     return str(data["return"]), sign_claims(hall.engine, claims)

@@ -17,12 +17,12 @@ from retrompi.base.errors import UsageError, nearest
 from retrompi.classroom.lti.lti_schema import LtiKey, LtiPlatform
 
 __all__ = ["CANVAS", "LearningPlatform", "add", "canvas_config", "digest", "find", "key", "of_moodle", "platforms", "public_keys",
-           "remove", "writing"]  # fmt: skip
+           "remove", "writing"]
 
 CANVAS = {
     "issuer": "https://canvas.instructure.com", "auth_url": "https://sso.canvaslms.com/api/lti/authorize_redirect",
     "token_url": "https://sso.canvaslms.com/login/oauth2/token", "keys_url": "https://sso.canvaslms.com/api/lti/security/jwks",
-}  # fmt: skip
+}
 """Canvas as its maker runs it; one that a university runs itself has its own host, with the same paths."""
 KEYS = ("issuer", "client_id", "auth_url", "token_url", "keys_url")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -103,7 +103,7 @@ def of_moodle(address: str) -> dict[str, str]:
     """Issuer and services of a Moodle by its address."""
     base = checked_url("--moodle", address).rstrip("/")
     return {"issuer": base, "auth_url": f"{base}/mod/lti/auth.php", "token_url": f"{base}/mod/lti/token.php",
-            "keys_url": f"{base}/mod/lti/certs.php"}  # fmt: skip
+            "keys_url": f"{base}/mod/lti/certs.php"}
 
 
 def find(engine: Engine, issuer: str, client_id: str = "") -> LearningPlatform | None:
@@ -133,7 +133,7 @@ def key(engine: Engine) -> tuple[str, str]:
     made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = made.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ).decode()  # fmt: skip
+    ).decode()
     with writing(engine) as connection:
         if connection.scalar(sa.select(sa.func.count()).select_from(LtiKey)) == 0:
             connection.execute(sa.insert(LtiKey), [{"kid": digest(pem)[:24], "private": pem, "created": datetime.now(UTC)}])
@@ -173,4 +173,4 @@ def canvas_config(base_url: str) -> dict[str, Any]:
             ]},
         }],
         "custom_fields": {},
-    }  # fmt: skip
+    }

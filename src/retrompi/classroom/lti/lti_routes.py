@@ -29,7 +29,7 @@ LARGEST_B = 64 << 10
 _SUBMIT = "document.forms[0].submit()"
 _STYLE = ("body{font:1rem/1.5 system-ui,sans-serif;margin:2rem;max-width:44rem;color-scheme:light dark}"
           "a.go,button{display:inline-block;padding:.6rem 1rem;border:1px solid;border-radius:.4rem;font:inherit}"
-          "label{display:block;padding:.3rem 0}")  # fmt: skip
+          "label{display:block;padding:.3rem 0}")
 
 
 def _hash(text: str) -> str:
@@ -50,12 +50,12 @@ def _framers(platform: LearningPlatform, *pages: object) -> str:
 def _page(title: str, body: str, status: int = 200, *, frames: str = "*", post_to: str = "'none'") -> Response:
     """A page that ``frames`` may frame (any, where there is nothing on it to be misused), and whose forms go only to ``post_to``."""
     policy = (f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SUBMIT)}; form-action {post_to}; base-uri 'none'; "
-              f"frame-ancestors {frames}")  # fmt: skip
+              f"frame-ancestors {frames}")
     text = (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, '
             f'initial-scale=1"><title>{escape(title)}</title><style>{_STYLE}</style></head><body><main><h1>{escape(title)}</h1>'
-            f"{body}</main></body></html>")  # fmt: skip
+            f"{body}</main></body></html>")
     headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
-               "X-Content-Type-Options": "nosniff"}  # fmt: skip
+               "X-Content-Type-Options": "nosniff"}
     return Response(text, status, headers, mimetype="text/html")
 
 
@@ -111,7 +111,7 @@ def install(server: Flask, hall: LtiCourse) -> None:
             lti_launch.again(hall, state)
             here = f"/lti/again?state={escape(state, quote=True)}"
             return _page("One more step", "<p>This browser keeps no cookies of a page within another one.</p>"
-                         f'<p><a class="go" target="_blank" rel="noopener" href="{here}">Open in a new window</a></p>')  # fmt: skip
+                         f'<p><a class="go" target="_blank" rel="noopener" href="{here}">Open in a new window</a></p>')
         launched = lti_launch.launch(hall, state[:200], token, browser)
         if launched.member is None:
             return _choose(hall, launched)
@@ -120,7 +120,7 @@ def install(server: Flask, hall: LtiCourse) -> None:
         way = lti_launch.ticket(hall.engine, "enter", {"member": launched.member, "path": launched.path})
         return _page("Your lab", "<p>The lab opens in a window of its own; your score comes back to this course.</p>"
                      f'<p><a class="go" target="_blank" rel="noopener" href="/lti/enter?ticket={way}">Open the lab</a></p>',
-                     frames=_framers(launched.platform, launched.settings.get("return")))  # fmt: skip
+                     frames=_framers(launched.platform, launched.settings.get("return")))
 
     @_refusal_as_page
     def enter() -> Response:
@@ -134,7 +134,7 @@ def install(server: Flask, hall: LtiCourse) -> None:
         url, message = lti_launch.choose_lab(hall, data, told.get("lab", "")[:80])
         platform = next(p for p in lti_platforms.platforms(hall.engine) if p.id == data["platform"])
         body = (f'<form method="post" action="{escape(url, quote=True)}"><input type="hidden" name="JWT" value="{escape(message)}">'
-                f"<button>Back to the course</button></form><script>{_SUBMIT}</script>")  # fmt: skip
+                f"<button>Back to the course</button></form><script>{_SUBMIT}</script>")
         return _page("Chosen", body, frames=_framers(platform, url), post_to=_origin(url))
 
     @_refusal_as_page
@@ -147,7 +147,7 @@ def install(server: Flask, hall: LtiCourse) -> None:
     for name, function, methods in (
         ("login", login, ["GET", "POST"]), ("again", again, ["GET"]), ("launch", launch, ["GET", "POST"]), ("enter", enter, ["GET"]),
         ("choose", choose, ["POST"]), ("keys", keys, ["GET"]), ("canvas.json", canvas, ["GET"]),
-    ):  # fmt: skip
+    ):
         server.add_url_rule(f"/lti/{name}", f"lti-{name.partition('.')[0]}", function, methods=methods)
 
 
@@ -163,5 +163,5 @@ def _choose(hall: LtiCourse, launched: lti_launch.Launched) -> Response:
     )
     body = (f'<form method="post" action="/lti/choose"><input type="hidden" name="ticket" value="{way}">'
             f"<fieldset><legend>Which lab does the link lead to?</legend>{rows}</fieldset>"
-            "<p><button>Choose</button></p></form>")  # fmt: skip
+            "<p><button>Choose</button></p></form>")
     return _page("Choose a lab", body, frames=_framers(launched.platform, launched.settings["return"]), post_to="'self'")

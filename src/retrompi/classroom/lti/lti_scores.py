@@ -64,7 +64,7 @@ def waiting(engine: Engine) -> list[dict[str, Any]]:
         sa.select(Member.student, LtiLink.lab, LtiScore.points, LtiScore.of, LtiScore.tries, LtiScore.due, LtiScore.error)
         .join(LtiLink, LtiLink.id == LtiScore.link_id).join(Member, Member.id == LtiScore.member_id)
         .where(LtiScore.sent.is_(None)).order_by(LtiScore.due)
-    )  # fmt: skip
+    )
     with engine.connect() as connection:
         return [{**row, "due": row["due"].strftime("%Y-%m-%d %H:%M:%S")} for row in connection.execute(query).mappings()]
 
@@ -78,7 +78,7 @@ def send_due(engine: Engine, now: datetime | None = None) -> tuple[int, int]:
         .join(LtiSeat, sa.and_(LtiSeat.link_id == LtiScore.link_id, LtiSeat.member_id == LtiScore.member_id))
         .where(LtiScore.sent.is_(None), LtiScore.due <= now, LtiScore.tries < MOST_TRIES)
         .order_by(LtiScore.due).limit(AT_ONCE)
-    )  # fmt: skip
+    )
     with engine.connect() as connection:
         rows = [dict(row) for row in connection.execute(query).mappings()]
     known = {p.id: p for p in platforms(engine)} if rows else {}
@@ -106,7 +106,7 @@ def _send_score(engine: Engine, platform: Any, row: dict[str, Any]) -> str:
         "timestamp": row["at"].astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "activityProgress": "Submitted" if row["pending"] else "Completed",
         "gradingProgress": "PendingManual" if row["pending"] else "FullyGraded",
-    }  # fmt: skip
+    }
     try:
         for attempt in range(2):
             token = access_token(engine, platform, SCOPE)

@@ -47,7 +47,7 @@ def call(method: str, url: str, *, headers: dict[str, str] | None = None, data: 
         checked_url("platform", url)
         with requests.request(
             method, url, headers=headers, data=data, timeout=TIMEOUT_S, allow_redirects=False, stream=True
-        ) as answer:  # fmt: skip
+        ) as answer:
             content = b"".join(_limit_size(answer.iter_content(1 << 14), url))
             return int(answer.status_code), content
     except requests.RequestException as error:
@@ -107,7 +107,7 @@ def verify_token(token: str, platform: LearningPlatform) -> dict[str, Any]:
         claims = jwt.decode(
             token, found[kid].key, algorithms=["RS256"], audience=platform.client_id, issuer=platform.issuer, leeway=LEEWAY_S,
             options={"require": ["exp", "iat", "iss", "aud", "nonce"]},
-        )  # fmt: skip
+        )
     except jwt.ExpiredSignatureError:
         raise LtiError("the message is too old; open the link in your course again") from None
     except jwt.InvalidAudienceError:
@@ -143,11 +143,11 @@ def access_token(engine: Engine, platform: LearningPlatform, scope: str) -> str:
     if time.monotonic() < until:
         return token
     assertion = sign_claims(engine, {"iss": platform.client_id, "sub": platform.client_id, "aud": platform.token_url,
-                                "jti": secrets.token_urlsafe(18)})  # fmt: skip
+                                "jti": secrets.token_urlsafe(18)})
     status, content = call("POST", platform.token_url, data={
         "grant_type": "client_credentials", "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
         "client_assertion": assertion, "scope": scope,
-    })  # fmt: skip
+    })
     try:
         answer = json.loads(content)
         token, life = str(answer["access_token"]), float(answer.get("expires_in", 60))

@@ -73,14 +73,14 @@ def doors(roster: Roster, guard: ClassGuard) -> Blueprint:
             one = standing.get((found.id, plan["lab"]))
             rows.append({**plan, "title": f"{about_lab.key} {_(about_lab.title)}", "of": about_lab.points,
                          "points": one.points if one is not None and one.checked is not None else None,
-                         "open_points": one.open if one is not None else 0.0})  # fmt: skip
+                         "open_points": one.open if one is not None else 0.0})
             if plan["released"] is not None:
                 given += [{**m, "title": _(about_lab.title)} for m in marks.of_member(db, found.id, about_lab)]
             if one is not None and one.checked is not None:  # marks that are not shown yet are not shown in the sum either
                 rows[-1]["points"], rows[-1]["open_points"] = visible_points(one, plan["released"])
         used_today = usage_of(db, found.id, datetime.now(UTC).date())
         return page("me.html", course=about(db), devices=devices(db, found.id, g.session), used=used_today, labs=rows, marks=given,
-                    login=f"{request.host_url}login", **values)  # fmt: skip
+                    login=f"{request.host_url}login", **values)
 
     @made.get("/course")
     def home() -> Response:

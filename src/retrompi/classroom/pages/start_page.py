@@ -87,7 +87,7 @@ class StartPage:
         self._making = threading.Lock()
         self._secret = secrets.token_urlsafe(24)
         self._server = create_server(self._app(), host="127.0.0.1", port=0, threads=4, ident=None, max_request_body_size=4 << 20,
-                                     expose_tracebacks=False)  # fmt: skip
+                                     expose_tracebacks=False)
         self.address = f"http://127.0.0.1:{self._server.effective_port}/start/{self._secret}"
 
     def serve(self) -> None:
@@ -105,7 +105,7 @@ class StartPage:
             {"role": m["role"], "student": m["student"], "name": m["name"], "email": m["email"] or "",
              "link": f"{base}join/{links[m['student']]}"}
             for m in members.members(self.db) if m["student"] in links
-        ]  # fmt: skip
+        ]
 
     def _app(self) -> Flask:
         app = Flask(__name__, static_folder=None)

@@ -91,7 +91,7 @@ def teacher(server: Served) -> Blueprint:
             students=[r for r in rows if r["role"] == "student"], staff=[r for r in rows if r["role"] != "student"], base=server.links,
             zones=course.zone_names(),
             **values,
-        )  # fmt: skip
+        )
 
     @made.errorhandler(RetrompiError)
     def refusal(error: RetrompiError) -> Response:
@@ -116,7 +116,7 @@ def teacher(server: Served) -> Blueprint:
                 right = {s: r[task.of] for s, r in known.items() if r and task.of in r}
             shown.append(predictions.distribution(task, rows, right))
         return page("lab.html", lab=found, plan=plan, predictions=shown, statistics=records.statistics(db, found), students=len(rows),
-                    mistakes=records.mistakes(db, found), open_tasks=marks.open_tasks(found), slides=slides.count(found))  # fmt: skip
+                    mistakes=records.mistakes(db, found), open_tasks=marks.open_tasks(found), slides=slides.count(found))
 
     @made.get("/lab/<lab>/slides.html")
     @teaching
@@ -154,7 +154,7 @@ def teacher(server: Served) -> Blueprint:
         anonymous = server.course.settings.anonymous
         sheets = marks.sheets(db, found, asked, anonymous=anonymous)
         return page("marks.html", lab=found, task=asked, sheets=sheets, anonymous=anonymous,
-                    open_tasks=marks.open_tasks(found), released=course.plan(db, found.name)["released"])  # fmt: skip
+                    open_tasks=marks.open_tasks(found), released=course.plan(db, found.name)["released"])
 
     @made.post("/marks/<lab>/<task>/<tag>")
     @teaching
@@ -190,7 +190,7 @@ def teacher(server: Served) -> Blueprint:
         person, found = whom(member_id), find_lab(lab)
         rows = answers.answers(db, found, member_id, server.preparer.right(found.name, person["student"]))
         return page("answers.html", person=person, lab=found, rows=rows, checks=answers.checks(db, found, member_id),
-                    given=marks.given_to(db, member_id, found))  # fmt: skip
+                    given=marks.given_to(db, member_id, found))
 
     @made.get("/alike/<lab>")
     @teaching
@@ -200,7 +200,7 @@ def teacher(server: Served) -> Blueprint:
         known = server.preparer.known_values(found.name, (student for _id, student, _work in works))
         jobs, title = server.resources.jobs, _("comparing the works")
         job = jobs.submit(SESSION, title, similar.compare_works, found.name, works, known, server.resources.places[1],
-                          client=f"alike {found.name}")  # fmt: skip
+                          client=f"alike {found.name}")
         state = jobs.wait(job, SESSION, _COMPARING_S)
         if state.status != "done":
             return message(_("The works could not be compared in time; try again in a minute."), 503)

@@ -64,7 +64,7 @@ def _right_value_text(task: Task, value: Any) -> str:
 def _results(db: Database, lab: Lab, member_id: int) -> list[dict[str, Any]]:
     """The rows of all checks of a student, the first check first."""
     columns = (Check.number, Check.at, Check.late, Check.points.label("all_points"), Check.of.label("all_of"), CheckResult.task,
-               CheckResult.status, CheckResult.says, CheckResult.given, CheckResult.points)  # fmt: skip
+               CheckResult.status, CheckResult.says, CheckResult.given, CheckResult.points)
     query = sa.select(*columns).join(CheckResult, CheckResult.check_id == Check.id)
     with db.reading() as connection:
         rows = connection.execute(query.where(Check.member_id == member_id, Check.lab == lab.name).order_by(Check.number, Check.id))

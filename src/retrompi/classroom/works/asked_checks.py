@@ -50,9 +50,9 @@ def ask(db: Database, member_id: int, work: Work) -> CheckRequest:
     asked = CheckRequest.now(work)
     files = work.files if any(t.kind == "file" for t in lab_of(asked.lab).tasks) else {}
     told = {"state": told_state(work.state), "answers": dict(work.answers),
-            "files": {name: base64.b64encode(content).decode() for name, content in files.items()}}  # fmt: skip
+            "files": {name: base64.b64encode(content).decode() for name, content in files.items()}}
     row = {"member_id": member_id, "lab": asked.lab, "number": asked.number, "at": asked.at, "late": is_late(plan(db, asked.lab), asked.at),
-           "language": translate.language(), "status": "waiting", "work": told, "said": {}, "error": ""}  # fmt: skip
+           "language": translate.language(), "status": "waiting", "work": told, "said": {}, "error": ""}
     with db.transaction() as connection:
         made = int(connection.execute(sa.insert(Note).returning(Note.id), [row]).scalar_one())
     return CheckRequest(asked.lab, asked.number, asked.at, made)
@@ -73,13 +73,13 @@ def record(db: Database, asked: CheckRequest, grading: Grading) -> bool:
             return False
         row = {"member_id": note.member_id, "lab": asked.lab, "at": note.at, "late": note.late, "number": grading.checks,
                "points": grading.points, "of": grading.of, "passed": grading.passed, "hints": grading.hints,
-               "flags": list(grading.flags)}  # fmt: skip
+               "flags": list(grading.flags)}
         made = connection.execute(sa.insert(Check).returning(Check.id), [row]).scalar_one()
         results = [
             {"check_id": made, "task": r.task, "kind": r.kind, "status": r.status, "points": r.points, "of": r.of, "open": r.open,
              "says": r.says, "given": r.given[:LONGEST_GIVEN]}
             for r in grading.results
-        ]  # fmt: skip
+        ]
         connection.execute(sa.insert(CheckResult), results)
         _tidy(connection, note.member_id, asked.lab)
         tell(connection, asked.lab, note.member_id)

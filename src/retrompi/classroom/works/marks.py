@@ -24,7 +24,7 @@ from retrompi.labs.work import Work as Done
 from retrompi.labs.work import model_answer
 
 __all__ = ["WHOLE", "GivenMark", "Sheet", "answer_text", "criteria", "fill_criteria", "give", "given_to", "of_member", "open_tasks",
-           "release", "sheets"]  # fmt: skip
+           "release", "sheets"]
 
 WHOLE = ""
 """The criterion of a task without a rubric, and of the comment on the whole answer."""
@@ -84,7 +84,7 @@ def fill_criteria(task: Task, known: Mapping[str, str]) -> tuple[Criterion, ...]
         replace(c, says=_text.fill(c.says, known, strict=False),
                 levels=tuple((points, _text.fill(says, known, strict=False)) for points, says in c.levels))
         for c in criteria(task)
-    )  # fmt: skip
+    )
 
 
 def _tag(secret: str, member_id: int, lab: str) -> str:
@@ -120,14 +120,14 @@ def sheets(db: Database, lab: Lab, task: Task, *, anonymous: bool = False) -> li
             question = _text.fill(task.question, known, strict=False)
             model = _WRAPPED.sub(" ", model_answer(work, lab, task.id)) if task.kind == "text" else ""
             found.append(Sheet(person.id, person.name, person.student, _tag(secret, person.id, lab.name), question, answer, model,
-                               fill_criteria(task, known), marks.get(person.id, {}), by.get(person.id, "")))  # fmt: skip
+                               fill_criteria(task, known), marks.get(person.id, {}), by.get(person.id, "")))
     return sorted(found, key=lambda s: s.tag) if anonymous else found
 
 
 def _secret(connection: sa.Connection) -> str:
     """Something that only the course's database knows, for tags."""
     row = connection.execute(sa.select(Course.created, sa.func.min(Member.created)).select_from(Course).join(Member, sa.true())
-                             .group_by(Course.created)).first()  # fmt: skip
+                             .group_by(Course.created)).first()
     return repr(tuple(row or ()))
 
 
@@ -157,7 +157,7 @@ def give(db: Database, lab: Lab, task: Task, member_id: int, given: Mapping[str,
         {"member_id": member_id, "lab": lab.name, "task": task.id, "criterion": name, "points": one.points, "comment": one.comment,
          "by_id": by_id, "at": now}
         for name, one in given.items() if one.points is not None or one.comment
-    ]  # fmt: skip
+    ]
     with db.transaction() as connection:
         connection.execute(sa.delete(Mark).where(*mine))
         if rows:
@@ -178,11 +178,11 @@ def of_member(db: Database, member_id: int, lab: Lab) -> list[dict[str, Any]]:
             if marks:
                 rows = [{"name": c.name or task.id, "points": marks.get(c.name, GivenMark()).points, "of": c.points,
                          "says": c.says, "comment": marks.get(c.name, GivenMark()).comment if c.name else ""}
-                        for c in fill_criteria(task, known)]  # fmt: skip
+                        for c in fill_criteria(task, known)]
                 question = _text.fill(task.question, known, strict=False)
                 comment = marks.get(WHOLE, GivenMark()).comment
                 found.append({"task": task.id, "question": question, "answer": answer_text(work, task), "criteria": rows,
-                              "comment": comment, "points": sum(m.points or 0.0 for m in marks.values())})  # fmt: skip
+                              "comment": comment, "points": sum(m.points or 0.0 for m in marks.values())})
     return found
 
 

@@ -74,7 +74,7 @@ class Owed:
             whose = owner_of(one.member)
             self._resources.jobs.submit(
                 whose, title, function, *args, slot="labs again", client=whose, payer=SESSION, then=then, stays=True
-            )  # fmt: skip
+            )
 
     def record(self) -> None:
         """Records what is left; what the database still does not take stays."""

@@ -55,7 +55,7 @@ class DatabaseShelf:
     def __init__(
         self, db: Database, member: SessionMember, changed: Callable[[SessionMember, str], None] = lambda member, lab: None,
         later: Callable[[CheckRequest, Grading], None] = lambda asked, grading: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.db, self.member, self._changed, self._later = db, member, changed, later
 
     def labs(self) -> list[str]:
@@ -103,7 +103,7 @@ class DatabaseShelf:
     def _insert(self, connection: Connection, work: Work) -> None:
         now = datetime.now(UTC)
         row = {"member_id": self.member.id, "lab": work.state.lab, "revision": 1, "state": told_state(work.state),
-               "answers": dict(work.answers), "begun": now, "saved": now}  # fmt: skip
+               "answers": dict(work.answers), "begun": now, "saved": now}
         made = connection.execute(sa.insert(Row).returning(Row.id), [row]).scalar_one()
         if work.files:
             connection.execute(sa.insert(WorkFile), [{"work_id": made, "name": n, "content": c} for n, c in work.files.items()])
@@ -115,7 +115,7 @@ class DatabaseShelf:
         with self.db.transaction() as connection:
             query = sa.update(Row).where(Row.member_id == self.member.id, Row.lab == work.state.lab, Row.revision == work.revision)
             values = {"revision": work.revision + 1, "state": told_state(work.state), "answers": dict(work.answers),
-                      "saved": datetime.now(UTC)}  # fmt: skip
+                      "saved": datetime.now(UTC)}
             made = connection.execute(query.values(**values).returning(Row.id)).first()
             if made is None:
                 raise Conflict(f"lab {work.state.lab[:2]} was changed elsewhere in the meantime; look at it again")

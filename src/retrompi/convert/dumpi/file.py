@@ -252,7 +252,7 @@ def _readers(version: tuple[int, int, int]) -> dict[int, tuple[str, list[tuple[R
         "C": _characters, "K": _array_of(_characters), "L": _array_of(_array_of(_characters)), "J": _array_of(ints),
         "S": _statuses(version >= (0, 6, 3)), "A": _init_arguments(version < (0, 6, 2)),
         "X": ints if version >= (0, 6, 9) else one, "Y": ints if version >= (0, 6, 8) else one,
-    }  # fmt: skip
+    }
     table: dict[int, tuple[str, list[tuple[Reader, str, bool]]]] = {}
     for number, (name, fields) in layouts().items():
         if fields is not None:

@@ -351,7 +351,7 @@ class _Rank:
             action, len(reqs), reqs=reqs, done=None if everything else [self.open[handles[i]][0] for i in finished],
             source=[f"{r}:{s}" for r, s, _ in told] or None,
             mtag=[f"{r}:{t}" for r, _, t in told if t is not None] or None,
-        )  # fmt: skip
+        )
         if call.name != "Startall":
             for i in finished:
                 self.complete(handles[i])

@@ -305,7 +305,7 @@ class _Writer:
             f"GOAL has neither collectives nor communicators: this receive of any tag could take a message of {other}, and which of the "
             f"tags {', '.join(map(str, sorted(tags)[:4]))} it takes is not determined; record it (from= and mtag=)",
             self.trace.files[self.rank], self.numbers[self.at], code="lossy-conversion",
-        )  # fmt: skip
+        )
 
     def other_messages(self, e: End) -> str:
         """Other messages of the schedule that match a receive of any tag."""

@@ -22,7 +22,7 @@ SILENT = {
     "MPI_Mprobe": "OTF2 has no record of what it looked for", "MPI_Improbe": "OTF2 has no record of what it looked for",
     "MPI_Comm_spawn": "process management is not replayed", "MPI_Comm_connect": "process management is not replayed",
     "MPI_Comm_accept": "process management is not replayed",
-}  # fmt: skip
+}
 RECEIVES = ("", "MPI_Recv", "MPI_Mrecv", "MPI_Sendrecv", "MPI_Sendrecv_replace")
 """Regions in which a received message belongs to the call itself; ``""``: the archive has no regions."""
 MESSAGES = {*SENDS, *RECEIVES, "MPI_Irecv", "MPI_Imrecv", "MPI_Start", "MPI_Startall"} - {""}
@@ -201,7 +201,7 @@ class _Rank:
                 continue
             self.out.add("comm_create_group", self.job.numbers[ref], group_text(comm.group))
             self.losses.add("communicator", "when it was made is not recorded: made at the start", f"{self.job.name}, communicator {ref}",
-                            "approximated")  # fmt: skip
+                            "approximated")
 
     def end(self) -> None:
         if self.open:
@@ -276,7 +276,7 @@ class _Rank:
     def sendrecv(self, call: MpiCall) -> None:
         (to, ref, stag, sent), (source, _, rtag, received) = (next(v for k, v in call.records if k == kind) for kind in ("send", "recv"))
         self.out.add("sendRecv", sent, self.world(ref, to), received, self.world(ref, source), BYTE, BYTE, stag=stag, rtag=rtag,
-                     comm=self.attr(ref))  # fmt: skip
+                     comm=self.attr(ref))
 
     def receive(self, call: MpiCall, request: int) -> None:
         """A receive is posted: its source and tag are in the record of its completion."""

@@ -127,7 +127,7 @@ def _calls(t: Timeline, events: list[list[tuple[int, int, Any]]], place: list[in
         if name and known is not None and not c.open[i]:
             root = c.peer[i] if name in _ROOTED and c.peer[i] >= 0 else _NO_ROOT
             told = {"collective_op": getattr(enums.CollectiveOp, name), "communicator": known[0], "root": root,
-                    "size_sent": max(0, c.bytes[i]), "size_received": max(0, c.bytes[i])}  # fmt: skip
+                    "size_sent": max(0, c.bytes[i]), "size_received": max(0, c.bytes[i])}
             mine.append((begin, 3 if instant else 6, lambda w, at: w.mpi_collective_begin(at)))
             mine.append((end, 3 if instant else 1, lambda w, at, told=told: w.mpi_collective_end(at, **told)))
         mine.append((end, 3 if instant else 2, _leave(region)))

@@ -17,4 +17,4 @@ from retrompi.measure.launch.execution import BACKENDS
 
 __all__ = ["BACKENDS", "Band", "CallRow", "Comparison", "ComparisonRow", "ComparisonVerdict", "Distribution", "Seen", "Split", "band",
            "build", "cautions", "choose_backends", "compare", "distribution", "from_store", "hashes_of", "judge", "parse_within",
-           "relative", "seen_by"]  # fmt: skip
+           "relative", "seen_by"]

@@ -104,7 +104,7 @@ class Split:
             "backend": self.backend, "reference": self.reference, "difference_rank_s": self.total,
             "computation_rank_s": self.computation, "communication_rank_s": self.communication,
             "reference_rank_s": self.reference_total, "calls": [{"call": c, "difference_rank_s": d} for c, d in self.calls],
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def _not_replayed(online: Execution, fidelity: str) -> Execution:
         "model", online.program, online.arguments, online.ranks, model=online.model, platform=online.platform, mode=online.mode,
         fidelity=fidelity, outcome=online.outcome, detail=online.detail, exit_code=online.exit_code,
         notes=["its trace ends where the run on SMPI ended, and was not replayed"],
-    )  # fmt: skip
+    )
 
 
 def _seen_by_fit(executions: Sequence[Execution]) -> Seen:

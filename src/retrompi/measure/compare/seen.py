@@ -49,7 +49,7 @@ class Seen:
         told = {} if here is None else {"host": here.host, "cpu": here.cpu, "cores": here.cores}
         told["mpi"] = native.mpi
         other = [f"{k} {self.machine[k]} is not {told[k]}" for k in ("host", "cpu", "cores", "mpi")
-                 if self.machine.get(k) and told.get(k) and self.machine[k] != told[k]]  # fmt: skip
+                 if self.machine.get(k) and told.get(k) and self.machine[k] != told[k]]
         return [f"{self.model} was fitted elsewhere ({'; '.join(other)})"] if other else []
 
 
@@ -72,4 +72,4 @@ def seen_by(model: str, *, remote: bool | None = None) -> Seen:
     return Seen(
         cls.name, True, frozenset(int(s) for part in wanted for s in part), machine if isinstance(machine, Mapping) else {},
         str(meta.get("date", "")), float(meta.get("line_ns", 0.0)),
-    )  # fmt: skip
+    )

@@ -112,7 +112,7 @@ def row_of(judged: CaseResult) -> list[dict[str, Any]]:
             "warnings": [one.row() for one in cautions(c)],
             "loaded": bool((e := c.executions.get("native")) and e.noise and e.noise.loaded),
             "runs": [e.run_id for e in c.executions.values()], "passed": None if judged.verdict is None else judged.verdict.passed,
-        })  # fmt: skip
+        })
     return out
 
 
@@ -124,7 +124,7 @@ def totals(judged: Sequence[CaseResult]) -> list[dict[str, Any]]:
         for group in dict.fromkeys(j.case.group for j in judged):
             rows = [(f"{j.case.name} {r.label}", r.error(backend, reference))
                     for j in judged if j.case.group == group and (backend, reference) in j.comparison.pairs
-                    for r in j.comparison.judged_rows()]  # fmt: skip
+                    for r in j.comparison.judged_rows()]
             found = distribution(rows)
             if found is not None:
                 out.append({"group": group, "backend": backend, "reference": reference, **found.row()})

@@ -19,7 +19,7 @@ _GROUPS = re.compile(r"#\s*\(?\s*(\d+) groups? of (\d+) processes")
 _NAMES = {
     "PingPong": "pingpong", "PingPing": "pingping", "PingPingSpecificSource": "pingping", "PingPongSpecificSource": "pingpong",
     "Sendrecv": "sendrecv", "Exchange": "exchange", "Uniband": "mbw_mr", "Biband": "bibw",
-}  # fmt: skip
+}
 
 
 def detect(lines: Sequence[Line]) -> bool:
@@ -38,7 +38,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
     told = replace(
         about, tool="Intel MPI Benchmarks", version=head[1].strip() if head else "", units="us, MB/s as printed",
         date=about.date or _fact(lines, "Date"), said=(*about.said, *said),
-    )  # fmt: skip
+    )
     found: list[Measured] = []
     what, begun = "", 0
     ranks: int | None = None

@@ -239,7 +239,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
     provenance = replace(
         about, tool=told.get("tool", "table"), version=told.get("version", ""), units=f"{stated}, {crossings or 'one way'}",
         said=(*about.said, *named), **stood,
-    )  # fmt: skip
+    )
     ranks = int(told["ranks"]) if told.get("ranks", "").isdigit() else 2 if what in MEANINGS else None
     return [Measured(what, tuple(known), provenance, ranks)]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from retrompi.sim.fitted import KINDS, NEVER, FittedModel, sizes_seen
 
 __all__ = ["KINDS", "NEVER", "FittedModel", "IdealPlatform", "ModelFiles", "Parts", "Residual", "Segment", "SegmentFit", "Threshold",
-           "check_name", "default_folder", "fit", "sample_of", "sizes_seen"]  # fmt: skip
+           "check_name", "default_folder", "fit", "sample_of", "sizes_seen"]
 
 _WHERE = {
     **dict.fromkeys(("KINDS", "NEVER", "FittedModel", "sizes_seen"), "retrompi.sim.fitted"),

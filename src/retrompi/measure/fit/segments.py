@@ -114,7 +114,7 @@ class Residual:
     def row(self) -> dict[str, Any]:
         """For tables and fit.toml."""
         return {"size_B": self.size, "measured_s": self.measured_s, "fitted_s": self.fitted_s, "error": self.error, "seen": self.seen,
-                "inside_threshold": self.inside}  # fmt: skip
+                "inside_threshold": self.inside}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class SegmentFit:
     def choice(self) -> dict[str, Any]:
         """The reason for the number of segments: the number, the criterion of each number, the noise, the level of the intervals."""
         return {"segments": len(self.segments), "noise": self.noise, "level": self.level,
-                "criterion": {str(k): v for k, v in self.criterion.items()}}  # fmt: skip
+                "criterion": {str(k): v for k, v in self.criterion.items()}}
 
 
 def fit(
@@ -232,7 +232,7 @@ def _forced_starts(x: Array, thresholds: Sequence[int]) -> list[int]:
         at = int(np.searchsorted(x, size))
         if at == 0 or at == len(x):
             raise UsageError(f"a threshold at {units.format_bytes(size)} has no measured size on one of its sides "
-                             f"(sizes: {units.format_bytes(x[0])} to {units.format_bytes(x[-1])})", code="cannot-fit")  # fmt: skip
+                             f"(sizes: {units.format_bytes(x[0])} to {units.format_bytes(x[-1])})", code="cannot-fit")
         if at in found:
             raise UsageError(
                 f"there is no measured size between two of the pinned thresholds below {units.format_bytes(size + 1)}", code="cannot-fit"
@@ -351,7 +351,7 @@ def _distance(x: Array, y: Array, weight: Array) -> float:
 def _describe_fit(
     x: Array, y: Array, weight: Array, sd: Array | None, costs: Array, starts: Sequence[int], forced: Sequence[int],
     pinned: Sequence[int], criterion: dict[int, float], level: float,
-) -> SegmentFit:  # fmt: skip
+) -> SegmentFit:
     n, k = len(x), len(starts)
     ends = [*starts[1:], n]
     lines, weights = zip(*(_refine_line(x[i:j], y[i:j], weight[i:j]) for i, j in zip(starts, ends, strict=True)), strict=True)
@@ -378,7 +378,7 @@ def _describe_fit(
             latency_interval=(a - wide * da, a + wide * da),
             rate_interval=(1 / high_b if high_b > 0 else math.inf, 1 / low_b if low_b > 0 else math.inf),
             points=j - i, slope=b,
-        ))  # fmt: skip
+        ))
     found = SegmentFit(tuple(segments), tuple(thresholds), (), math.sqrt(variance), level, criterion)
     residuals = found.residuals_of([int(s) for s in x], [float(t) for t in y], seen=True)
     return SegmentFit(found.segments, found.thresholds, residuals, found.noise, level, criterion)
@@ -398,7 +398,7 @@ def _errors(x: Array, weight: Array, variance: float) -> tuple[float, float]:
 def _threshold(
     x: Array, costs: Array, lines: Sequence[tuple[float, float, float]], begin: int, at: int, end: int, pinned: int | None, m: int,
     variance: float, freedom: int, level: float,
-) -> Threshold:  # fmt: skip
+) -> Threshold:
     before, after = lines[m - 1][:2], lines[m][:2]
     low, high = int(x[at - 1]) + 1, int(x[at])
     if pinned is not None:

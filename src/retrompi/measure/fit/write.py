@@ -86,7 +86,7 @@ class _Param:
     def line(self) -> str:
         stated = f', on={self.on!r}, cost="work"' if self.on else ""
         return (f'{self.name} = Param("{self.text}", "{self.unit}", "{self.help}", source={_source(self.source)!r}{stated}, '
-                f'low="{self.low}", high="{self.high}")')  # fmt: skip
+                f'low="{self.low}", high="{self.high}")')
 
 
 def _params(eager: Mapping[str, Limit], test: tuple[float, str], on: str) -> list[_Param]:
@@ -163,7 +163,7 @@ class ModelFiles:
         fits, seen = self.fits or {}, self.seen or {}
         all_sizes = [s for sizes in seen.values() for s in sizes] or [p.size for s in self.samples.values() for p in s.there]
         known = (f"Range(sizes=({units.format_bytes(min(all_sizes))!r}, {units.format_bytes(max(all_sizes))!r}), ranks={self.ranks!r}, "
-                 f"platforms=({self.platform!r},), source={_source(self.source)!r})")  # fmt: skip
+                 f"platforms=({self.platform!r},), source={_source(self.source)!r})")
         params = _params(self.eager or {}, self.test, self.on or f"{self.platform}:h1")
         fitted = [p for p in params if p.source.startswith("fit:")]
         today = datetime.date.today().isoformat()

@@ -199,7 +199,7 @@ def _replay(store: Store, request: RunRequest, done: Execution, asked: Resolved)
         again, program=done.program, arguments=done.arguments, output=done.output, errors=done.errors, exit_code=done.exit_code,
         notes=done.notes, cautions=[*done.cautions, *(replace(c, text=c.text.replace(f"{done.trace}/", "")) for c in again.cautions)],
         trace=done.trace, mode=done.mode, found=found.found,
-    )  # fmt: skip
+    )
 
 
 def _execution(done: Execution, result: Result) -> Execution:
@@ -213,4 +213,4 @@ def _execution(done: Execution, result: Result) -> Execution:
     return replace(
         done, outcome=result.outcome, detail=detail, samples_s=[took], sections=sections, parts=parts, calls=profile.calls(profiles),
         profile_s=took,
-    )  # fmt: skip
+    )

@@ -202,7 +202,7 @@ def execute(store: Store, request: RunRequest) -> Execution:
         ended, told, profiles = online(
             [*built.command, *request.arguments], request.ranks, facts, trace, Path(folder), request=request,
             profiles=request.profile, rate=home_rate(asked.platform), report=request.report,
-        )  # fmt: skip
+        )
     request.report(2, 2, "running under SMPI")
     _tell(done, ended, told, profiles, request)
     done.trace = str(trace) if (trace / "index.txt").is_file() else ""
@@ -268,7 +268,7 @@ def why_killed(program: Path) -> str:
     if not _is_fortran(program):
         return stack
     return ("SimGrid's SMPI 3.32 ends a Fortran program so when it gets MPI_COMM_NULL (MPI_Comm_create by a rank outside the group, "
-            f"MPI_Comm_split with MPI_UNDEFINED): a known defect of its own, see docs/smpi.md; otherwise: {stack}")  # fmt: skip
+            f"MPI_Comm_split with MPI_UNDEFINED): a known defect of its own, see docs/smpi.md; otherwise: {stack}")
 
 
 def _is_fortran(program: Path) -> bool:

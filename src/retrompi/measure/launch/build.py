@@ -25,7 +25,7 @@ __all__ = ["LANGUAGES", "Built", "build", "default_family", "is_source"]
 LANGUAGES = {
     ".c": "C", ".cc": "C++", ".cpp": "C++", ".cxx": "C++", ".f": "Fortran 77", ".f77": "Fortran 77", ".f90": "Fortran", ".f95": "Fortran",
     ".f03": "Fortran", ".f08": "Fortran",
-}  # fmt: skip
+}
 _WRAPPERS = {
     "C": ("mpicc", "smpicc"),
     "C++": ("mpicxx", "smpicxx"),

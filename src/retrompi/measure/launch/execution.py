@@ -222,5 +222,5 @@ def on_model(backend: str, request: RunRequest) -> tuple[Question, Execution]:
         backend, name, list(request.arguments), request.ranks, model=model.name, platform=loaded.name,
         mode=found if isinstance(found, str) else mode,
         fidelity=asked.fidelity,
-    )  # fmt: skip
+    )
     return asked, done

@@ -24,7 +24,7 @@ _FACTS = (
     "backend", "arguments", "mpi", "machine", "exit_code", "output", "errors", "samples_s", "sections", "parts",
     "calls", "profile_s", "noise",
     "notes", "cautions", "trace_folder",
-)  # fmt: skip
+)
 
 
 def points(execution: Execution) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def measured_spec(execution: Execution, digest: str) -> RunSpec:
         kind=KINDS[execution.backend], model=execution.mpi, model_hash=canonical_hash(execution.mpi), platform=where.get("host", ""),
         platform_hash=canonical_hash(where), mode=execution.mode, parameters={}, overrides={}, seed=0, fidelity=execution.fidelity,
         trace=execution.program, trace_hash=canonical_hash(what), scenario="", scenario_hash="", code_version=code_version(),
-    )  # fmt: skip
+    )
 
 
 def save(store: Store, spec: RunSpec, execution: Execution, more: Mapping[str, Any] | None = None) -> Execution:
@@ -64,7 +64,7 @@ def save(store: Store, spec: RunSpec, execution: Execution, more: Mapping[str, A
     result = {
         **facts(execution), "outcome": execution.outcome, "detail": execution.detail, "wall_s": execution.wall_s, "time_s": time_s,
         "ranks": execution.ranks, **(more or {}),
-    }  # fmt: skip
+    }
     return replace(execution, run_id=store.add_run(spec, result, points=points(execution), fresh=True))
 
 

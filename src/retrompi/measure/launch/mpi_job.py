@@ -86,7 +86,7 @@ def run(
             process = subprocess.Popen(
                 list(words), env={**environment, _MARK: mark}, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
                 start_new_session=True, preexec_fn=_die_with_parent,
-            )  # fmt: skip
+            )
         except OSError as e:
             raise BackendError(f"{words[0]} cannot be run: {e.strerror or e}") from e
         timed_out = too_large = False

@@ -9,7 +9,7 @@ from retrompi.base.errors import UsageError
 from retrompi.measure.launch.execution import Noise
 
 __all__ = ["BUSY_PROBE", "BUSY_STOLEN", "BUSY_WAITING", "MOVED", "NOISY_SPREAD", "judge_noise", "quantile", "rank_quantile", "spread",
-           "summary"]  # fmt: skip
+           "summary"]
 
 NOISY_SPREAD = 0.10
 """Interquartile range over median above which repetitions disagree: twice the 5 % required of predictions."""

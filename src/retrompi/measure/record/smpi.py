@@ -128,7 +128,7 @@ def command_line(program: Path, arguments: list[str], ranks: int, library: Path,
     return [
         smpirun, *wrapper(library), *private_copies(program), *where, "--cfg=smpi/host-speed:1e9", "--log=root.thresh:error",
         str(program), *arguments,
-    ]  # fmt: skip
+    ]
 
 
 def wrapper(*libraries: Path) -> list[str]:

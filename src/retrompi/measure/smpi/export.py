@@ -58,7 +58,7 @@ COLLECTIVES = {
     "alltoall": {"pairwise": "pair", "bruck": "bruck", "posted": "basic_linear", "in_order": "basic_linear"},
     "gather": {"binomial": "ompi_binomial", "linear": "ompi_basic_linear"},
     "scatter": {"binomial": "ompi_binomial", "linear": "ompi_basic_linear"},
-}  # fmt: skip
+}
 """Operation -> our algorithm -> SMPI's name of the same or the nearest one (equal ones: tests/test_smpi_online.py)."""
 
 

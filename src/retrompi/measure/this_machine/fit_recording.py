@@ -145,7 +145,7 @@ def error_summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     from retrompi.measure.launch.stats import quantile
 
     return {"sizes": len(errors), "median": statistics.median(errors), "p95": quantile(errors, 0.95), "worst": errors[-1],
-            "signed_median": statistics.median(r["error"] for r in rows)}  # fmt: skip
+            "signed_median": statistics.median(r["error"] for r in rows)}
 
 
 def summary(found: FittedRecording) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def summary(found: FittedRecording) -> dict[str, Any]:
         }
     return {"machine": found.recording.facts, "kinds": kinds, "levels": [dict(x) for x in found.levels], "costs_s": dict(found.costs),
             "rates_flops": dict(found.rates), "work_s": {k: dict(v) for k, v in found.work.items()},
-            "first_use_s": {k: x.sample.connect * PS for k, x in found.kinds.items()}}  # fmt: skip
+            "first_use_s": {k: x.sample.connect * PS for k, x in found.kinds.items()}}
 
 
 def write(found: FittedRecording, folder: Path, platform_file: Path) -> None:
@@ -201,7 +201,7 @@ def write(found: FittedRecording, folder: Path, platform_file: Path) -> None:
                                     for r in k.rows() if not r["seen"]} for kind, k in found.kinds.items()},
         by=BY,
         note="" if family == "mpich" else "collectives: MPICH 1's, since nothing of this library was read",
-    ).write(folder)  # fmt: skip
+    ).write(folder)
     _write_platform(found, platform_file)
 
 

@@ -107,7 +107,7 @@ def _netem(ends: tuple[str, str], spaces: tuple[str, str], link: LinkEstimate) -
     # A qdisc does not follow its device into another namespace.
     for space in spaces:
         _ip("netns", "exec", space, "tc", "qdisc", "replace", "dev", _DEVICE, "root", "netem", "delay", f"{link.delay * 1e6:.3f}us",
-            "rate", f"{link.rate * 8:.0f}bit")  # fmt: skip
+            "rate", f"{link.rate * 8:.0f}bit")
     return True
 
 

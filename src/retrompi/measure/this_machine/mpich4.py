@@ -52,6 +52,6 @@ TABLE = (
     Choice("alltoall", "pairwise", source=_MPIR),
     Choice("alltoallv", "throttled_32", source=f"{_MPIR}: scattered"),
     Choice("alltoallw", "throttled_32", source=f"{_MPIR}: scattered"),
-)  # fmt: skip
+)
 
 MAKING = Making(256, True, "assumed: as MPICH2, whose mask of contexts MPICH 4 keeps (src/mpi/comm/contextid.c)")

@@ -148,7 +148,7 @@ def find(measure: Measure, sizes: Sequence[int], samples: Samples) -> list[Curve
 def _step(i: int, low: int, high: int, sizes: Sequence[int], seen: Samples) -> CurveStep:
     a, b = median(seen[low]), median(seen[high])
     slope = min(abs(median(seen[low]) - median(seen[sizes[i - 1]])) / max(1, low - sizes[i - 1]),
-                abs(median(seen[sizes[i + 2]]) - median(seen[high])) / max(1, sizes[i + 2] - high))  # fmt: skip
+                abs(median(seen[sizes[i + 2]]) - median(seen[high])) / max(1, sizes[i + 2] - high))
     jump = (b - a - slope * (high - low)) / a if a > 0 else 0.0
     chance = rank_test([v + slope * (high - low) for v in seen[low]], seen[high])
     kind = "step" if abs(jump) >= LEAST_STEP and chance <= SURE else "bend"

@@ -34,7 +34,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         facts = {
             "outcome": run["outcome"], "time_s": run["time_s"], "model": scenario.model, "platform": scenario.platform,
             "cautions": sum(c.code == "not-simulated" for c in stored_cautions(run["facts"])),
-        }  # fmt: skip
+        }
         if scenario.generator:
             facts["rule"] = generate.generator(scenario.generator).rule
             facts["peak"] = TimeCurve.of(got.rows).number("peak")

@@ -124,7 +124,7 @@ def looks_of(cls: type[RuntimeModel], model: str, platform: str) -> list[Look]:
         return looks(cls.measured_by, model, platform)
     except LookupError:
         raise InputError(f"no experiment '{cls.measured_by}' (measured_by of model '{cls.name}') measures a model",
-                         cls.folder() / "__init__.py", code="broken-model") from None  # fmt: skip
+                         cls.folder() / "__init__.py", code="broken-model") from None
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class _Problem:
                         away = max(row["median"] / row["limit"], row["largest"] / max(curve.largest, row["limit"]))
                         name = f"curve {curve.name}" + ("" if row["seen"] else f", {row['what']}")
                         rows.append({"claim": name, "low": 0.0, "high": 100 * row["limit"], "observed": 100 * row["median"], "unit": "%",
-                                     "residual": away, "seen": row["seen"]})  # fmt: skip
+                                     "residual": away, "seen": row["seen"]})
         return rows
 
     def look(self, x: Sequence[float]) -> list[dict[str, Any]]:
@@ -204,7 +204,7 @@ class _Problem:
                 if isinstance(f.observed, int | float) and f.low is not None and f.high is not None and f.high > f.low:
                     middle, half = (f.low + f.high) / 2, (f.high - f.low) / 2
                     out.append({"claim": claim.id, "observed": float(f.observed), "low": f.low, "high": f.high,
-                                "unit": f.unit, "residual": (float(f.observed) - middle) / half})  # fmt: skip
+                                "unit": f.unit, "residual": (float(f.observed) - middle) / half})
         return out
 
     def residuals(self, x: np.ndarray) -> np.ndarray:
@@ -240,7 +240,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     how = OptimiserSettings(
         starts=STARTS, steps=max(1, share // (2 * STARTS * (len(free) + 1))), step=0.05, scale=0.2, xtol=1e-6, ftol=1e-10,
         simplexes=SIMPLEXES, simplex_steps=share,
-    )  # fmt: skip
+    )
     # Clock ticks and packet boundaries make the cost discontinuous in the parameters: a simplex copes with this, gradients do not.
     best = minimise(problem.residuals, len(free), how, seed)
     for i, f in enumerate(free):
@@ -248,7 +248,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
             "parameter": f.path.partition(".")[2] if not f.path.startswith("platform.") else f.path, "value": number_text(f, best.x[i]),
             "low": value_text(f.low, f.unit), "high": value_text(f.high, f.unit),
             "note": identifiability(best.jacobian, best.x, i, "half ranges"),
-        })  # fmt: skip
+        })
     at = [float(v) for v in best.x]
     result.residuals = [*problem.look(at), *problem.judge_curves(at)]
     if not result.residuals:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from retrompi.papers.statements.paper import Paper
 
 __all__ = ["SEARCH", "CurveFit", "PaperEvidence", "claims_of", "evidence_of", "fit", "inspect_fits", "judge_curve", "residuals",
-           "seen_points", "sizes_of"]  # fmt: skip
+           "seen_points", "sizes_of"]
 
 SIZES = 26
 """Sizes of a curve that a fit sees."""
@@ -130,7 +130,7 @@ def claims_of(plan: FitPlan, of: PaperEvidence) -> list[tuple[Claim, Check]]:
     for name in plan.claims:
         if name not in of.claims:
             raise InputError(f"[[fit]] '{plan.name}': '{name}' is no claim of this paper of use calibrate; a fit sees no other", plan.file,
-                             plan.line, code="held-out")  # fmt: skip
+                             plan.line, code="held-out")
         checks = [c for c in of.checks[name] if c.get("kind") == "curve"]
         if not checks:
             raise InputError(f"[[fit]] '{plan.name}': '{name}' has no check of kind curve", plan.file, plan.line, code="wrong-kind")
@@ -173,7 +173,7 @@ class _Problem:
         for name, points in self.points.items():
             if not points:
                 raise InputError(f"[[fit]] '{plan.name}': no point of the curve '{name}' may be seen", plan.file, plan.line,
-                                 code="no-results")  # fmt: skip
+                                 code="no-results")
         self.below = {c.name: c.layer_below for c in of.curves.values()}
         self.sizes = sizes_of(plan, of)
         self.platforms = list(dict.fromkeys(of.curves[name].platform for name in self.sizes))
@@ -216,10 +216,10 @@ class _Problem:
                 raise InputError(said, self.plan.file, self.plan.line, code="no-claims")
             if found.high <= found.low:
                 raise InputError(f"claim '{claim.id}': low and high are equal; near = true in its check, or a range, is right",
-                                 self.plan.file, self.plan.line, code="bad-range")  # fmt: skip
+                                 self.plan.file, self.plan.line, code="bad-range")
             middle, half = (found.low + found.high) / 2, (found.high - found.low) / 2
             rows.append({"claim": claim.id, "observed": found.observed, "low": found.low, "high": found.high, "unit": found.unit,
-                         "residual": (found.observed - middle) / half})  # fmt: skip
+                         "residual": (found.observed - middle) / half})
         return rows
 
     def residuals(self, x: Any) -> Any:
@@ -247,7 +247,7 @@ def inspect_fits(paper: Paper) -> list[InputError]:
 def fit(
     plan: FitPlan, of: PaperEvidence, *, folder: Path | None = None, seed: int = 1, search: OptimiserSettings = SEARCH,
     progress: Progress | None = None,
-) -> CurveFit:  # fmt: skip
+) -> CurveFit:
     """Fits the free values of ``plan`` to its curves and claims, and judges what it saw and what was held out. Writes nothing.
 
     ``folder``: of the paper, if it is none of the package's. Raises InputError for a plan that cannot be carried out.
@@ -276,7 +276,7 @@ def fit(
         told = f"{row['observed']:.4g} {row['unit']} in {row['low']:.4g}..{row['high']:.4g}"
         word = "fail" if abs(row["residual"]) > 1 else "pass"
         done.rows.append({"evidence": row["claim"], "what": "claim", "seen": True, "points": 1, "median": None, "largest": None,
-                          "at_B": None, "limit": None, "observed": told, "verdict": word})  # fmt: skip
+                          "at_B": None, "limit": None, "observed": told, "verdict": word})
     return done
 
 
@@ -290,9 +290,9 @@ def judge_curve(curve: PaperCurve, got: Mapping[int, float]) -> list[dict[str, A
 
 def _row(curve: PaperCurve, what: str, seen: bool, found: Errors | None, limit: float) -> dict[str, Any]:
     row: dict[str, Any] = {"evidence": curve.name, "what": what, "seen": seen, "points": 0, "median": None, "largest": None, "at_B": None,
-                           "limit": limit, "observed": "", "verdict": "unjudged"}  # fmt: skip
+                           "limit": limit, "observed": "", "verdict": "unjudged"}
     if found is not None:
         ok = found.median <= limit and found.largest <= max(curve.largest, limit)
         row |= {"points": found.points, "median": found.median, "largest": found.largest, "at_B": found.largest_at,
-                "observed": f"median {found.median:.1%}, largest {found.largest:.1%}", "verdict": "pass" if ok else "fail"}  # fmt: skip
+                "observed": f"median {found.median:.1%}, largest {found.largest:.1%}", "verdict": "pass" if ok else "fail"}
     return row

@@ -52,13 +52,13 @@ class KernelComparison:
     def row(self) -> dict[str, Any]:
         """For tables."""
         return {"id": self.id, "of": self.of, "host": self.host, "kernel": self.kernel, "length": self.length, "measured_s": self.seconds,
-                "computed_s": self.computed, "ratio": self.ratio, "slowest": self.slowest, "agrees": self.agrees}  # fmt: skip
+                "computed_s": self.computed, "ratio": self.ratio, "slowest": self.slowest, "agrees": self.agrees}
 
 
 def judge_kernels() -> list[KernelComparison]:
     """Every measured kernel with what its host's caches and memory give, in the order of the data."""
     return [*_petsc(), *(row for folder in paper_dirs() for kind in own_code.names(folder, "experiments")
-                         for row in getattr(experiments.module(kind, folder), "kernels", tuple)())]  # fmt: skip
+                         for row in getattr(experiments.module(kind, folder), "kernels", tuple)())]
 
 
 def totals(rows: Iterable[KernelComparison]) -> dict[tuple[str, str], tuple[int, int]]:

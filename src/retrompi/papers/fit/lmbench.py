@@ -89,7 +89,7 @@ def _tables() -> dict[str, Any]:
 def systems() -> tuple[System, ...]:
     """The systems of ``validate/lmbench.toml`` with their published rows. Raises InputError for a broken file."""
     rows = [r for r in csv.DictReader(read_text(paths.reference_dir() / "period/evidence.csv").splitlines())
-            if r["id"].startswith("LM96-") and r["use"] == "calibrate"]  # fmt: skip
+            if r["id"].startswith("LM96-") and r["use"] == "calibrate"]
     found = []
     for s in _tables()["system"]:
         network, of = s.get("network", ""), s.get("of", "loopback")
@@ -98,7 +98,7 @@ def systems() -> tuple[System, ...]:
             raise InputError(f"no rows of '{s['name']}', {of}", _file(), code="missing-key")
         inputs = frozenset(s.get("inputs", () if network else _INPUTS))
         found.append(System(s["name"], f"{s['host']}*2@{network}" if network else s["host"], of, s["role"], inputs,
-                            {r["observable"]: float(r["value"]) for r in mine}, {r["observable"]: r["id"] for r in mine}))  # fmt: skip
+                            {r["observable"]: float(r["value"]) for r in mine}, {r["observable"]: r["id"] for r in mine}))
     return tuple(found)
 
 
@@ -200,10 +200,10 @@ _ALONE: dict[str, Callable[[str, Platform, Sequence[str]], float]] = {
     "null_system_call": _null_call, "context_switch_2proc_0K": _switch, "context_switch_2proc_32K": _switch_32,
     "latency_pipe_roundtrip": _pipe_latency, "latency_TCP_loopback_roundtrip": _tcp_latency, "latency_UDP_loopback_roundtrip": _tcp_latency,
     "bcopy": _bcopy, "bandwidth_pipe": _pipe_bandwidth, "bandwidth_TCP_loopback": _tcp_bandwidth,
-}  # fmt: skip
+}
 _BETWEEN: dict[str, Callable[[str, Platform, Sequence[str], bool], float]] = {
     "latency_TCP_roundtrip": _tcp_latency, "latency_UDP_roundtrip": _tcp_latency, "bandwidth_TCP": _tcp_bandwidth,
-}  # fmt: skip
+}
 
 
 def one(platform: str, observable: str, sets: Sequence[str] = ()) -> float:
@@ -250,7 +250,7 @@ def table() -> list[dict[str, Any]]:
             error = simulated / published - 1
             rows.append({**_row(o, simulated), "system": s.name, "network": s.of, "platform": s.platform, "role": s.role, "id": s.ids[o],
                          "simulated": simulated, "published": published, "error": error, "use": use, "near": abs(error) <= NEAR,
-                         "listed": o in LISTED})  # fmt: skip
+                         "listed": o in LISTED})
     return rows
 
 
@@ -271,7 +271,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "observables": {o: {"near": a, "of": b} for o, (a, b) in by.items()}, "systems": len(names), "all_near": whole(False),
         "listed_near": whole(True), "listed_near_unused": [n for n in whole(True) if n in unused],
-    }  # fmt: skip
+    }
 
 
 # --- the hosts' values from their inputs ---------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 _SOLVED = {
     "latency_TCP_loopback_roundtrip": (("loopback_segment",), "s"), "bandwidth_pipe": (("copy_l2", "copy_l1"), "B/s"),
     "latency_TCP_roundtrip": (("tcp_segment",), "s"),
-}  # fmt: skip
+}
 """Input -> the host's values that get the number at which the simulated row is the published one."""
 
 
@@ -307,7 +307,7 @@ def fit() -> list[dict[str, Any]]:
         low, high = (low, b) if cost(a) < cost(b) else (a, high)
     operation = f"{(low + high) / 2 * 1e6:.6g} us"
     rows.append({"file": model.folder() / "fit.toml", "table": model.name, "key": "operation", "value": operation,
-                 "from": [s.ids["latency_pipe_roundtrip"] for s in known]})  # fmt: skip
+                 "from": [s.ids["latency_pipe_roundtrip"] for s in known]})
     pipe = [f"sockets.operation={operation}"]
     for s in systems():
         host = machines.host(s.platform.partition("*")[0])

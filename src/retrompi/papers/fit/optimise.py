@@ -61,7 +61,7 @@ def minimise(residuals: Residuals, free: int, how: OptimiserSettings, seed: int)
 
     def descend(start: Any, step: float, scale: float) -> Any:
         return least_squares(residuals, start, bounds=(0, 1), diff_step=step, x_scale=scale, loss="soft_l1", f_scale=how.linear,
-                             max_nfev=how.steps, xtol=how.xtol, ftol=how.ftol)  # fmt: skip
+                             max_nfev=how.steps, xtol=how.xtol, ftol=how.ftol)
 
     best = min((descend(start, how.step, how.scale) for start in starts), key=lambda f: float(f.cost))
     if how.finer is not None:
@@ -77,7 +77,7 @@ def minimise(residuals: Residuals, free: int, how: OptimiserSettings, seed: int)
         polished = minimize(
             cost, point, method="Nelder-Mead", bounds=[(0.0, 1.0)] * free,
             options={"maxfev": how.simplex_steps, "xatol": 1e-6, "fatol": 1e-9, "initial_simplex": _simplex(point, width)},
-        )  # fmt: skip
+        )
         if polished.fun < cost(point):
             point = np.asarray(polished.x)
     return BestPoint(point, np.asarray(best.jac))

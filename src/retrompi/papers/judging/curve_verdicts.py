@@ -70,7 +70,7 @@ def _verdict(name: str, curve: PaperCurve, among: Sequence[CurvePoint], got: Map
         word = "pass" if found.median <= limit and found.largest <= max(curve.largest, limit) else "fail"
         observed = 100 * found.median
         note = (f"{found.points} points; median error {found.median:.1%} (at most {limit:.0%}), largest {found.largest:.1%} at "
-                f"{found.largest_at} B (at most {max(curve.largest, limit):.0%})")  # fmt: skip
+                f"{found.largest_at} B (at most {max(curve.largest, limit):.0%})")
         note += f"; not simulated: {curve.missing}" if curve.missing else ""
     what = curve.title if use == curve.use else f"{curve.title}: {HELD_OUT}"
     return Verdict(
@@ -78,7 +78,7 @@ def _verdict(name: str, curve: PaperCurve, among: Sequence[CurvePoint], got: Map
         observable=f"curve: {what}", published=f"{len(among)} points",
         residual=None if observed is None else max(0.0, observed - 100 * limit),
         source=curve.source.file.name if curve.source else "", kind=KIND, models=(curve.model,),
-    )  # fmt: skip
+    )
 
 
 def rows(curve: PaperCurve, facts: Mapping[str, Any]) -> list[dict[str, Any]]:

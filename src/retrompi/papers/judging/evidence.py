@@ -141,7 +141,7 @@ def _claims(cls: type[RuntimeModel], path: Path, data: Mapping[str, Any]) -> Evi
                 low=float(t["low"]), high=float(t["high"]), kind=t.get("kind", "quant"), paper=str(t["source"]), section="",
                 also_in="", note=str(t.get("note", "")), use=t["use"],
             )
-        )  # fmt: skip
+        )
         checks[name] = (check,)
         source = str(t["source"])
         if source.startswith("paper:") and (problem := wrong_source(source)):

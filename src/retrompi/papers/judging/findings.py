@@ -12,7 +12,7 @@ from retrompi.papers.statements.claims import Claim, SizeRange
 from retrompi.spec.declare.curve import NotOnCurve, TimeCurve
 
 __all__ = ["UNITS", "Check", "Data", "Finding", "Observed", "Unavailable", "base_value", "in_range", "number_of", "one_size", "part_of",
-           "residual", "sizes_of", "to_unit", "unit_of"]  # fmt: skip
+           "residual", "sizes_of", "to_unit", "unit_of"]
 
 Check = Mapping[str, Any]
 Observed = float | str | None

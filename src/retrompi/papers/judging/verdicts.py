@@ -18,7 +18,7 @@ from retrompi.papers.statements.metrics import curves
 from retrompi.spec.declare.curve import TimeCurve
 
 __all__ = ["EVALUATORS", "NOT_DRAWN", "Agreement", "Data", "Finding", "Summary", "Verdict", "judge", "measure", "residual", "stated_count",
-           "summary"]  # fmt: skip
+           "summary"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Agreement:
         """Its columns in the row of a verdict."""
         return {"agreement": self.word, "share": self.share, "draws": self.draws, "observed_low": self.low,
                 "observed_median": self.median, "observed_high": self.high, "stated_low": self.stated_low,
-                "stated_high": self.stated_high, "inside": self.inside}  # fmt: skip
+                "stated_high": self.stated_high, "inside": self.inside}
 
 
 NOT_DRAWN: Mapping[str, None] = dict.fromkeys(Agreement("", 0.0, 0).row())

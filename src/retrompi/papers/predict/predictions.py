@@ -33,7 +33,7 @@ from retrompi.studies.draws.uncertainty import Drawn, Spec, drawn_of, interval, 
 
 __all__ = ["LATER", "PredictedValue", "Prediction", "PredictionPlan", "file_of", "file_text", "folder", "held_out_error", "in_force",
            "nominal", "plans", "quantile", "same", "select_names", "shipped_predictions", "simulate_prediction", "sizes",
-           "stamps"]  # fmt: skip
+           "stamps"]
 
 LEVEL = 0.90
 """The level of an interval: 5 to 95 %."""
@@ -132,7 +132,7 @@ def plans() -> Mapping[str, PredictionPlan]:
         out[name] = PredictionPlan(
             name=name, title=c.title, machine=c.platform, model=c.model, platform=c.platform, placement=c.placement,
             sizes=c.grid, paper=paper, sets=c.sets, **few,
-        )  # fmt: skip
+        )
     return out
 
 
@@ -256,7 +256,7 @@ def file_text(found: Prediction) -> str:
         "model": asked.model, "platform": asked.platform, "placement": asked.placement, "set": asked.sets or "",
         "repetitions": asked.repetitions,
         "draws": asked.draws, "seed": asked.seed, "dropped": found.dropped, "discrepancy": _discrepancy(found.drawn), "note": asked.note,
-    }  # fmt: skip
+    }
     lines = ["# Written by `retrompi predict --write`; not by hand. README.md explains it.", ""]
     lines += [f"{k} = {toml_text.value(v)}" for k, v in head.items() if v != ""]
     drawn = [_row(prior, found.drawn) for prior in found.drawn.priors]
@@ -294,7 +294,7 @@ def _from(prior: Number, drawn: Drawn) -> str:
 def _row(prior: Number, drawn: Drawn) -> dict[str, str]:
     low, high = (prior.text(prior.at(u)) for u in (0.0, 1.0))
     return {"key": prior.path, "value": units.format_quantity(prior.value, prior.unit), "low": low, "high": high,
-            "source": prior.source, "from": _from(prior, drawn)}  # fmt: skip
+            "source": prior.source, "from": _from(prior, drawn)}
 
 
 def same(one: str, other: str) -> bool:

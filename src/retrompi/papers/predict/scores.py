@@ -35,12 +35,12 @@ from retrompi.papers.statements.curve_points import CurvePoint, PointSource, poi
 from retrompi.papers.statements.paper import all_papers
 
 __all__ = ["Compared", "LaterScore", "Miss", "Score", "ScoreGroup", "Scored", "again", "groups", "interval_score", "misses", "numbers",
-           "published_points", "score_of", "score_points", "scores"]  # fmt: skip
+           "published_points", "score_of", "score_points", "scores"]
 
 OUTSIDE = 2 / (1 - predictions.LEVEL)
 """The price of a unit of log(time) outside the interval."""
 KEYS = ("curve", "prediction", "runtime", "machine", "opened", "points", "median_error", "raw_error", "bias", "worst", "worst_size_B",
-        "inside", "interval_score", "width")  # fmt: skip
+        "inside", "interval_score", "width")
 """The columns of `Score.row`; errors and shares are fractions of 1."""
 
 
@@ -209,7 +209,7 @@ def score_of(curve: str, prediction: str, told: Mapping[str, Any], published: Se
         median_error=median(map(abs, errors)), raw_error=median(raw), bias=median(errors), inside=sum(p.inside for p in found) / len(found),
         width=_width(told), worst=worst.error, worst_size=worst.size,
         interval_score=interval_score(found), compared=found,
-    )  # fmt: skip
+    )
 
 
 def published_points(curve: str) -> tuple[CurvePoint, ...]:
@@ -230,7 +230,7 @@ def scores() -> tuple[Score, ...]:
         errors = (float(row[f"{k}_pct"]) / 100 for k in ("median_error", "median_error_of_the_raw_layer", "bias", "inside_90"))
         middle, raw, bias, inside = errors
         found.append(Score(row["curve"], row["prediction"], told["model"], told["platform"], False, int(row["points"]), middle, raw, bias,
-                           inside, float(row["interval_high_over_low"])))  # fmt: skip
+                           inside, float(row["interval_high_over_low"])))
     return tuple(found)
 
 
@@ -261,7 +261,7 @@ def _group(name: str, mine: Sequence[Score]) -> ScoreGroup:
     opened = [(s.points, s.interval_score) for s in mine if s.interval_score is not None]
     price = sum(n * v for n, v in opened) / sum(n for n, _ in opened) if opened else None
     return ScoreGroup(name, len(mine), count, median(s.median_error for s in mine), median(s.raw_error for s in mine),
-                 sum(s.points * s.inside for s in mine) / count, price)  # fmt: skip
+                 sum(s.points * s.inside for s in mine) / count, price)
 
 
 # --- single numbers ----------------------------------------------------------------------------------------------------------------

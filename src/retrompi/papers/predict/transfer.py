@@ -146,7 +146,7 @@ def rows(store: Store, model: str = "", *, fresh: bool = False, progress: Progre
         for n in pair.numbers:
             value = _simulate_number(store, pair, n, fresh) if pair.platform else None
             out.append(_row(pair, WHAT[n.what][0], size_B=n.size, published=n.published, low=n.low, high=n.high, simulated=value,
-                            unit=WHAT[n.what][1], use=n.use, ref=n.ref))  # fmt: skip
+                            unit=WHAT[n.what][1], use=n.use, ref=n.ref))
         if not pair.claims and not pair.numbers:
             out.append(_row(pair, "no number"))
     return with_verdicts(out, {str(v["id"]): str(v["verdict"]) for v in store.verdicts()}) + _blind(model)
@@ -184,7 +184,7 @@ def _statements(pair: TransferPair) -> list[dict[str, Any]]:
     counts = {use: len(_judging(pair.model, pair.claims, use)) for use in _SHORT.values()}
     known = {(r["machine"], r["use"], r["published"]): r["simulated"] for r in shipped_rows(pair.model) if r["unit"] == STATEMENTS}
     return [_row(pair, STATEMENTS, published=n, simulated=known.get((pair.machine, use, n)), unit=STATEMENTS, use=use, ref=pair.claims)
-            for use, n in counts.items() if n]  # fmt: skip
+            for use, n in counts.items() if n]
 
 
 def _blind(model: str) -> list[dict[str, Any]]:
@@ -195,7 +195,7 @@ def _blind(model: str) -> list[dict[str, Any]]:
             continue
         pair = TransferPair(told["model"], told["machine"], told["platform"], note=f"predicted {told['date']}, interval of 5 to 95 %")
         out += [_row(pair, WHAT["time"][0], size_B=v["size_B"], simulated=v["nominal_s"], low=v["low_s"], high=v["high_s"], unit="s",
-                     use=told["use"], ref=f"{PREDICTION}{name}.toml") for v in told["value"]]  # fmt: skip
+                     use=told["use"], ref=f"{PREDICTION}{name}.toml") for v in told["value"]]
     return out
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
 
 __all__ = ["FEW", "CheckReading", "StudyDraw", "agreement_of", "draws_of", "judge_draws", "readings", "stated_range", "with_agreement",
-           "word_of"]  # fmt: skip
+           "word_of"]
 
 FEW = 5
 """Draws of the slow kinds of experiment, of which one takes longer than all others together."""
@@ -82,7 +82,7 @@ def _job_result(plan: Paper, job: Job) -> Done:
 
 
 def draws_of(plans: Sequence[Paper], store: Store, spec: Spec, progress: Progress | None = None, *, fresh: bool = False,
-             workers: int = reproduction.WORKERS) -> list[list[StudyDraw]]:  # fmt: skip
+             workers: int = reproduction.WORKERS) -> list[list[StudyDraw]]:
     """For each study its draws, `FEW` of them with the slow experiments. Runs that are stored are found; new ones are stored one by one, so
     that an interrupted sample goes on where it was. Raises the errors of the papers' folders."""
     work: list[tuple[int, int, Job]] = []
@@ -262,7 +262,7 @@ def _shown_reading(verdict: Verdict, claim: Claim, how: Checks, nominal: Data) -
 
 
 def with_agreement(studies: Sequence[Reproduction], store: Store, spec: Spec, progress: Progress | None = None, *, fresh: bool = False,
-                   workers: int = reproduction.WORKERS) -> list[Reproduction]:  # fmt: skip
+                   workers: int = reproduction.WORKERS) -> list[Reproduction]:
     """The studies with the agreement of each judged claim and curve, and the intervals of their curves. Deterministic for a spec."""
     drawn = draws_of([s.paper for s in studies], store, spec, progress, fresh=fresh, workers=workers)
     return [replace(s, verdicts=judge_draws(s, d, spec), bands=bands(d, spec), spec=spec) for s, d in zip(studies, drawn, strict=True)]

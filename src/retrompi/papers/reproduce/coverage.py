@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "WORDS", "coverage_table", "file_of", "first_papers", "outside_table", "rows_of", "shipped_rows", "update_file"]
 
 COLUMNS = ("paper", "id", "use", "verdict", "agreement", "share", "draws", "unit", "observed", "observed_low", "observed_median",
-           "observed_high", "stated_low", "stated_high", "inside")  # fmt: skip
+           "observed_high", "stated_low", "stated_high", "inside")
 WORDS = ("agrees", "cannot tell", "disagrees")
 Row = Mapping[str, str]
 

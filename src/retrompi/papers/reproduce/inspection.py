@@ -273,7 +273,7 @@ _POINT_KINDS = ("range", "plateau", "knee", "trend", "ratio", "faster")
 
 def _unitless(check: Mapping[str, Any]) -> bool:
     return bool("among" in check or check.get("positive") or check.get("value") is False or check.get("within") == "same"
-                or check.get("op") in ("ratio", "percent"))  # fmt: skip
+                or check.get("op") in ("ratio", "percent"))
 
 
 @lru_cache(maxsize=32)

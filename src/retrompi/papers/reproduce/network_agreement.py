@@ -36,7 +36,7 @@ class Differing:
             "paper": self.paper, "id": self.native.id, "native": self.native.verdict, "native_observed": self.native.observed,
             "verdict": self.other.verdict, "observed": self.other.observed, "low": self.native.low, "high": self.native.high,
             "unit": self.native.unit, "reason": self.reason(network),
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)

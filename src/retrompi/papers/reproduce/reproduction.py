@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from retrompi.studies.draws.uncertainty import Spec
 
 __all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "jobs_of", "judge_all", "kinds", "of_curves",
-           "parameters", "run_jobs", "run_paper", "run_papers"]  # fmt: skip
+           "parameters", "run_jobs", "run_paper", "run_papers"]
 
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """Default number of concurrent simulations; each runs in a separate worker process, for which a thread here only waits."""
@@ -79,7 +79,7 @@ def _options_of(plan: Paper, kind: str) -> Iterator[None]:
         file = plan.folder / "paper.toml"
         said = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) and error.args else str(error)
         raise InputError(f"the experiment {kind} cannot be made of these options: {said}", file, line_of(text_of(file), "", kind),
-                         code="bad-value") from error  # fmt: skip
+                         code="bad-value") from error
 
 
 def jobs_of(plan: Paper, kind: str, store: Store, fresh: bool) -> list[Job]:

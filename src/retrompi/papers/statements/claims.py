@@ -24,7 +24,7 @@ from retrompi.papers.statements.tables import line_of, read_rows, text_of
 
 __all__ = ["KINDS", "OPTIONAL", "REQUIRED", "USES", "Checks", "Claim", "SizeRange", "by_paper", "check_files", "checks", "checks_in",
            "claims_in", "excluded_readings", "find", "folders", "for_fit", "judging", "load", "models_of", "paper_key", "papers", "read",
-           "read_checks", "state", "version"]  # fmt: skip
+           "read_checks", "state", "version"]
 
 USES = ("calibrate", "validate", "context", "exclude")
 KINDS = ("quant", "knee", "trend", "order", "qual")
@@ -176,7 +176,7 @@ def read(path: Path, key: str = "") -> tuple[list[Claim], list[InputError]]:
             claim = _claim(row, key, path, line)
             if claim.id in found:
                 raise InputError(f"claim '{claim.id}' appears twice; it is also in line {found[claim.id].line}", path, line,
-                                 code="duplicate-name")  # fmt: skip
+                                 code="duplicate-name")
         except InputError as error:
             problems.append(error)
         else:
@@ -293,7 +293,7 @@ def _merge_papers(papers_read: tuple[tuple[Path, State], ...]) -> tuple[Claim, .
         for claim in _read_paper(folder, now)[0]:
             if claim.id in found and folder.parent == papers_dir():
                 raise InputError(f"claim '{claim.id}' is one of '{found[claim.id].paper}' too", folder / "claims.csv", claim.line,
-                                 code="duplicate-name")  # fmt: skip
+                                 code="duplicate-name")
             found[claim.id] = claim
     return tuple(found.values())
 

@@ -153,7 +153,7 @@ def _row(source: PointSource, row: Mapping[str, str], column: str, line: int) ->
         return None
     if spread is None and source.error is None:
         raise InputError("its error is not known: give the column plus_minus, or 'error' (a share of the value) in the [[curve]]",
-                         source.file, line, code="missing-key")  # fmt: skip
+                         source.file, line, code="missing-key")
     return CurvePoint(int(size), time, spread / value if spread is not None else float(source.error or 0))
 
 
@@ -165,7 +165,7 @@ def _time(size: int, value: float, unit: str, source: PointSource, line: int) ->
     if unit == "Mbit/s":
         if source.megabit is None:
             raise InputError("how many bits has a megabit here? Say megabit = 1000000 or 1048576 in the [[curve]] "
-                             "(NetPIPE before 3.x: 1048576)", source.file, line, code="missing-key")  # fmt: skip
+                             "(NetPIPE before 3.x: 1048576)", source.file, line, code="missing-key")
         return size * 8 / (value * source.megabit) if size else None
     if unit in RATES:
         return size / (value * RATES[unit] * 1e6) if size else None
@@ -202,6 +202,6 @@ def _with_errors(source: PointSource, rows: Sequence[tuple[int, float, float | N
         error = source.error if source.error is not None else spread
         if error is None:
             raise InputError("it does not say how exact it is: give 'error' (a share of the value) in the [[curve]]", source.file,
-                             code="missing-key")  # fmt: skip
+                             code="missing-key")
         found.append(CurvePoint(size, time, error))
     return found

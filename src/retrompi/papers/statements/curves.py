@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from retrompi.papers.statements.paper import Paper
 
 __all__ = ["FINE", "GRID", "CurvePoint", "FitPlan", "PaperCurve", "by_name", "fits_of", "inspect_curves", "of", "question", "read",
-           "simulate_times"]  # fmt: skip
+           "simulate_times"]
 
 FINE = 0.05
 """A point judges if its error is at most this share of its value, or what the curve states: the error that is to be shown."""
@@ -38,7 +38,7 @@ REPETITIONS, WARM_UP = 1, 1
 LARGEST = SAME - 1
 """The largest error of a point, "almost the same", if the curve states none."""
 KEYS = ("name", "title", "file", "where", "format", "series", "megabit", "model", "platform", "placement", "set", "error", "tolerance",
-        "largest", "use", "hold_out", "layer_below", "latency", "missing", "blind", "sizes", "repetitions")  # fmt: skip
+        "largest", "use", "hold_out", "layer_below", "latency", "missing", "blind", "sizes", "repetitions")
 FIT_KEYS = ("name", "title", "free", "curves", "claims")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -245,7 +245,7 @@ def read(
         below = entry.get("layer_below") if isinstance(entry, Mapping) else None
         if isinstance(below, str) and below not in curves and isinstance(entry.get("name"), str):
             problems.append(_Table(entry, "curve", i, file, (*KEYS, *entry)).fail(f"layer_below is '{below}'{nearest(below, curves)}",
-                                                                                 "layer_below", "unknown-name"))  # fmt: skip
+                                                                                 "layer_below", "unknown-name"))
     for i, entry in enumerate(given["fit"]):
         try:
             t = _Table(entry, "fit", i, file, FIT_KEYS)
@@ -314,7 +314,7 @@ def _curve(t: _Table, model: str, platform: str) -> PaperCurve:
         source=None if blind else _source(t, error), hold_out=_hold_out(t, use), tolerance=tolerance,
         largest=t.share("largest") or max(LARGEST, tolerance), fine=max(FINE, error or 0), layer_below=t.text("layer_below", ""),
         latency=_latency(t), missing=t.text("missing", ""), sizes=t.sizes("sizes"), repetitions=runs, file=t.file, line=t.line(),
-    )  # fmt: skip
+    )
 
 
 def _source(t: _Table, error: float | None) -> PointSource:

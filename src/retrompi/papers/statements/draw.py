@@ -78,5 +78,5 @@ def answer_drawn(draw: Draw | None, store: Store, question: Question, fresh: boo
     rows = [
         {**r, "time_us": r["time_us"] * f, "bandwidth_MBps": r["bandwidth_MBps"] / f}
         for r, f in zip(found.rows, slower, strict=True)
-    ]  # fmt: skip
+    ]
     return replace(found, rows=rows)

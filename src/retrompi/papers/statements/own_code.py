@@ -39,7 +39,7 @@ def module(folder: Path, what: str, name: str) -> ModuleType:
         raise UsageError(f"paper '{folder.name}': no '{name[:60]}' in its {what}{near}", code="unknown-name")
     if (root := untrusted.root_of(folder)) is not None:
         raise InputError(f"this paper came packed and its code is not trusted: read it, then remove {root / untrusted.MARK}", file,
-                         code="untrusted-code")  # fmt: skip
+                         code="untrusted-code")
     with users_code(folder, "this code of a paper cannot be loaded", any_folder=True, code="broken-code"):
         return importlib.import_module(f"{_package(folder)}.{what}.{name}")
 

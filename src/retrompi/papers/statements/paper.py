@@ -191,7 +191,7 @@ class _File:
         if len(self.problems) > before:
             return None
         return Anomaly(**{k: entry[k] for k in ("title", "model", "mode", "mechanism")}, claims=tuple(map(str, entry["claims"])),
-                       text=" ".join(entry["text"].split()), size=size)  # fmt: skip
+                       text=" ".join(entry["text"].split()), size=size)
 
     def exhibits(self, key: str) -> tuple[Any, ...]:
         entries = self.entries(key)
@@ -280,7 +280,7 @@ def find_paper(paper: str) -> Paper:
     known = all_papers()
     if key not in known:
         raise UsageError(f"no paper '{paper[:80]}'{nearest(paper, known)}; a folder is given by its path, ./{Path(paper).name[:40]}",
-                         code="unknown-paper")  # fmt: skip
+                         code="unknown-paper")
     return known[key]
 
 
@@ -309,19 +309,19 @@ def folder_of(paper: str) -> Path:
         raise UsageError(f"{given}: the folder's name is the paper's key and has {said}; rename the folder", code="bad-name")
     if folder.name in known:
         raise UsageError(f"{given}: the package has a paper '{folder.name}', and verdicts are stored by this key; rename the folder",
-                         code="duplicate-name")  # fmt: skip
+                         code="duplicate-name")
     return folder
 
 
 _OWN = {"models": "*/__init__.py", "platforms": "*.toml", "platforms/hosts": "*.toml", "platforms/networks": "*.toml",
-        "scenarios": "*.toml", "experiments": "[!_]*.py"}  # fmt: skip
+        "scenarios": "*.toml", "experiments": "[!_]*.py"}
 
 
 def shadowing(folder: Path) -> list[InputError]:
     """Each model, platform, host, network, scenario and experiment of a paper's folder that has the name of one of the package."""
     ours = {"models": paths.models_dir(), "platforms": paths.platforms_dir(), "platforms/hosts": paths.platforms_dir() / "hosts",
             "platforms/networks": paths.platforms_dir() / "networks", "scenarios": paths.scenarios_dir(),
-            "experiments": _EXPERIMENTS}  # fmt: skip
+            "experiments": _EXPERIMENTS}
     problems = []
     for place, pattern in _OWN.items():
         for file in sorted((folder / place).glob(pattern)):

@@ -29,7 +29,7 @@ _PREDICTED, _PUBLISHED, _RAW = PALETTE[0], PALETTE[1], "#555555"
 _HEAD = ("curve", "points", "error", "raw layer's error", "bias", "worst", "inside 90 %", "width", "interval score")
 _GROUP = ("", "curves", "points", "error", "raw layer's error", "inside 90 %", "interval score")
 _AGAIN = ("curve", "again on", "error", "error again", "inside 90 %", "inside again", "width", "width again", "interval score",
-          "score again")  # fmt: skip
+          "score again")
 _STATES = {"adopted": "explained, in the model", "explained": "explained", "open": "not explained"}
 
 
@@ -44,7 +44,7 @@ def summary(found: Sequence[Score]) -> list[tuple[str, str, str]]:
         ("Inside the 90 % intervals", f"{100 * _inside(found):.0f} %",
          f"of {points:,} points; {opened} curves open, {len(found) - opened} closed"),
         ("Single numbers inside", f"{sum(single)} of {len(single)}", "strictly: without a tolerance for their rounding"),
-    ]  # fmt: skip
+    ]
 
 
 def _inside(found: Sequence[Score]) -> float:
@@ -66,14 +66,14 @@ def figure(score: Score) -> go.Figure:
     below = sorted({p.size: p for p in shown}.values(), key=lambda p: p.size)
     drawn.add_scatter(x=[place(p.size) for p in below], y=[p.size / p.time / 1e6 for p in below], mode="lines", name="published, raw layer",
                       line={"color": _RAW, "width": 1.5, "dash": "dot"}, customdata=[format_bytes(p.size) for p in below],
-                      hovertemplate="raw layer, %{customdata}: %{y:.3g} MB/s<extra></extra>")  # fmt: skip
+                      hovertemplate="raw layer, %{customdata}: %{y:.3g} MB/s<extra></extra>")
     drawn.add_scatter(x=x, y=rate["nominal"], mode="lines", name="predicted", line={"color": _PREDICTED, "width": 2.2},
                       customdata=[format_bytes(v["size_B"]) for v in values],
-                      hovertemplate="predicted, %{customdata}: %{y:.3g} MB/s<extra></extra>")  # fmt: skip
+                      hovertemplate="predicted, %{customdata}: %{y:.3g} MB/s<extra></extra>")
     points = [p for p in scores.published_points(score.curve) if p.size > 0 and p.error <= COARSEST]
     drawn.add_scatter(x=[place(p.size) for p in points], y=[p.size / p.time / 1e6 for p in points], mode="markers", name="published",
                       marker={"color": _PUBLISHED, "size": 5, "symbol": "circle-open"}, customdata=[format_bytes(p.size) for p in points],
-                      hovertemplate="published, %{customdata}: %{y:.3g} MB/s<extra></extra>")  # fmt: skip
+                      hovertemplate="published, %{customdata}: %{y:.3g} MB/s<extra></extra>")
     drawn.add_trace(bands.key(f"{bands.share(predictions.LEVEL)} interval"))
     layout(drawn, f"{told['title']}: predicted and published")
     every = [p.size for p in points]
@@ -99,7 +99,7 @@ def _row(score: Score, pages: Collection[str]) -> str:
         (f"{100 * score.median_error:.1f} %", "n"), (f"{100 * score.raw_error:.1f} %", "n"), (percent(100 * score.bias), "n"),
         (worst, "n"), (f"{100 * score.inside:.0f} %", "n"), (f"× {score.width:.2f}", "n"),
         ("" if score.interval_score is None else f"{score.interval_score:.2f}", "n"),
-    ]  # fmt: skip
+    ]
     return row(_HEAD, cells, f"score-{score.prediction.replace('/', '-')}")
 
 
@@ -115,7 +115,7 @@ def _again(found: Sequence[LaterScore], pages: Collection[str]) -> str:
             (f"× {s.width:.2f}", "n"), (f"× {a.width:.2f}", "n"),
             ("" if s.interval_score is None else f"{s.interval_score:.2f}", "n"),
             ("" if late is None or late.interval_score is None else f"{late.interval_score:.2f}", "n"),
-        ]  # fmt: skip
+        ]
         rows.append(row(_AGAIN, cells, f"again-{s.prediction.replace('/', '-')}"))
     return sortable(_AGAIN, rows)
 
@@ -127,7 +127,7 @@ def _groups(found: Sequence[ScoreGroup], *, runtimes: bool) -> str:
             escape(name_of(g.name) if runtimes else g.name), (f"{g.curves}", "n"), (f"{g.points}", "n"),
             (f"{100 * g.median_error:.1f} %", "n"), (f"{100 * g.raw_error:.1f} %", "n"), (f"{100 * g.inside:.0f} %", "n"),
             ("" if g.interval_score is None else f"{g.interval_score:.2f}", "n"),
-        ]  # fmt: skip
+        ]
         rows.append(row(_GROUP, cells))
     return table(_GROUP, rows)
 
@@ -143,7 +143,7 @@ def _numbers(pages: Collection[str]) -> str:
             (escape(n.id), "id"), f"{escape(n.system)}<br><small>{_link(n.prediction, pages) if n.prediction else 'not predicted'}</small>",
             escape(n.observable),
             (f"{number(n.published)} {escape(n.unit)}", "n"), (predicted[0], "n"), (predicted[1], "n"), mark if known else "",
-        ]  # fmt: skip
+        ]
         rows.append(row(head, cells))
     return table(head, rows)
 
@@ -156,7 +156,7 @@ def _misses(pages: Collection[str]) -> str:
         where = [f"{_link(p, pages)}: bias {percent(100 * by_name[p].bias)}" if p in by_name else _link(p, pages) for p in miss.predictions]
         where += [escape(n) for n in miss.numbers if n in known]
         parts.append(f'<div><h3>{escape(miss.title)}</h3><p><span class="mechanism">{_STATES[miss.state]}</span></p>'
-                     f'<p>{escape(miss.text)}</p><p class="soft"><small>{"; ".join(where)}</small></p></div>')  # fmt: skip
+                     f'<p>{escape(miss.text)}</p><p class="soft"><small>{"; ".join(where)}</small></p></div>')
     return f'<div class="why">{"".join(parts)}</div>'
 
 

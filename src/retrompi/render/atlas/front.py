@@ -284,7 +284,7 @@ def _failures(score: Scorecard) -> str:
          f"{escape(v.observable)}: <b>{escape(v.published)}</b>", number(v.observed), bounds(v),
          escape("; ".join(t for t in (v.note, v.contradiction) if t)))
         for c, v in score.failures()
-    ]  # fmt: skip
+    ]
     if not rows:
         return "<p>None.</p>"
     return table(("claim", "use", "published", "observed", "read as", "notes, contradiction"), rows)
@@ -328,7 +328,7 @@ def _networks(beside: NetworkAgreement | None) -> str:
         (f'<a class="id" href="{d.paper}.html#{escape(d.native.id)}">{escape(d.native.id)}</a>', escape(d.paper), d.native.verdict,
          number(d.native.observed), d.other.verdict, number(d.other.observed), escape(d.native.published), escape(d.reason(beside.network)))
         for d in beside.differing
-    ]  # fmt: skip
+    ]
     return f'<h2 id="networks">Under another network</h2><p>{escape(str(beside))}.</p>' + (table(head, rows) if rows else "")
 
 

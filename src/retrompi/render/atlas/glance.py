@@ -32,7 +32,7 @@ def figure(claims: Sequence[Claim], verdicts: Sequence[Verdict], blind: Sequence
     """A row for each paper with its held-out numbers, and one for each runtime that was predicted blind with its curves; across, simulated
     over published. ``claims`` and ``verdicts`` are the same rows. What cannot be a ratio (words, orders, bounds) is not in it."""
     held = [(paper_key(c.paper), v, value) for c, v in zip(claims, verdicts, strict=True)
-            if v.use == "validate" and v.verdict in ("pass", "fail") and (value := ratio(v)) is not None]  # fmt: skip
+            if v.use == "validate" and v.verdict in ("pass", "fail") and (value := ratio(v)) is not None]
     drawn = go.Figure()
     for name, word, colour, symbol in (("held out, passes", "pass", _HELD, "circle"), ("held out, fails", "fail", _MISSED, "x")):
         mine = [row for row in held if row[1].verdict == word]
@@ -41,14 +41,14 @@ def figure(claims: Sequence[Claim], verdicts: Sequence[Verdict], blind: Sequence
             marker={"color": colour, "symbol": symbol, "size": 9, "opacity": 0.7},
             customdata=[f"{v.id}: {v.observable}, {v.observed:.4g} {v.unit}; published {v.published}; × {x:.3g}" for _, v, x in mine],
             hovertemplate="%{customdata}<extra></extra>",
-        )  # fmt: skip
+        )
     drawn.add_scatter(
         x=[1 + s.bias for s in blind], y=[f"blind: {s.runtime}" for s in blind], mode="markers",
         name="a curve predicted blind, median of its points",
         marker={"color": _BLIND, "symbol": "diamond", "size": 9, "opacity": 0.7},
         customdata=[f"{s.prediction}, {s.inside:.0%} of {s.points} points inside their interval, × {1 + s.bias:.3g}" for s in blind],
         hovertemplate="%{customdata}<extra></extra>",
-    )  # fmt: skip
+    )
     layout(drawn, "Simulated over published: held-out numbers, and curves predicted blind")
     rows = [*dict.fromkeys(paper for paper, *_ in held), *dict.fromkeys(f"blind: {s.runtime}" for s in blind)]
     values = [v for t in drawn.data for v in t.x]
@@ -58,5 +58,5 @@ def figure(claims: Sequence[Claim], verdicts: Sequence[Verdict], blind: Sequence
                "ticktext": [f"× {t:g}" for t in _TICKS], "title": {"text": "simulated / published", "standoff": 12}},
         yaxis={**AXIS, "type": "category", "categoryorder": "array", "categoryarray": rows[::-1]},
         shapes=[{"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "line": {"color": "#666", "dash": "dot"}}],
-    )  # fmt: skip
+    )
     return drawn

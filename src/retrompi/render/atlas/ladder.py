@@ -68,5 +68,5 @@ def ladder_table(rows: Sequence[Mapping[str, Any]], *first: str) -> str:
             *((fact_cell(row.get(c[0]), forms.get(c[0], "")), "n") for c in _COLUMNS),
         ]
         for row in rows
-    ]  # fmt: skip
+    ]
     return table(head, lines)

@@ -49,7 +49,7 @@ def machines_page(rows: Sequence[Mapping[str, Any]], transfer: Sequence[Mapping[
             (escape(r["system"]), "id"), escape(r["network"]), escape(r["title"]), (number(r["simulated"]), "n"),
             (number(r["published"]), "n"), escape(r["unit"]), (f'<span class="{mark}">{r["error"]:+.0%}</span>', "n"),
             escape(r["use"]), escape(r["id"]),
-        ]  # fmt: skip
+        ]
         cells.append(row(_HEAD, line))
     of = Counter(r["use"] for r in rows)
     remark = "within 15 % of the published number"

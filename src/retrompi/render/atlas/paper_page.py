@@ -43,7 +43,7 @@ def _verdict_row(v: Verdict) -> str:
         f'<span class="id">{escape(v.id)}</span><br><small class="soft">{escape(v.system)}</small>', published,
         (number(v.observed) + interval, "n" if not isinstance(v.observed, str) else ""), bounds(v), (residual, "n"),
         f'<span class="{v.verdict}">{SIGN[v.verdict]}</span>{third}', "<br>".join(notes), escape(v.source),
-    ], escape(v.id))  # fmt: skip
+    ], escape(v.id))
 
 
 def _third(v: Verdict) -> tuple[str, str]:
@@ -281,7 +281,7 @@ def page(
     evidence = _evidence()
     models = "".join(_card(card, evidence) for card in cards) + "".join(_platform(name, rows) for name, rows in (platforms or {}).items())
     models += "".join(f"<details><summary>Posterior of the fit {escape(p['of'])}</summary>{section(p)}</details>"
-                      for p in of_folder(paper.folder))  # fmt: skip
+                      for p in of_folder(paper.folder))
     drawn = _figures(study, figures)
     hint = (
         '<p class="soft">Hover over a point, a star, a band or a label for what it stands for. Click a name in the legend to hide it.</p>'

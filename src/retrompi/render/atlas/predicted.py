@@ -32,7 +32,7 @@ def blind_rows(paper: str) -> list[dict[str, Any]]:
         {"curve": name.partition("/")[2], "model": told["model"], "platform": told["platform"], "set": " ".join(told.get("set", ())),
          **value, "date": told["date"], "commit": told["commit"]}
         for name, told in predictions.shipped_predictions(paper).items() for value in told["value"]
-    ]  # fmt: skip
+    ]
 
 
 def blind_figures(paper: str) -> dict[str, go.Figure]:
@@ -57,10 +57,10 @@ def _figure(platform: str, mine: Sequence[Mapping[str, Any]]) -> go.Figure:
         rates += rate["nominal"]
         figure.add_trace(area(x, rate["high"], rate["low"], colour, legendgroup=str(i)))  # the longer time is the lower rate
         shown = [f"{format_bytes(v['size_B'])}: {format_span(v['low_s'], v['high_s'], 's')}, "
-                 f"{format_span(v['parameters_low_s'], v['parameters_high_s'], 's')} by the parameters alone" for v in values]  # fmt: skip
+                 f"{format_span(v['parameters_low_s'], v['parameters_high_s'], 's')} by the parameters alone" for v in values]
         figure.add_scatter(x=x, y=rate["nominal"], mode="lines", name=names[i], legendgroup=str(i), text=shown,
                            hovertemplate="%{text}<br>%{y:.3g} MB/s<extra>%{fullData.name}</extra>",
-                           line={"color": colour, "width": 2, "dash": dash})  # fmt: skip
+                           line={"color": colour, "width": 2, "dash": dash})
     figure.add_trace(key("5 to 95 % over the draws"))
     layout(figure, f"{'; '.join(filter(None, place_of(platform)))}: predicted blind")
     figure.update_layout(xaxis=size_axis(every), yaxis=value_axis("bandwidth", "linear", rates))
@@ -101,7 +101,7 @@ def blind_html(paper: str, drawn: Sequence[str], scored: str = "") -> str:
             (format_quantity(size / best["nominal_s"], "B/s"), "n"),
             (format_span(size / best["high_s"], size / best["low_s"], "B/s"), "n"), (format_bytes(size), "n"),
             f'<small>{escape(told["date"])}, commit {escape(told["commit"][:12])}</small>',
-        ]  # fmt: skip
+        ]
         rows.append(row(_HEAD, cells, f"blind-{short}"))
     return (
         f"<p><b>Blind</b>: the source prints these curves, and the project had not looked at them. {len(found)} curves were simulated "

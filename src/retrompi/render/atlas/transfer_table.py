@@ -38,7 +38,7 @@ def numbers(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         texts = {
             "what": f"{row['what']}{size}", "published": f"({published})" if str(row["ref"]).startswith(PREDICTION) else published,
             "simulated": simulated or "not run", "ratio": "" if row["ratio"] is None else f"{row['ratio']:.2f}",
-        }  # fmt: skip
+        }
         out.append({**row, **texts})
     return out
 

@@ -35,7 +35,7 @@ def _parameter(of: PosteriorFile, path: str) -> dict[str, Any]:
         "path": path, "unit": unit, "prior": [low, high], "scale": "log" if log else "linear", "low": ends[0], "median": ends[1],
         "high": ends[2], "left": left, "data": word(left), "fitted": path in of.fitted,
         "places": [Number(path, unit, low, high, log).share(v) for v in ends] if high > low else [0.0, 0.5, 1.0],
-    }  # fmt: skip
+    }
 
 
 def card(of: PosteriorFile) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def card(of: PosteriorFile) -> dict[str, Any]:
         **{k: about.get(k) for k in ("members", "date", "seed", "claims", "curves", "converged")},
         "r_hat": diagnostics.get("r_hat"), "ess": diagnostics.get("ess"),
         "discrepancy": [float(v) for v in np.quantile(sigma, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])], "parameters": rows,
-    }  # fmt: skip
+    }
 
 
 def of_model(cls: type[RuntimeModel]) -> dict[str, Any] | None:
@@ -75,7 +75,7 @@ def facts(told: Mapping[str, Any]) -> str:
     """One sentence on a posterior: its subject, the evidence it used, whether its sampling converged, and the discrepancy."""
     joint = [m for m in told["members"] or () if m != told["of"]]
     seen = [f"{len(told[k])} {what}{'' if len(told[k]) == 1 else 's'}" for k, what in (("claims", "statement"), ("curves", "curve"))
-            if told[k]]  # fmt: skip
+            if told[k]]
     out = [f"{told['of']}{' jointly with ' + ', '.join(joint) if joint else ''}, {told['draws']:,} draws"]
     out += [f"from {' and '.join(seen)}"] if seen else []
     out += [str(told["date"])] if told["date"] else []
@@ -95,14 +95,14 @@ def narrowing_text(rows: Sequence[Mapping[str, Any]]) -> str:
 def texts(row: Mapping[str, Any]) -> tuple[str, ...]:
     """A parameter as texts for `HEAD`."""
     return (row["path"], format_span(row["prior"][0], row["prior"][1], row["unit"]), format_span(row["low"], row["high"], row["unit"]),
-            format_span(row["median"], row["median"], row["unit"]), f"{100 * min(row['left'], 1.0):.0f} %", row["data"])  # fmt: skip
+            format_span(row["median"], row["median"], row["unit"]), f"{100 * min(row['left'], 1.0):.0f} %", row["data"])
 
 
 def strip(row: Mapping[str, Any]) -> str:
     """The interval within the prior range as a bar of HTML; its words are in the cells beside it."""
     low, middle, high = (100 * p for p in row["places"])
     return (f'<span class="prior" aria-hidden="true"><i style="left:{low:.1f}%;width:{max(high - low, 1):.1f}%"></i>'
-            f'<b style="left:{middle:.1f}%"></b></span>')  # fmt: skip
+            f'<b style="left:{middle:.1f}%"></b></span>')
 
 
 def section(told: Mapping[str, Any] | None) -> str:

@@ -24,7 +24,7 @@ __all__ = ["how_of", "model_dossier", "part_dossier", "platform_dossier", "refer
 
 Row = dict[str, Any]
 _HOW = ("kind", "mode", "metric", "sizes", "feature", "shape", "better", "worse", "relation", "paths", "by", "op",
-        "at_least", "path", "unit")  # fmt: skip
+        "at_least", "path", "unit")
 
 
 def _claim_text(claim: Claim) -> str:
@@ -66,7 +66,7 @@ def _fit(cls: type[RuntimeModel]) -> Row | None:
         {"claim": i, "observed": r[0], "low": r[1], "high": r[2], "unit": r[3], "half_ranges": r[4],
          "says": _claim_text(known[i]) if i in known else "", "where": known[i].source.strip() if i in known else ""}
         for i, r in t.get("residuals", {}).items()
-    ]  # fmt: skip
+    ]
     values = [
         {"name": k, "value": v, "range": t.get("bounds", {}).get(k), "identifiability": meta.get("identifiability", {}).get(k, "")}
         for k, v in t.get("values", {}).items()
@@ -82,7 +82,7 @@ def _calibrated_range(cls: type[RuntimeModel]) -> Row | None:
     if known is None:
         return None
     return {"text": str(known), "sizes": list(known.sizes), "ranks": list(known.ranks), "platforms": list(known.platforms),
-            "source": known.source, "rows": [c.row() for c in citations_in(known.source)]}  # fmt: skip
+            "source": known.source, "rows": [c.row() for c in citations_in(known.source)]}
 
 
 def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mapping[str, Any]] = ()) -> Row:
@@ -105,7 +105,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
         reading = " ".join(str(c["reading"]) for c in entries if "reading" in c)
         judged.append({"id": claim.id, "use": claim.use, "says": _claim_text(claim), "where": claim.source.strip(), "how": how_of(entries),
                        "reading": reading, "verdict": v.get("verdict", "not judged yet"),
-                       "observed": v.get("observed"), "unit": v.get("unit", claim.unit), "finding": v.get("note", "")})  # fmt: skip
+                       "observed": v.get("observed"), "unit": v.get("unit", claim.unit), "finding": v.get("note", "")})
     module = sys.modules[cls.__module__]
     fit = _fit(cls)
     return {
@@ -160,7 +160,7 @@ def platform_dossier(platform: Platform) -> Row:
         except UsageError:
             continue  # a host without described loops
         loops += [with_rows({"path": f"{h.name}.{k}", "value": q.value, "text": q.text, "unit": q.unit, "source": q.source,
-                             "help": q.help, "low": q.low, "high": q.high}) for k, q in own.items()]  # fmt: skip
+                             "help": q.help, "low": q.low, "high": q.high}) for k, q in own.items()]
     return {
         "name": platform.name,
         "title": platform.title,
@@ -206,7 +206,7 @@ def part_dossier(part: Machine | Network) -> Row:
              "high": q.high, "rows": [c.row() for c in citations_in(q.source, q.help)]}
             for path, q in part.quantities.items()
         ],
-    }  # fmt: skip
+    }
 
 
 def references(parameters: Iterable[Row]) -> list[Citation]:

@@ -12,7 +12,7 @@ from retrompi.base.translate import _, lazy, pgettext
 __all__ = ["outcome_name", "process_name", "stage_name", "state_name", "waited_for"]
 
 _WAITED = {"a message": lazy("a message"), "a send": lazy("a send"), "room": lazy("room in a buffer"), "a lock": lazy("a lock"),
-           "nothing to do": lazy("nothing to do")}  # fmt: skip
+           "nothing to do": lazy("nothing to do")}
 _ROLES = {"daemon": lazy("daemon"), "proxy": lazy("proxy"), "wire": lazy("wire")}
 _PROCESS = re.compile(r"(?P<role>rank|[a-z]+)(?: (?P<n>\d+))?(?: on (?P<host>.+?))?(?: of (?P<job>.+))?")
 
@@ -27,7 +27,7 @@ def stage_name(stage: str) -> str:
         "wire": pgettext("stage", "wire"), "ack": pgettext("stage", "ack"), "compute": pgettext("stage", "compute"),
         "lock": pgettext("stage", "lock"), "line": pgettext("stage", "line"), "wait": pgettext("stage", "wait"),
         "latency": pgettext("stage", "latency"),
-    }.get(stage, stage)  # fmt: skip
+    }.get(stage, stage)
 
 
 def waited_for(why: str) -> str:

@@ -131,12 +131,12 @@ THIRD = {"agrees": "= agrees", "cannot tell": "? cannot tell", "disagrees": "≠
 CONFIG: dict[str, Any] = {
     "displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"],
     "showSendToCloud": False, "showEditInChartStudio": False, "showLink": False, "plotlyServerURL": "",
-}  # fmt: skip
+}
 """Plotly's configuration of every figure: what a figure shows stays on the machine."""
 _PLOTLY = (
     lazy("Download plot as a PNG"), lazy("Zoom"), lazy("Pan"), lazy("Zoom in"), lazy("Zoom out"), lazy("Autoscale"), lazy("Reset axes"),
     lazy("Double-click to zoom back out"), lazy("Double-click on legend to isolate one trace"),
-)  # fmt: skip
+)
 """What Plotly itself says on a figure, by its own keys."""
 USES = (
     ("calibrate", "Fit", "may be used by calibration"),

@@ -93,13 +93,13 @@ def area(x: Sequence[Any], low: Sequence[float], high: Sequence[float], colour: 
     return go.Scatter(
         x=xs, y=ys, mode="lines", fill="toself", fillcolor=faint(colour, _FILL), line={"color": faint(colour, _EDGE), "width": 0.8},
         meta=_META, **{"showlegend": False, "hoverinfo": "skip", **more},
-    )  # fmt: skip
+    )
 
 
 def key(words: str) -> go.Scatter:
     """An entry of the legend that says what all bands of a figure are."""
     return go.Scatter(x=[None], y=[None], mode="markers", name=words, hoverinfo="skip", legendrank=2000,
-                      marker={"symbol": "square", "size": 14, "color": faint(_KEY, 0.25), "line": {"color": _KEY, "width": 1}})  # fmt: skip
+                      marker={"symbol": "square", "size": 14, "color": faint(_KEY, 0.25), "line": {"color": _KEY, "width": 1}})
 
 
 def lower_key(figure: go.Figure) -> None:
@@ -124,4 +124,4 @@ def whiskers(at: Sequence[Any], ends: Sequence[tuple[float, float]], *, across: 
     return go.Scatter(
         x=x, y=y, mode="markers", **{"error_x" if across else "error_y": bar},
         **{"marker": {"size": 1, "color": _BAR}, "showlegend": False, "hoverinfo": "skip", **more},
-    )  # fmt: skip
+    )

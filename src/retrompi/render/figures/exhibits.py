@@ -20,7 +20,7 @@ from retrompi.papers.statements.exhibits import ClaimTable, CurveFigure, FactFig
 from retrompi.render.figures.overlay import stated_number
 
 __all__ = ["FigureCurve", "GridCell", "NumberPair", "PrintedTable", "claim_rows", "curves", "fact", "fact_rows", "fact_series", "grid",
-           "matching", "pairs", "with_bands"]  # fmt: skip
+           "matching", "pairs", "with_bands"]
 
 Intervals = Mapping[tuple[str, str], Sequence[tuple[int, float, float, float]]]
 """(model, mode), or ("curve", name) -> size (B), low, median and high (us) at each size."""

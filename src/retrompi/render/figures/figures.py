@@ -28,7 +28,7 @@ from retrompi.spec.runtime.legend import COLOURS, legend
 
 __all__ = ["AXES", "AXIS", "GREY", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatch_pattern",
            "interval_text", "layout", "line_trace", "looks", "name_of", "place", "setting", "size_axis", "size_label", "stage_order",
-           "style", "value_axis"]  # fmt: skip
+           "style", "value_axis"]
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
@@ -153,11 +153,11 @@ def layout(figure: go.Figure, title: str) -> None:
         hoverlabel={"align": "left"},
         paper_bgcolor="white",
         plot_bgcolor="white",
-    )  # fmt: skip
+    )
 
 
 AXIS: Mapping[str, Any] = {"gridcolor": "#e3e3e3", "linecolor": "#666", "showline": True, "ticks": "outside", "automargin": True,
-                           "zeroline": False}  # fmt: skip
+                           "zeroline": False}
 """Common settings of all axes: a pale grid, a line, ticks outside, space for the labels."""
 
 
@@ -171,7 +171,7 @@ def line_trace(look: CurveStyle, name: str, x: Sequence[float], y: Sequence[floa
     return go.Scatter(
         x=list(x), y=list(y), name=name, mode="lines+markers", line={"color": look.colour, "width": 2.5, "dash": look.dash},
         marker={"symbol": look.symbol, "size": symbol_size}, **more,
-    )  # fmt: skip
+    )
 
 
 def decades(low: float, high: float, show: Callable[[float], str], margin: float = 1.0) -> dict[str, Any]:
@@ -272,16 +272,16 @@ def _mark_traces(mark: StatementMark, colour: str) -> list[go.Scatter]:
     if mark.shape == "point":
         y = mark.y if mark.y is not None and mark.low <= mark.y <= mark.high else (mark.low * mark.high) ** 0.5
         error = {"type": "data", "symmetric": False, "array": [mark.high - y], "arrayminus": [y - mark.low], "thickness": 3, "width": 9,
-                 "color": colour}  # fmt: skip
+                 "color": colour}
         return [go.Scatter(
             x=[place(mark.x0)], y=[y], error_y=error, mode="markers", hovertext=[told], **common,
             marker={"symbol": "star", "size": 15, "color": "white", "line": {"color": colour, "width": 2.5}},
-        )]  # fmt: skip
+        )]
     x0, x1 = place(mark.x0), place(mark.x1)
     return [go.Scatter(
         x=[x0, x1, x1, x0, x0], y=[mark.low, mark.low, mark.high, mark.high, mark.low], fill="toself", mode="lines",
         line={"width": 1.5, "color": colour, "dash": "dot"}, fillcolor=faint(colour), hovertext=told, hoveron="fills+points", **common,
-    )]  # fmt: skip
+    )]
 
 
 GREY = "#808080"
@@ -295,7 +295,7 @@ def _said_of(figure: go.Figure, shapes: Collection[str]) -> None:
         ("point", _("published, with reading tolerance"), star),
         ("band", _("published range"), {"mode": "lines", "line": {"color": GREY, "width": 1.5, "dash": "dot"}}),
         ("knee", _("published: here the curve changes"), {"mode": "lines", "line": {"color": GREY, "width": 2, "dash": "dash"}}),
-    ):  # fmt: skip
+    ):
         if shape in shapes:
             figure.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **look))
 
@@ -322,7 +322,7 @@ def _knees(figure: go.Figure, knees: Sequence[StatementMark], shown: Mapping[tup
             x=at, xref="x", xanchor="right" if edge else "center", y=1, yref="paper", yanchor="bottom",
             yshift=2 + 17 * row, text=f"{whose}: {sizes}", hovertext=f"{mark.claim}: {mark.text}", showarrow=False,
             font={"size": 12.5, "color": colour},
-        )  # fmt: skip
+        )
     figure.update_layout(margin={"t": 46 + 17 * (1 + max((row for _, row in taken), default=-1))})
 
 
@@ -381,7 +381,7 @@ def curve_figure(
         figure.add_trace(line_trace(
             look, name, at, curve.y, customdata=[[format_bytes(s), more] for s, more in zip(curve.x, told, strict=True)],
             hovertemplate=f"{name} %{{customdata[0]}}: %{{y:.4g}} {unit}%{{customdata[1]}}<extra>{simulated}</extra>", legendgroup=group,
-        ))  # fmt: skip
+        ))
     for mark in mine:
         for trace in _mark_traces(mark, _colour(mark, shown)):
             figure.add_trace(trace)
@@ -460,7 +460,7 @@ def anatomy_figure(anatomy: Iterable[Mapping[str, Any]], title: str = "", order:
             marker={"color": PALETTE[i % len(PALETTE)] if i >= 0 else "#bbbbbb", "pattern": hatch_pattern(shape, 0.35),
                     "line": {"color": "white", "width": 1}},
             hovertemplate=f"{stage}: %{{customdata}} (%{{x:.1f}} %)<extra></extra>",
-        ))  # fmt: skip
+        ))
     layout(figure, title)
     figure.update_layout(barmode="stack", margin={"l": 10, "r": 16, "t": 44, "b": 60}, legend={"y": -0.2, "traceorder": "normal"})
     figure.update_xaxes(title={"text": "share of the one-way time, %"}, range=[0, 100], gridcolor="#e3e3e3", zeroline=False)

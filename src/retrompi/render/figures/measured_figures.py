@@ -63,10 +63,10 @@ def measured_figure(
                 x=[place(p["size_B"]) for p in rows], y=values, name=name, legendgroup=curve,
                 customdata=[format_bytes(p["size_B"]) for p in rows],
                 hovertemplate=f"{name} %{{customdata}}: %{{y:.4g}} {unit}<extra>{kind}</extra>", **look,
-            )  # fmt: skip
+            )
     if any(p["published_us"] is not None for p in points):
         figure.add_scatter(x=[None], y=[None], mode="markers", name="published", hoverinfo="skip", legendrank=1500,
-                           marker={"color": GREY, "size": 5, "symbol": "circle-open"})  # fmt: skip
+                           marker={"color": GREY, "size": 5, "symbol": "circle-open"})
     layout(figure, plan.title)
     figure.update_layout(xaxis=size_axis([p["size_B"] for p in points]), yaxis=value_axis(plan.what, "log", drawn))
     if study is not None and study.spec is not None and study.bands:

@@ -91,7 +91,7 @@ def scatter_figure(found: Sequence[NumberPair], plan: ScatterFigure) -> go.Figur
     figure.add_trace(go.Scatter(
         x=[low, high, high, low], y=edge, fill="toself", mode="lines", line={"width": 0}, fillcolor="rgba(120,120,120,0.15)",
         hoverinfo="skip", name=f"within a factor {SAME}" if ends else f"within {PREDICTED:.0%}",
-    ))  # fmt: skip
+    ))
     equal = [0, 0] if off else [low, high]
     figure.add_trace(go.Scatter(x=[low, high], y=equal, mode="lines", line={"color": "#444", "width": 1.5}, hoverinfo="skip", name="equal"))
     names = [n for n in (*plan.groups, "other", "") if any(_group_of(p.claim, plan.groups) == n for p in shown)]
@@ -107,7 +107,7 @@ def scatter_figure(found: Sequence[NumberPair], plan: ScatterFigure) -> go.Figur
                 marker={"symbol": symbol if use == "validate" else f"{symbol}-open", "size": 10, "color": colour,
                         "line": {"color": colour, "width": 2}},
                 hovertext=[_pair_text(p) for p in mine], hoverinfo="text",
-            ))  # fmt: skip
+            ))
     bad = [p for p in shown if p.verdict == "fail"]
     if bad:
         # Labels are placed towards the middle, where there is space.
@@ -117,7 +117,7 @@ def scatter_figure(found: Sequence[NumberPair], plan: ScatterFigure) -> go.Figur
             mode="markers+text" if len(bad) <= _LABELS else "markers", text=[f"{p.claim} {p.part}".strip() for p in bad],
             textposition=where, textfont={"size": 11, "color": "#b03a00"}, hoverinfo="skip",
             marker={"symbol": "circle-open", "size": 20, "color": "#b03a00", "line": {"width": 2}},
-        ))  # fmt: skip
+        ))
     layout(figure, plan.title)
     units = "; ".join(dict.fromkeys(p.unit for p in shown))
     span = [log10(low), log10(high)] if log else [low, high]

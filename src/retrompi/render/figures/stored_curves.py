@@ -31,11 +31,11 @@ def add(figure: go.Figure, found: Sequence[StoredCurve], what: str) -> None:
             ends = [(p[column], *m.bands[p["size_B"]]) for p in points]
             noise = {"error_y": {"type": "data", "symmetric": False, "color": colour, "thickness": 1, "width": 3,
                                  "array": [max(high - y, 0.0) for y, _, high in ends],
-                                 "arrayminus": [max(y - low, 0.0) for y, low, _ in ends]}}  # fmt: skip
+                                 "arrayminus": [max(y - low, 0.0) for y, low, _ in ends]}}
         figure.add_trace(go.Scatter(
             x=[place(p["size_B"]) for p in points], y=[p[column] for p in points], name=m.legend, mode="lines+markers",
             line={"color": colour, "width": 1.5, "dash": dash},
             marker={"symbol": symbol, "size": 8, "color": colour, "line": {"width": 1.5}},
             customdata=[format_bytes(p["size_B"]) for p in points],
             hovertemplate=f"{m.legend} %{{customdata}}: %{{y:.4g}} {unit}<extra>{f'run {m.run_id}' if m.run_id else ''}</extra>", **noise,
-        ))  # fmt: skip
+        ))

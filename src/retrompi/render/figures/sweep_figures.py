@@ -88,7 +88,7 @@ def _spread(v: View, rest: Sequence[ViewAxis], before: Sequence[str] = ()) -> tu
     fitting = [
         s for s in sets
         if not s or count(s) <= (2 * _MOST_LINES if len(s) == 1 and (len(rest) == 1 or _of_models(s[0])) else _MOST_LINES)
-    ]  # fmt: skip
+    ]
     by = max(fitting, key=lambda s: (any(_of_models(a) for a in s), count(s), -len(s)))
     return tuple(a.key for a in by), tuple(a.key for a in sorted_rest if a not in by)
 
@@ -221,7 +221,7 @@ def metric_axis(metric: Metric, title: str, values: Iterable[float]) -> dict[str
     step = next(s * step for s in (0.2, 0.5, 1, 2, 5) if top / (s * step) <= 6)
     ticks = [i * step for i in range(int(top / step) + 2)]
     return {**AXIS, "title": {"text": title, "standoff": 12}, "range": [0, 1.06 * top],
-            "tickvals": ticks, "ticktext": [_short(metric.unit, t) for t in ticks]}  # fmt: skip
+            "tickvals": ticks, "ticktext": [_short(metric.unit, t) for t in ticks]}
 
 
 def _short(unit: str, value: float) -> str:
@@ -329,7 +329,7 @@ def _line_figure(
             look, name, [place(x) if axis is None else x for x, _, _ in points], [y for _, y, _ in points], symbol_size=8,
             customdata=[[said, f"{metric.show(y)}{told.get(x, '')}"] for x, y, said in points], showlegend=bool(plan.by),
             legendgroup=name, hovertemplate=f"{name}, %{{customdata[0]}}: %{{customdata[1]}}<extra></extra>",
-        ))  # fmt: skip
+        ))
     layout(figure, "")
     shown_y = [y for one in every for y in (*one.y, *one.low, *one.high) if isfinite(y) and (metric.unit != "B/s" or y > 0)]
     figure.update_yaxes(**metric_axis(metric, _y_title(v, plan), shown_y))
@@ -395,7 +395,7 @@ def _speedup_figure(
         figure.add_trace(line_trace(
             look, name, [f[0] for f in found], [f[part] * (1 if part == 1 else 100) for f in found], symbol_size=8,
             hovertemplate=f"{name}, %{{x}}: %{{y:.3g}}{'' if part == 1 else ' %'}<extra></extra>",
-        ))  # fmt: skip
+        ))
     layout(figure, "")
     # On linear axes the ideal is a straight line.
     figure.update_xaxes(**{**_number_axis(axis), "type": "linear"}, rangemode="tozero")
@@ -430,7 +430,7 @@ def _heat_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figure:
         showscale=not with_numbers,
         customdata=[["" if c is None else _interval(v, v.metric, c.low, c.high, 1.0) for c in line] for line in cells],
         hovertemplate=f"{plan.x} %{{x}}, {plan.by[0]} %{{y}}: %{{text}}%{{customdata}}<extra></extra>",
-    ))  # fmt: skip
+    ))
     for i, line in enumerate(cells):
         for j, c in enumerate(line):
             if c is not None and c.value is None:
@@ -450,7 +450,7 @@ def _bar_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figure:
     axis = v.axis(first) if first else None
     for i, value in enumerate(values_in_order(axis) if axis else [""]):
         mine = [(label, r) for label in order if not axis or label[0] == value
-                for r in rows if tuple(r["values"][k] for k in plan.by) == label and r["value"] is not None]  # fmt: skip
+                for r in rows if tuple(r["values"][k] for k in plan.by) == label and r["value"] is not None]
         if not mine:
             continue
         names = [label_of(plan.by, label) for label, _ in mine]
@@ -462,7 +462,7 @@ def _bar_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figure:
             text=[v.metric.show(r["value"]) for _, r in mine], textposition="none" if v.draws else "auto", cliponaxis=False,
             customdata=[_interval(v, v.metric, r.get("low"), r.get("high"), r.get("completed", 0.0)) for _, r in mine], showlegend=False,
             hovertemplate="%{y}: %{text}%{customdata}<extra></extra>",
-        ))  # fmt: skip
+        ))
         known = [(name, (r["low"], r["high"])) for name, (_, r) in zip(names, mine, strict=True) if r.get("low") is not None]
         if v.draws and known:
             figure.add_trace(whiskers([name for name, _ in known], [ends for _, ends in known], across=True))
@@ -494,7 +494,7 @@ def _scatter_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figure
             marker={"symbol": look.symbol.removesuffix("-open"), "size": 7, "color": look.colour, "opacity": 0.75},
             customdata=[[_position_text(axis, x), v.metric.show(y), p] for x, y, p in zip(line.x, line.y, line.positions, strict=True)],
             hovertemplate="point %{customdata[2]}, %{customdata[0]}: %{customdata[1]}<extra></extra>",
-        ))  # fmt: skip
+        ))
         ends = [(x, (a, b)) for x, a, b in zip(line.x, line.low, line.high, strict=True) if isfinite(a)] if v.draws else []
         if ends:
             figure.add_trace(whiskers([x for x, _ in ends], [both for _, both in ends], opacity=0.6))
@@ -521,7 +521,7 @@ def _parallel_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figur
         else:
             names = values_in_order(axis)
             dimensions.append({"label": _short_key(axis.key), "values": [names.index(r["values"][axis.key]) for r in done],
-                               "tickvals": list(range(len(names))), "ticktext": names})  # fmt: skip
+                               "tickvals": list(range(len(names))), "ticktext": names})
     found = [float(r["value"]) for r in done]
     log = bool(found) and min(found) > 0 and max(found) / min(found) >= 10
     scaled = [log10(x) if log else x for x in found]
@@ -532,7 +532,7 @@ def _parallel_figure(v: View, plan: FigurePlan, rows: Sequence[Row]) -> go.Figur
     figure = go.Figure(go.Parcoords(
         dimensions=[*dimensions, last], line={"color": scaled, "colorscale": "Cividis", "showscale": False}, labelangle=-20,
         labelfont={"size": 12}, tickfont={"size": 11},
-    ))  # fmt: skip
+    ))
     layout(figure, "")
     figure.update_layout(margin={"l": 80, "r": 60, "t": 90, "b": 30})
     return figure
@@ -545,7 +545,7 @@ def _short_key(key: str) -> str:
 _WHAT = {
     "lines": "{y} along {x}", "speedup": "Speed-up along {x}", "efficiency": "Efficiency along {x}", "heat": "{y} over {x} and {by}",
     "bars": "{y}", "scatter": "{y} against {x}", "parallel": "All axes together: one line per point, coloured by {y}",
-}  # fmt: skip
+}
 
 
 def _heading(v: View, plan: FigurePlan, label: Sequence[str]) -> str:

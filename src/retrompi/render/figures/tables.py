@@ -70,7 +70,7 @@ def _claims(study: Reproduction, plan: ClaimTable) -> str:
             (percent(r["deviation_percent"]), "n"), _verdict(r["verdict"]), _SHORT[r["use"]],
         ]
         for r in rows
-    ]  # fmt: skip
+    ]
     return table(head, cells)
 
 

@@ -87,7 +87,7 @@ def _curves(figure: go.Figure, c: Comparison) -> None:
         figure.add_trace(area(
             [x for x, _ in held], [b.low * 1e6 for _, b in held], [b.high * 1e6 for _, b in held], colour, log=True, showlegend=True,
             name="native: 5 % to 95 % of the repetitions", legendgroup="native",
-        ), row=1, col=1)  # fmt: skip
+        ), row=1, col=1)
     for backend in c.executions:
         colour, symbol, dash = LOOKS[backend]
         mine = [(x, r) for x, r in zip(at, c.rows, strict=True) if backend in r.times]
@@ -97,14 +97,14 @@ def _curves(figure: go.Figure, c: Comparison) -> None:
             bands = [r.bands.get("native") for _, r in mine]
             error_y = {"type": "data", "symmetric": False, "color": colour, "thickness": 2, "width": 8,
                        "array": [b.high - b.median if b else 0 for b in bands],
-                       "arrayminus": [b.median - b.low if b else 0 for b in bands]}  # fmt: skip
+                       "arrayminus": [b.median - b.low if b else 0 for b in bands]}
         figure.add_trace(go.Scatter(
             x=[x for x, _ in mine], y=[r.times[backend] * unit for _, r in mine], name=_title(c, backend), legendgroup=backend,
             mode="lines+markers" if is_curve(c.rows) else "markers", line={"color": colour, "width": 2.3, "dash": dash}, error_y=error_y,
             marker={"symbol": _symbols([r for _, r in mine], symbol), "size": 8 if is_curve(c.rows) else 13},
             customdata=[[_row_label(r), format_time(r.times[backend])] for _, r in mine],
             hovertemplate=f"{NAMES[backend]} %{{customdata[0]}}: %{{customdata[1]}}<extra></extra>",
-        ), row=1, col=1)  # fmt: skip
+        ), row=1, col=1)
 
 
 def _errors(figure: go.Figure, c: Comparison) -> None:
@@ -125,7 +125,7 @@ def _errors(figure: go.Figure, c: Comparison) -> None:
             marker={"symbol": _symbols([r for _, r, _ in mine], symbol), "size": 8 if is_curve(c.rows) else 13},
             customdata=[[_row_label(r), _band_said(r, pair)] for _, r, _ in mine],
             hovertemplate=f"{pair_name(*pair)} %{{customdata[0]}}: %{{y:+.2f}} %%{{customdata[1]}}<extra></extra>",
-        ), row=2, col=1)  # fmt: skip
+        ), row=2, col=1)
 
 
 def _band_said(r: ComparisonRow, pair: tuple[str, str]) -> str:
@@ -147,7 +147,7 @@ def _curve_figure(c: Comparison) -> go.Figure:
     if any(r.use for r in c.rows):
         for name, symbol in (("used by the fit", "circle"), ("held out", "circle-open")):
             figure.add_trace(go.Scatter(x=[None], y=[None], mode="markers", name=name,
-                                        marker={"symbol": symbol, "size": 9, "color": "#444444"}), row=1, col=1)  # fmt: skip
+                                        marker={"symbol": symbol, "size": 9, "color": "#444444"}), row=1, col=1)
     layout(figure, "Time of one part, and its error" if is_curve(c.rows) else "Time and its error")
     if is_curve(c.rows):
         sizes = [float(r.size_B or 0) for r in c.rows]
@@ -176,7 +176,7 @@ def _distribution_figure(c: Comparison) -> go.Figure | None:
                 line={"shape": "hv", "color": colour, "width": 2, "dash": dash if use != FIT else "solid"},
                 marker={"symbol": symbol if use in (FIT, "") else f"{symbol}-open", "size": 7},
                 hovertemplate="%{y:.0f} % of the rows have an error of at most %{x:.2f} %<extra></extra>",
-            ))  # fmt: skip
+            ))
     if not figure.data:
         return None
     layout(figure, "Distribution of the errors")
@@ -197,7 +197,7 @@ def _split_figure(c: Comparison) -> go.Figure | None:
             marker={"color": _PAIRS[pair][0],
                     "pattern": hatch_pattern(_HATCH[pair], 0.3)},
             hovertemplate="%{y}: %{x:+.2f} % of the reference's time<extra></extra>",
-        ))  # fmt: skip
+        ))
     if not figure.data:
         return None
     layout(figure, "Origin of the difference")
@@ -265,12 +265,12 @@ def _rows_table(c: Comparison) -> str:
 
 def _calls_table(c: Comparison, most: int = 40) -> str:
     head = ["call", "size", *(f"{NAMES[b]}: calls" for b in c.executions), *(f"{NAMES[b]}: in them" for b in c.executions),
-            *(pair_name(*p) for p in c.pairs)]  # fmt: skip
+            *(pair_name(*p) for p in c.pairs)]
     lines: list[list[Content]] = []
     for r in c.calls[:most]:
         flat = r.row(c.pairs)
         numbers = [escape(format_bytes(r.size_B)), *(str(r.counts.get(b, "")) for b in c.executions),
-                   *(_time(r.seconds.get(b)) for b in c.executions), *(share(flat[f"{p[0]}_to_{p[1]}"]) for p in c.pairs)]  # fmt: skip
+                   *(_time(r.seconds.get(b)) for b in c.executions), *(share(flat[f"{p[0]}_to_{p[1]}"]) for p in c.pairs)]
         lines.append([f'<span class="id">{escape(r.call)}</span>', *((n, "n") for n in numbers)])
     more = f"<p class='soft'>{len(c.calls) - most} more rows are in the CSV and JSON.</p>" if len(c.calls) > most else ""
     return table(head, lines) + more if lines else ""
@@ -283,7 +283,7 @@ def _distribution_table(c: Comparison) -> str:
         inside = "" if d["inside"] is None else f"{d['inside']:.0%}"
         words = (escape(pair_name(d["backend"], d["reference"])), escape(d["use"]))
         numbers = (str(d["n"]), f"{100 * d['median']:.2f} %", f"{100 * d['p95']:.2f} %",
-                   f"{share(d['worst'])} at {escape(d['where'])}", share(d["bias"]), inside)  # fmt: skip
+                   f"{share(d['worst'])} at {escape(d['where'])}", share(d["bias"]), inside)
         lines.append([*words, *((n, "n") for n in numbers)])
     return table(head, lines)
 
@@ -300,10 +300,10 @@ def _provenance(c: Comparison, hashes: Mapping[str, str]) -> str:
         noise = ""
         if e.noise is not None:
             noise = f"spread {e.noise.spread:.1%}, probe {e.noise.probe:.1%}, stolen {e.noise.stolen:.1%}" + (
-                f"<br><b>loaded: {escape(e.noise.why)}</b>" if e.noise.loaded else "")  # fmt: skip
+                f"<br><b>loaded: {escape(e.noise.why)}</b>" if e.noise.loaded else "")
         values = (NAMES[b], "<br>".join(t for t in (escape(e.mpi), model) if t) + digest, where,
                   f"{n} repetition{'s' if n != 1 else ''}" if b == "native" else "simulated", noise, "<br>".join(map(escape, e.notes)),
-                  "" if e.run_id is None else str(e.run_id))  # fmt: skip
+                  "" if e.run_id is None else str(e.run_id))
         lines.append(values)
     return table(head, lines)
 
@@ -341,7 +341,7 @@ def page(c: Comparison, verdict: ComparisonVerdict | None = None, hashes: Mappin
         fitted = f" The fit of {escape(c.seen.model)} used {len(c.seen.sizes)} sizes of single messages; they are marked."
     other = "".join(f"<div>{figure_html(f, n)}</div>" for n, f in drawn.items() if n != "curves")
     told = " · ".join(t for t in (footer, "drawn from runs " + ", ".join(str(e.run_id) for e in c.executions.values())
-                                  if all(e.run_id is not None for e in c.executions.values()) else "") if t)  # fmt: skip
+                                  if all(e.run_id is not None for e in c.executions.values()) else "") if t)
     return document(
         title,
         f"""<header><p class="soft">retrompi compares</p><h1>{escape(title)}</h1>

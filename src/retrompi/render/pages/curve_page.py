@@ -70,7 +70,7 @@ def points(curve: Simulated) -> tuple[list[str], list[list[str]]]:
     """(heads, rows of texts) of the table of points, with the intervals if there are any."""
     head = ["size", "one-way time", "MB/s", "repetitions"]
     rows = [[format_bytes(r["size_B"]), format_time(r["time_us"] * 1e-6), f"{r['bandwidth_MBps']:.4g}", str(r["repetitions"])]
-            for r in curve.rows]  # fmt: skip
+            for r in curve.rows]
     if not curve.level:
         return head, rows
     for r, row in zip(curve.rows, rows, strict=True):

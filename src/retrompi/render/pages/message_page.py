@@ -70,7 +70,7 @@ def figures(told: Stages) -> dict[str, go.Figure]:
         marker={"color": [_TOTAL, *[PALETTE[0]] * len(shown)],
                 "pattern": {**hatch_pattern("", 0.25), "shape": ["/", *[""] * len(shown)]}},
         hovertemplate="%{customdata}<extra></extra>",
-    ))  # fmt: skip
+    ))
     both = zip(figure.data[0].y, ends, strict=True)
     known = [(name, (low / scale, high / scale)) for name, (low, high) in both if low is not None and high is not None]
     layout(figure, "Time of one message by stage")

@@ -50,7 +50,7 @@ def _course(name: str, path: CriticalPath) -> go.Figure:
             base=[p.begin * PS * 1e3 for p in mine], x=[p.took * PS * 1e3 for p in mine],
             marker={"color": color, "line": {"width": 0}, "pattern": hatch_pattern(shape, 0.3)},
             customdata=[f"{p.stage} of {p.who}: {format_time(p.took * PS)}" for p in mine], hovertemplate="%{customdata}<extra></extra>",
-        ))  # fmt: skip
+        ))
     cut = f", its first {MOST_PIECES} of {len(path)} pieces" if len(path) > MOST_PIECES else ""
     layout(figure, f"Critical path of {name}{cut}")
     rows = len({p.who for p in pieces})
@@ -70,7 +70,7 @@ def _sums(paths: Named) -> go.Figure:
         figure.add_trace(go.Bar(
             orientation="h", name=name, y=stages, x=[sums.get(s, 0) * PS * 1e3 for s in stages], marker={"color": color},
             customdata=[format_time(sums.get(s, 0) * PS) for s in stages], hovertemplate="%{y}: %{customdata}<extra></extra>",
-        ))  # fmt: skip
+        ))
     layout(figure, "Time on the critical path by stage")
     tall = 30 * len(stages) + 160
     figure.update_layout(height=tall, bargap=0.25, showlegend=len(paths) > 1, legend={"y": -60 / (tall - 120)}, margin={"b": 100})

@@ -48,7 +48,7 @@ def figures(found: Sequence[RuntimeRow], title: str) -> dict[str, go.Figure]:
             colorscale="Cividis_r", xgap=2, ygap=2, hoverongaps=False,
             colorbar={"tickvals": steps, "ticktext": [format_time(10**s) for s in steps], "orientation": "h", "y": 1.0, "yanchor": "bottom",
                       "thickness": 12, "len": 1.0},
-        )  # fmt: skip
+        )
     figure.update_yaxes(autorange="reversed", automargin=True)
     figure.update_xaxes(automargin=True, tickangle=-40)
     layout(figure, title)
@@ -66,7 +66,7 @@ def page(found: Sequence[RuntimeRow], title: str, causes: Sequence[str], warning
         ("platforms", str(len(platforms)), ""),
         ("fastest", escape(format_time(done[0].time_s)) if done and done[0].time_s else "none",
          escape(f"{name_of(done[0].model)} on {done[0].platform}") if done else ""),
-    ])  # fmt: skip
+    ])
     parts = [f"<h1>{escape(title)}</h1>", counts]
     if done:
         matrix = figure_html(drawn["matrix"], "matrix", tall=len(platforms) > _ROWS_OF_A_SCREEN)

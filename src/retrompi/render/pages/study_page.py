@@ -28,7 +28,7 @@ _MOST_ROWS = 400
 _SECTIONS = {
     "curves": "Curves", "lines": "Along an axis", "speedup": "Speed-up", "efficiency": "Efficiency", "heat": "Two axes",
     "bars": "Side by side", "scatter": "Axis by axis", "parallel": "All axes together",
-}  # fmt: skip
+}
 
 
 def figures(v: View, plans: Sequence[FigurePlan]) -> dict[str, dict[str, go.Figure]]:

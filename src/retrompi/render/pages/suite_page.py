@@ -29,7 +29,7 @@ def figure(done: Sequence[CaseResult], bound: float | None, backend: str, refere
     out = go.Figure()
     if any(r["noise"] is not None for r in rows):
         out.add_trace(go.Bar(orientation="h", y=names, x=[100 * (r["noise"] or 0) for r in rows], name="half of the native noise band",
-                             marker={"color": "#d4d4d4"}, width=0.8, hovertemplate="%{y}: ± %{x:.1f} %<extra>noise</extra>"))  # fmt: skip
+                             marker={"color": "#d4d4d4"}, width=0.8, hovertemplate="%{y}: ± %{x:.1f} %<extra>noise</extra>"))
     colour, symbol, _ = LOOKS[backend]
     out.add_trace(go.Scatter(
         x=[100 * r["median"] for r in rows], y=names, mode="markers", name="median of the errors, and 95th percentile",
@@ -38,11 +38,11 @@ def figure(done: Sequence[CaseResult], bound: float | None, backend: str, refere
                  "arrayminus": [0] * len(rows), "color": colour, "thickness": 2, "width": 6},
         customdata=[[100 * r["p95"], r["n"]] for r in rows],
         hovertemplate="%{y}: median %{x:.1f} %, 95th %{customdata[0]:.1f} % of %{customdata[1]} rows<extra></extra>",
-    ))  # fmt: skip
+    ))
     layout(out, f"Held-out errors, {pair_name(backend, reference)}")
     if bound is not None:
         out.add_vline(x=100 * bound, line={"color": "#D55E00", "width": 2, "dash": "dash"},
-                      annotation={"text": f"{100 * bound:g} %", "yanchor": "bottom"})  # fmt: skip
+                      annotation={"text": f"{100 * bound:g} %", "yanchor": "bottom"})
     # One outlier must not compress the scale for all other programs: its line leaves the figure.
     most = 100 * max([2 * (bound or 0), *(2.5 * r["median"] for r in rows)], default=1)
     top = min(most, 105 * max([bound or 0, *(r["p95"] for r in rows)], default=1))

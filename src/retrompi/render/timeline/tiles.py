@@ -176,7 +176,7 @@ def grow(lane: Lane, span: int, blocks: Blocks) -> list[int]:
         below = [node(depth + 1, number * FAN + k) for k in range(FAN)]
         step = BINS // FAN
         mine = Shares(np.concatenate([s.at + k * step for k, s in enumerate(below)]), np.concatenate([s.value for s in below]),
-                      np.concatenate([s.time for s in below]))  # fmt: skip
+                      np.concatenate([s.time for s in below]))
         nodes[place] = 2 * blocks.add(pack_columns(np.diff(mine.at, prepend=0), mine.value, mine.time), depth <= 1) + 1
         return mine.coarser(FAN)
 

@@ -54,7 +54,7 @@ def matrix_figure(t: Timeline, what: str) -> go.Figure:
         hoverinfo="text", zmin=0, zmax=max(max(row) for row in cells) or 1, xgap=1, ygap=1,
         colorbar={"title": {"text": "B" if what == "bytes" else ""}, "thickness": 14},
         **({"text": [[say(v) if v else "" for v in row] for row in cells], "texttemplate": "%{text}"} if len(cells) <= _WRITTEN else {}),
-    ))  # fmt: skip
+    ))
     layout(figure, _("Bytes from rank to rank") if what == "bytes" else _("Messages from rank to rank"))
     figure.update_layout(margin={"l": 60, "r": 10, "t": 30, "b": 56})
     figure.update_xaxes(title={"text": _("to rank")}, type="category", showgrid=False)
@@ -76,7 +76,7 @@ def _sums(t: Timeline) -> str:
         whole = sum(p.totals.values()) or 1
         spent = [sum(p.totals.get(s, 0) for s in states) / whole for _, states in shown]
         rows.append([f'<span class="id">{escape(p.name)}</span> <small class="soft">{escape(p.host)}</small>',
-                     *((f"{share:.1%}" if share >= 0.0005 else "", "n") for share in spent)])  # fmt: skip
+                     *((f"{share:.1%}" if share >= 0.0005 else "", "n") for share in spent)])
     more = f'<p class="soft">{len(t.processes) - most} more processes are not listed.</p>' if len(t.processes) > most else ""
     return table(["process", *(name for name, _ in shown)], rows) + more
 
@@ -93,7 +93,7 @@ def _pairs(t: Timeline) -> str:
          *((n, "n") for n in (number(x.messages), format_bytes(x.bytes), _both(x.collective_messages, x.collective_bytes),
                               _both(x.transfers, x.transferred)))]
         for x in top
-    ]  # fmt: skip
+    ]
     more = f'<p class="soft">The {len(top)} pairs with most bytes of {len(t.traffic)}.</p>' if len(t.traffic) > len(top) else ""
     return table(head, rows) + more
 
@@ -222,6 +222,6 @@ def _difference(rows: Sequence[SectionTimes]) -> str:
         [escape(s.name), (format_time(s.one_s), "n"), (format_time(s.other_s), "n"),
          (f"{'+' if s.more_s >= 0 else '−'}{format_time(abs(s.more_s))}", "n"), (f"{s.ratio:.3f}" if s.ratio is not None else "", "n")]
         for s in rows[:most]
-    ]  # fmt: skip
+    ]
     rest = f'<p class="soft">{len(rows) - most} more sections are not listed.</p>' if len(rows) > most else ""
     return table(["section of rank 0", "A", "B", "B − A", "B / A"], shown) + rest

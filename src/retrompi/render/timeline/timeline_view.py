@@ -149,7 +149,7 @@ def _messages(t: Timeline, blocks: Blocks) -> list[list[int]]:
         number = blocks.add(pack_columns(
             np.diff(sent, prepend=0), took, place[some["source"]], place[some["destination"]], some["tag"], some["context"], some["bytes"],
             some["line"], some["rendezvous"], some["hops"],
-        ))  # fmt: skip
+        ))
         a, b = int(first_hop[low]), int(first_hop[low + len(sent)])
         of = np.repeat(np.arange(len(sent)), some["hops"])
         hops = blocks.add(pack_columns(whole["hop_process"][a:b], whole["hop_in"][a:b] - some["sent"][of])) if b > a else -1
@@ -173,7 +173,7 @@ def _head(runs: Sequence[ChartRun], blocks: Blocks, aligned: Mapping[str, Sequen
                 if i in used:
                     kinds.setdefault(k, 0)
             row: dict[str, Any] = {"run": number, "name": process_name(track.name), "host": track.host, "process": track.process,
-                   "file": track.file, "palette": (track.names, track.kinds), "tree": grow(track.lane, span, blocks)}  # fmt: skip
+                   "file": track.file, "palette": (track.names, track.kinds), "tree": grow(track.lane, span, blocks)}
             if track.calls is not None:
                 row["calls"] = grow(track.calls, span, blocks)
             rows.append(row)
@@ -193,7 +193,7 @@ def _head(runs: Sequence[ChartRun], blocks: Blocks, aligned: Mapping[str, Sequen
         "palettes": [{"names": [state_name(n) for n in names], "kinds": of} for names, of in palettes], "aligned": aligned,
         "words": translate.of_scripts("render/timeline"),
         "lengths": blocks.lengths, "firsts": blocks.firsts,
-    }  # fmt: skip
+    }
 
 
 @cache
@@ -227,7 +227,7 @@ def _elements(runs: Sequence[ChartRun], head: Mapping[str, Any], aligned: Sequen
     dark = {"#000000": "black", "#DDDDDD": "none"}
     hatches = {"": "", "/": ";background-image:repeating-linear-gradient(135deg,#1a1a1a 0 1px,transparent 1px 5px)",
                "x": ";background-image:repeating-linear-gradient(135deg,#1a1a1a 0 1px,transparent 1px 5px),"
-                    "repeating-linear-gradient(45deg,#1a1a1a 0 1px,transparent 1px 5px)"}  # fmt: skip
+                    "repeating-linear-gradient(45deg,#1a1a1a 0 1px,transparent 1px 5px)"}
     legend = "".join(
         f'<li><i class="{dark.get(colour, "")}" style="background-color:{colour}{hatches[hatch]}"></i>{escape(name)}</li>'
         for name, colour, hatch in head["kinds"]

@@ -216,7 +216,7 @@ class Timeline:
             told["resolution"], told["every_call"], told["every_message"],
             told["states_seen"], told["calls_seen"], told["messages_seen"],
             from_s=wanted.from_s, until_s=None if wanted.until_s == float("inf") else wanted.until_s, about=dict(about),
-        )  # fmt: skip
+        )
 
     def row(self) -> dict[str, Any]:
         """As plain JSON values; `from_row` reads them back."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from retrompi.spec.values import Values
 
 __all__ = ["PARTS", "Compiled", "Part", "compile_runtime", "needed_parts", "refuse", "unused_by_start", "unused_overrides",
-           "unused_parameters"]  # fmt: skip
+           "unused_parameters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _uses(layout: Layout, used: Collection[str], path: str) -> bool:
     """Whether a run with the values ``used`` uses that of the platform at ``path``, or one that followed it."""
     each = [path, *(mine for mine, base in layout.platform.followed.items() if base == path)]
     return any(f"platform.{p}" in used or (f"platform.{EVERY_HOST}.{key}" in used and layout.runs(owner))
-               for p in each for owner, _, key in [p.rpartition(".")])  # fmt: skip
+               for p in each for owner, _, key in [p.rpartition(".")])
 
 
 def unused_parameters(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls) -> dict[str, str]:

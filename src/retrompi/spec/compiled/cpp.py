@@ -252,7 +252,7 @@ def header() -> str:
         f"inline constexpr double kReferenceClock = {REFERENCE_CLOCK!r};  // Hz",
         f"inline constexpr Ps kReferenceCall = {round(REFERENCE_CALL / PS)};  // its null system call", "",
         *_enums(), "", *_outcomes(), "", *_results(),
-    ]  # fmt: skip
+    ]
     for cls in _declarations():
         lines += [f"/// {(cls.__doc__ or '').partition(chr(10))[0]}", *_struct(cls), *_numbers(cls), ""]
     lines += [
@@ -276,7 +276,7 @@ def header() -> str:
         "/// The channel of a medium from one process to another; a file of engine/channel/ defines each.",
         *(f"std::unique_ptr<Chan> make_chan(World&, SharedParts&, const {spec}&, Proc&, Proc&);" for spec in specs), "",
         "}  // namespace retrompi", "",
-    ]  # fmt: skip
+    ]
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ _KINDS = {
     Form.PROBE: "PointToPoint", Form.SENDRECV: "SendReceive", Form.REQUEST: "OneRequest", Form.ALL: "SeveralRequests",
     Family.COLLECTIVE: "Collective", Family.NEIGHBOUR: "Collective", Family.MAKES_COMM: "NewComm", Family.WINDOW: "NewWindow",
     Family.TRANSFER: "Rma", Family.EPOCH: "WindowSync",
-}  # fmt: skip
+}
 """By form or family, the group of arguments that an action of the engine has (``action`` in engine/trace/action.hpp)."""
 
 _BY_COMM = (Family.COLLECTIVE, Family.NEIGHBOUR, Family.MAKES_COMM, Family.FREES_COMM, Family.WINDOW)
@@ -160,5 +160,5 @@ def calls_header() -> str:
         "};",
         "inline constexpr Word WORDS[] = {", *_words(), "};", "",
         "}  // namespace retrompi", "",
-    ]  # fmt: skip
+    ]
     return "\n".join(lines)

@@ -74,7 +74,7 @@ class JobSpec:
         return {
             "name": self.name, "model": self.model, "trace": self.trace.sha256, "mode": self.where, "sets": self.alone(),
             "start_s": self.start_s, "background": self.background, "memory_share": self.memory_share,
-        }  # fmt: skip
+        }
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JobSpec) and self.facts() == other.facts()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 __all__ = ["ANYTHING", "BY_NAME", "CALLS", "KEYS", "MPI3", "OTHER_WORDS", "Argument", "Call", "Calls", "Family", "Form", "call_of",
-           "function_of", "is_nonblocking", "is_of_mpi3", "names"]  # fmt: skip
+           "function_of", "is_nonblocking", "is_of_mpi3", "names"]
 
 MPI3 = 2012
 """The year of MPI-3 (doc: MPI: A Message-Passing Interface Standard, Version 3.0)."""
@@ -26,7 +26,7 @@ _MEANS = {
     "BYTES": "sent", "DST": "peer", "SRC": "peer", "TARGET": "peer", "TAG": "tag", "FLOPS": "flops", "ROOT": "root", "TYPE": "type",
     "STYPE": "type", "RTYPE": "type", "DISP": "displacement", "NEW": "comm", "GROUP": "group", "LOCALGROUP": "group",
     "REMOTEGROUP": "group", "WIN": "window", "REQUESTS": "requests",
-}  # fmt: skip
+}
 """What the words that stand for arguments mean. Peers and groups are ranks of MPI_COMM_WORLD, a root is one of the communicator."""
 
 
@@ -183,7 +183,7 @@ _KEYS = {
     Family.SEND: "comm", Family.RECEIVE: "comm from mtag", Family.EXCHANGE: "comm stag rtag from mtag", Family.PROBE: "comm from mtag",
     Family.PERSISTENT: "comm req", Family.COLLECTIVE: "comm", Family.NEIGHBOUR: "comm", Family.MAKES_COMM: "comm",
     Family.FREES_COMM: "comm", Family.TRANSFER: "comm win", Family.EPOCH: "comm win",
-}  # fmt: skip
+}
 _ONE = "req from mtag"
 _SEVERAL = "reqs from mtag"
 _PARTS = "one-sided synchronisation of a part of the ranks needs its window (win=W) and targets, which SMPI's tracer loses"

@@ -21,7 +21,7 @@ from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 
 __all__ = ["ITSELF", "Field", "Follows", "Use", "beside", "choice", "fields_of", "flag", "quantities", "quantity", "rate_of", "rest_of",
-           "stating_what_follows", "structure", "texts", "time_of", "to_engine", "used_by", "whole", "word"]  # fmt: skip
+           "stating_what_follows", "structure", "texts", "time_of", "to_engine", "used_by", "whole", "word"]
 
 
 class Use(StrEnum):

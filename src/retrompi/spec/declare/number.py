@@ -13,7 +13,7 @@ __all__ = ["Number", "readable_unit"]
 _PLAIN: Mapping[str, Sequence[str]] = {
     "B": ("B",), "s": ("s", "ms", "us", "ns", "ps"), "B/s": ("GB/s", "MB/s", "kB/s", "B/s"), "s/B": ("s/B", "us/B", "ns/B", "ps/B"),
     "Hz": ("GHz", "MHz", "kHz", "Hz"), "flop/s": ("Gflop/s", "Mflop/s", "kflop/s", "flop/s"),
-}  # fmt: skip
+}
 
 
 def readable_unit(unit: str, ends: Sequence[float]) -> str:

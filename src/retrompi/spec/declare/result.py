@@ -21,7 +21,7 @@ from retrompi.spec.declare.outcome import Outcome
 
 __all__ = ["CollectiveRow", "Counters", "Ending", "MarkRow", "OutputField", "PointRow", "RankRow", "SectionRow", "StageRow", "StartsRow",
            "StepRow", "Totals", "TrafficRow", "WaitRow", "counter", "duration", "metrics", "number", "outputs", "part", "stored_fields",
-           "word"]  # fmt: skip
+           "word"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +173,9 @@ class RankRow(TypedDict):
     host: Annotated[str, word(lazy("host"), cpp="size_t")]
     time_s: Annotated[float, duration(lazy("time"), help="when it ended")]
     mpi_s: Annotated[float, duration(lazy("in MPI"), help="time in MPI calls", grows=True,
-                                    largest=lazy("time in MPI, largest of the ranks"))]  # fmt: skip
+                                    largest=lazy("time in MPI, largest of the ranks"))]
     compute_s: Annotated[float, duration(lazy("computing"), help="time computing", grows=True,
-                                        largest=lazy("time computing, largest of the ranks"))]  # fmt: skip
+                                        largest=lazy("time computing, largest of the ranks"))]
     cpu_s: Annotated[float, duration(lazy("on CPU"), help="processor time")]
     sent: Annotated[int, counter(lazy("sent"), help="messages sent", grows=True)]
     received: Annotated[int, counter(lazy("received"), help="messages received", grows=True)]

@@ -31,7 +31,7 @@ from retrompi.spec.machine import roofline
 from retrompi.spec.platform import Platform, Quantity
 
 __all__ = ["KernelMachine", "Loop", "VectorStream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop",
-           "loops", "machine", "model_hash", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
+           "loops", "machine", "model_hash", "rows", "seconds", "timings", "turn_cycles"]
 
 SHAPES = ("vector", "matrix", "product")
 USES = ("read", "write", "update")
@@ -146,7 +146,7 @@ def loops() -> Mapping[str, Loop]:
         made = Loop(
             key=t["key"], claim=t["claim"], title=t["title"], statement=t["statement"], shape=t.get("shape", "vector"),
             counted=t["counted"], code=tuple(t["code"]), streams=streams, note=t.get("note", ""),
-        )  # fmt: skip
+        )
         if made.shape not in SHAPES or any(s.use not in USES for s in streams):
             raise InputError(f"loop '{made.key}' has an unknown shape or use", Path(__file__).with_suffix(".toml"))
         out[made.key] = made
@@ -435,7 +435,7 @@ def machine(platform: Platform, host: str | int) -> KernelMachine:
     return KernelMachine(
         name=h.name, clock=h.clock, tick=h.tick, l1=h.l1, l2=h.l2, l2_ways=int(h.l2_ways), copy_mem=h.copy_mem, read_mem=h.read_mem,
         quantities=_Frozen(own), **whole, **v,  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
 
 
 class _Frozen(dict[str, Quantity]):

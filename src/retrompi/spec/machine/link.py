@@ -46,7 +46,7 @@ class Link:
         follows=ITSELF,
     )
     file: tuple[str, ...] = word("a SimGrid platform file, and the names of its hosts", cpp="std::vector<std::string>", default=(),
-                                 used_by=Use.WIRE)  # fmt: skip
+                                 used_by=Use.WIRE)
     buffer: float = quantity(
         "B", "what may wait in front of an output port of a switch; 0: no bound", default=0.0, used_by=Use.WIRE, cpp="double",
         follows=ITSELF,

@@ -352,7 +352,7 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
     return Network(
         reader.path.stem, **_about(reader), kind=kind, shape=shape, words=words, quantities=numbers, path=reader.path, like=like,
         technology=technology,
-    )  # fmt: skip
+    )
 
 
 # --- composing -----------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from retrompi.spec.host import Host
 from retrompi.spec.machine.composition import with_size
 
 __all__ = ["DECLARABLE", "NATURAL", "WORDS", "Placement", "limit_per_host", "natural", "normal", "place_ranks", "placement_text",
-           "read_hostfile", "spreads"]  # fmt: skip
+           "read_hostfile", "spreads"]
 
 NATURAL = "natural"
 DECLARABLE = ("shared", "distributed", "block", "cyclic")
@@ -86,7 +86,7 @@ def _parse_list(text: str, platform: str, hosts: Sequence[Host], named: Mapping[
             raise UsageError(
                 f"no placement or host '{name}' on platform '{platform}'{nearest(name, valid)} "
                 "(or a host for every rank: n1,n2 or n1*8,n2*8; block:N, cyclic:N: at most N a host)", code="unknown-host",
-            )  # fmt: skip
+            )
     return found
 
 
@@ -114,7 +114,7 @@ def place_ranks(mode: str | Sequence[int], ranks: int, platform: str, hosts: Seq
             raise UsageError(
                 f"'{mode}' puts at most {limit} ranks on each of the {len(hosts)} hosts of '{platform}': {sum(slots)}, not {ranks}; "
                 f"{with_size(platform, wanted)} has enough hosts", code="bad-placement",
-            )  # fmt: skip
+            )
         order = _block(slots) if word == "block" else _cyclic(slots)
         # More ranks than processors: another round, as if each processor ran several ranks.
         return Placement(order[r % len(order)] for r in range(ranks))

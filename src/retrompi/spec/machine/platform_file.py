@@ -44,7 +44,7 @@ class _Reader(Reader):
             return known[name] if name in known else self.of_library(name, index, known)
         if not re.fullmatch(r"[^/\\\0]+", file) or file in (".", ".."):
             raise self.fail(f"like = '{like}': '{file}' is not a platform's name, which is that of a file in this folder or of retrompi",
-                            "like", index, code="unknown-platform")  # fmt: skip
+                            "like", index, code="unknown-platform")
         other = self.path.parent / f"{file}.toml"
         if not other.is_file():
             other = platforms_dir() / f"{file}.toml"
@@ -139,7 +139,7 @@ class _Reader(Reader):
             return tuple(next(i for i, site in enumerate(sites) if name in site) for name in names)
         if (shape is None) == bool(of_kind.example) or not isinstance(shape, str | list | None):
             raise self.fail("a torus and a fat-tree, and nothing else, have a shape; examples: shape = [2, 2, 2], "
-                            f'shape = "{topology.FatTree.example}"', "shape", -1, code="bad-topology")  # fmt: skip
+                            f'shape = "{topology.FatTree.example}"', "shape", -1, code="bad-topology")
         try:
             if shape is None:
                 return of_kind.default(len(names))
@@ -166,7 +166,7 @@ class _Reader(Reader):
         self.settled |= set(map(id, made.quantities.values()))
         title, years, summary = (self.string(self.data, k) if k in self.data else getattr(made, k) for k in ("title", "years", "summary"))
         return replace(made, name=self.string(self.data, "name"), title=title, years=years, summary=summary, path=self.path,
-                       placements=self.placements(made.hosts), natural=self.natural())  # fmt: skip
+                       placements=self.placements(made.hosts), natural=self.natural())
 
     def of_simgrid(self) -> Platform:
         """``simgrid = "cluster.xml"``: hosts and links of a SimGrid platform file beside this one
@@ -179,7 +179,7 @@ class _Reader(Reader):
         file = folder / self.string(self.data, "simgrid")
         if not isinstance(like, dict) or not all(isinstance(v, str) for v in like.values()):
             raise self.fail('[like] has a host of the library by the name of a host; example: "node-1*" = "linux-p6-200"', "like",
-                            code="bad-value")  # fmt: skip
+                            code="bad-value")
         self.read |= {file: stamp(file)}
         try:
             host, *others = (machines.host(n, folder, self.read) for n in (self.string(self.data, "hosts"), *like.values()))
@@ -197,7 +197,7 @@ class _Reader(Reader):
         self.settled |= set(map(id, made.quantities.values()))
         title, years, summary = (self.string(self.data, k) if k in self.data else getattr(made, k) for k in ("title", "years", "summary"))
         return replace(made, name=self.string(self.data, "name"), title=title, years=years, summary=summary, path=self.path,
-                       placements=self.placements(made.hosts), natural=self.natural())  # fmt: skip
+                       placements=self.placements(made.hosts), natural=self.natural())
 
     def platform(self) -> Platform:
         if "simgrid" in self.data:

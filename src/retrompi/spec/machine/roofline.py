@@ -156,7 +156,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("work", "stated: OPERATIONS, bytes READ and WRITTEN for each of LENGTH", _stated_work,
              {"operations": 0, "read": 0, "written": 0}),
     )
-}  # fmt: skip
+}
 """Kind of kernel by name. Every kind also takes ``over``: the bytes touched between two uses of its data, if that is more than its own."""
 
 

@@ -94,7 +94,7 @@ def read(file: Path) -> PlatformFile:
     if known is None or known[0] != now:
         try:
             done = subprocess.run([sys.executable, "-c", _READ, where], capture_output=True, text=True, errors="replace", check=False,
-                                  timeout=_PATIENCE_S)  # fmt: skip
+                                  timeout=_PATIENCE_S)
         except subprocess.TimeoutExpired:
             raise InputError(f"SimGrid has not read it within {_PATIENCE_S} s", file, code="bad-platform-file") from None
         if done.returncode:
@@ -142,7 +142,7 @@ def _names(found: Sequence[FileHost], file: Path) -> list[str]:
     for name, full in zip(names, whole, strict=True):
         if len(name) > LONGEST_HOST or name in ("host", "link") or any(c in name for c in ",*:@+"):
             raise InputError(f"the host name '{full[:80]}' cannot be one here: at most {LONGEST_HOST} characters, none of , * : @ +", file,
-                             code="bad-name")  # fmt: skip
+                             code="bad-name")
     if len(set(names)) < len(names):
         raise InputError("two of its hosts have names that differ in dots and dashes only", file, code="duplicate-name")
     return names
@@ -172,7 +172,7 @@ def compose_platform(file: Path, filled: Filled) -> Platform:
         summary=f"hosts, links and routes of {file.name}",
         hosts=tuple(hosts), link=link, quantities={**numbers, **of_link},
         technology=filled.network.technology if filled.network is not None else "",
-    )  # fmt: skip
+    )
 
 
 def _stated_quantity(key: str, value: float, source: str, name: str) -> Quantity:
@@ -217,4 +217,4 @@ def resolve_name(text: str) -> Platform | Path:
         return beside
     read(file)
     raise UsageError(f"{file.name} does not say what its hosts are; -p nt4-p6-200@{file} takes a host of the library for each, or write "
-                     f"{beside.name} beside it (docs/simgrid.md)", code="missing-key")  # fmt: skip
+                     f"{beside.name} beside it (docs/simgrid.md)", code="missing-key")

@@ -19,7 +19,7 @@ from typing import ClassVar
 from retrompi.base.errors import UsageError, nearest
 
 __all__ = ["ACCESS", "DEFAULT_WORDS", "KINDS", "PLATFORM_FILE", "POLICIES", "WORDS", "LinkKind", "LinkLayout", "Part", "check_sharing",
-           "check_word", "cubic", "of", "parse_kind", "parse_sites", "parse_word", "words"]  # fmt: skip
+           "check_word", "cubic", "of", "parse_kind", "parse_sites", "parse_word", "words"]
 
 POLICIES = ("pair", "stripe")
 ACCESS = ("fifo", "csma-cd")

@@ -143,7 +143,7 @@ def _origin_in_file(file: Path, host: str, key: str) -> Origin:
     if colon:
         theirs = file.parent / f"{other}.toml"
         return of_platform(platform_file.load(theirs if theirs.is_file() else paths.platforms_dir() / f"{other}.toml"),
-                           [f"{name}.{key}"])[f"{name}.{key}"]  # fmt: skip
+                           [f"{name}.{key}"])[f"{name}.{key}"]
     return _origin_in_file(file, name, key) if name in tables else _of_machine(machines.host(name, file.parent), key, file.parent)
 
 

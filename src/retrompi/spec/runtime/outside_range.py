@@ -68,7 +68,7 @@ def beyond(
 
 def beyond_resolved(
     cls: type[RuntimeModel], loaded: Platform, values: Values, changed: Platform, *, sizes: Iterable[int] = (), ranks: int | None = None,
-) -> list[Beyond]:  # fmt: skip
+) -> list[Beyond]:
     """`beyond` with the values and the platform (``loaded``, with overrides ``changed``) that a question has been resolved to."""
     known = cls.calibrated
     if known is None:

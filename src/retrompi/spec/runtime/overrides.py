@@ -63,7 +63,7 @@ def absolute(text: str, unit: str, before: str, key: str) -> str:
         changes = False
     if not changes:
         raise UsageError(f"{key}: '{text}' is relative, and the value here is {before}, which no factor changes; give a value",
-                         code="bad-value")  # fmt: skip
+                         code="bad-value")
     return units.scale_text(before, factor, unit)
 
 
@@ -88,5 +88,5 @@ def _after(key: str, before: str, text: str) -> str:
         return text
     if text.endswith("%") and not found[1] and found[3].strip() in ("", "%"):
         raise UsageError(f"{key}: '{text}' after '{before}' may be a part of it or a probability; write x{float(factor):g}, or a value",
-                         code="bad-value")  # fmt: skip
+                         code="bad-value")
     return f"{found[1]}{float(Fraction(found[2].replace('_', '')) * factor):.12g}{found[3]}"

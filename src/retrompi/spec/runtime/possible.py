@@ -34,7 +34,7 @@ def check(cls: type[RuntimeModel], platform: Platform) -> None:
         near = nearby(cls, platform)
         others = f"; it can run on {', '.join(near)}" if near else ""
         raise UsageError(f"{cls.name} needs {cls.needs}, but '{platform.name}' {' and '.join(has[what] for what in lacking)}{others}; "
-                         "--what-if-hardware simulates it all the same", code="impossible-hardware")  # fmt: skip
+                         "--what-if-hardware simulates it all the same", code="impossible-hardware")
 
 
 def _network(platform: Platform) -> str:

@@ -107,7 +107,7 @@ def table(found: StoredStudy, points: bool = False) -> Iterator[Row]:
             row |= {_counter_column(o): fact_of(run, o.path) for o in counters().values()}
             row |= {k: max((x[k] for x in ranks), default=None) for k, o in outputs(RankRow).items() if o.largest}
         row |= {"study": found.study["name"], "position": r["position"], "outcome": r["outcome"], "reason": r["reason"] or None,
-                "run_id": r["run_id"]}  # fmt: skip
+                "run_id": r["run_id"]}
         for a in axes:
             text = str(r.get(a.key, ABSENT))
             value: Any = None if text == ABSENT else a.numbers.get(text) if a.numbers else text
@@ -181,10 +181,10 @@ def _parquet(rows: Iterable[Row], known: Mapping[str, tuple[str, str]], about: M
         from pyarrow import parquet
     except ImportError:
         raise UsageError("Parquet needs the package pyarrow: pip install 'retrompi[parquet]'; .csv and .json need nothing",
-                         code="missing-tool") from None  # fmt: skip
+                         code="missing-tool") from None
     kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
     schema = pa.schema([pa.field(k, kinds[kind], metadata={"what": what}) for k, (kind, what) in known.items()],
-                       metadata={"retrompi": json.dumps(about, ensure_ascii=False)})  # fmt: skip
+                       metadata={"retrompi": json.dumps(about, ensure_ascii=False)})
     left = iter(rows)
     with parquet.ParquetWriter(target, schema) as out:
         while some := list(itertools.islice(left, _GROUP)):

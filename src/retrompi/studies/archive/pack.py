@@ -219,7 +219,7 @@ def named_alike(axis: str, value: Any) -> Any:
 def reference_rows(found: StoredStudy) -> list[dict[str, Any]]:
     """The stored result of every point, without the fields that differ between machines (ids, wall times, paths)."""
     keys = ("model", "platform", "mode", "seed", "fidelity", *NUMBERS, "model_hash", "platform_hash", "trace_hash", "code_version",
-            "simgrid_version")  # fmt: skip
+            "simgrid_version")
     beside = ("position", "outcome", "reason", "run_id", "time_s", "wall_s", "identity")
     out = []
     for r in found.rows:
@@ -233,7 +233,7 @@ def reference_rows(found: StoredStudy) -> list[dict[str, Any]]:
             "section_s": section,
             "points": [dict(p) for p in found.curves.get(r["run_id"], ())] if run else [],
             "rank_times": [dict(p) for p in found.ranks.get(r["run_id"], ())] if run else [],
-        })  # fmt: skip
+        })
     return out
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from retrompi.studies.execute.run import Executor, Report
 
 __all__ = ["ALL", "Candidates", "DrawnComparison", "PairStatement", "RuntimeRow", "causes", "cautions", "cautions_of_draws",
-           "platforms_of", "program", "questions_of", "rows", "runtimes", "with_draws"]  # fmt: skip
+           "platforms_of", "program", "questions_of", "rows", "runtimes", "with_draws"]
 
 
 OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found")
@@ -153,7 +153,7 @@ def platforms_of(names: Sequence[str], networks: Sequence[str], ranks: int) -> t
             found.append(name)
     if networks and not any(name in known for name in names):
         raise UsageError(f"--networks joins hosts of the library, and none of {', '.join(names) or 'no platform'} is one; "
-                         "'retrompi platforms hosts' has them", code="unused-option")  # fmt: skip
+                         "'retrompi platforms hosts' has them", code="unused-option")
     for name in dict.fromkeys(found):
         registry.platform(name)
     return tuple(dict.fromkeys(found))
@@ -263,7 +263,7 @@ class PairStatement:
     def row(self, level: float) -> dict[str, Any]:
         """JSON values."""
         return {"metric": self.metric.name, "a": self.a, "b": self.b, **self.ahead.row(), "decided": self.ahead.winner(level) or None,
-                "text": self.ahead.sentence((self.a, self.b), self.metric, level)}  # fmt: skip
+                "text": self.ahead.sentence((self.a, self.b), self.metric, level)}
 
 
 @dataclass(frozen=True)
@@ -377,5 +377,5 @@ def cautions_of_draws(candidates: Candidates, drawn: DrawnComparison) -> list[Ca
     readings = {
         names[id(one)]: (one, [DrawnReading("time", nominal, one.values(candidates.time))])
         for pair, one in drawn.ensembles.items() if (nominal := took.get(pair)) is not None
-    }  # fmt: skip
+    }
     return merge_cautions((name, reasons(one, some)) for name, (one, some) in readings.items())

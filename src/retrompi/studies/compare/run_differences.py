@@ -28,7 +28,7 @@ __all__ = ["PARTS", "Differences", "diff", "show"]
 
 PARTS = ("input", "parameter", "platform", "override", "result", "point", "rank", "stage")
 INPUTS = ("kind", "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "network", "trace", "trace_hash",
-          "scenario", "scenario_hash", "code_version", "simgrid_version")  # fmt: skip
+          "scenario", "scenario_hash", "code_version", "simgrid_version")
 RESULTS: Mapping[str, OutputField] = {
     **{o.path: o for o in outputs(Result).values() if o.kind != "part" and not o.effort},
     **{f"facts.{part}.{o.name}": o for part, row in (("section", SectionRow), ("startup", StartsRow)) for o in outputs(row).values()},
@@ -74,7 +74,7 @@ def _row(part: str, what: str, a: Any, b: Any, unit: str = "", **more: Any) -> R
     return {
         "part": part, "what": what, "a": a, "b": b, "difference": b - a if both else None, "ratio": b / a if both and a else None,
         "unit": unit, "source_a": "", "source_b": "", **more,
-    }  # fmt: skip
+    }
 
 
 def show(row: Mapping[str, Any], side: str) -> str:

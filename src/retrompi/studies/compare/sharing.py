@@ -36,12 +36,12 @@ def compare(
     first = JobSpec(
         scenario.model, trace_of(scenario), scenario.mode, scenario.sets, memory_share=scenario.program.memory_share, name=scenario.name,
         label=scenario.generator or str(scenario.trace), source=source_of(scenario),
-    )  # fmt: skip
+    )
     program = replace(scenario.program, section=None, compute_s=None)
     asked = Resolved.of(Question(
         scenario.model, scenario.platform, Replay(first.trace, first.label, program, first.source), scenario.mode, scenario.sets,
         scenario.setting("seed"),
-    ))  # fmt: skip
+    ))
     done = 0
 
     def run(trace: Any, label: str, beside: list[JobSpec], kills: Sequence[str] = ()) -> dict[str, Any]:

@@ -34,5 +34,5 @@ def scenario(name_or_path: str) -> Scenario:
 
     if name_or_path in generate.GENERATORS and name_or_path not in scenario_names():
         raise UsageError(f"'{name_or_path}' is a generator and no scenario; make one of it: retrompi scenarios new {name_or_path}.toml "
-                         f"{name_or_path} (arguments: {generate.generator(name_or_path).usage})", code="unknown-scenario")  # fmt: skip
+                         f"{name_or_path} (arguments: {generate.generator(name_or_path).usage})", code="unknown-scenario")
     return scenario_file.load(toml_file("scenario", _files(), name_or_path))

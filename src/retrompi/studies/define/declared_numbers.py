@@ -15,7 +15,7 @@ from retrompi.studies.define.scenario import Scenario
 __all__ = ["Declared", "NotItemised", "numbers_of"]
 
 _HOST = ("interrupt", "tcp_segment", "tcp_byte", "loopback_segment", "dispatch", "nic_rate", "nic_rate_in", "nic_latency",
-         "copy_l1", "copy_l2", "copy_mem", "flops")  # fmt: skip
+         "copy_l1", "copy_l2", "copy_mem", "flops")
 _LINK = ("bandwidth", "latency")
 _HOP = ("send_cpu", "recv_cpu")
 _STREAM = ("message_cpu", "call", "calls_out", "calls_in")

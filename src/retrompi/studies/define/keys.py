@@ -82,9 +82,9 @@ def with_range(number: Number, texts: Sequence[str], *, log: bool | None = None)
         log = low > 0 and max(values) >= 8 * low
     if log and low <= 0:
         raise UsageError(f"{number.path}: '{texts[values.index(low)]}' has no logarithm; begin above zero or take a linear scale",
-                         code="out-of-range")  # fmt: skip
+                         code="out-of-range")
     return replace(number, low=values[0], high=values[-1], log=log, spelling=known[0], larger=known[-1] if len(known) > 1 else "",
-                   digits=DIGITS)  # fmt: skip
+                   digits=DIGITS)
 
 
 def _alike(scenario: Scenario, name: str) -> None:

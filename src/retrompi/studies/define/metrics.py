@@ -82,7 +82,7 @@ def _of_curve(name: str) -> _Kind:
     """The kind of a metric that is a number of the run's curve."""
     number = NUMBERS[name]
     return _Kind(number.label, number.unit, "curve", _curve_number(name), sized="must" if number.sized else "never",
-                 more_is_better=number.more_is_better)  # fmt: skip
+                 more_is_better=number.more_is_better)
 
 
 def _timed_seconds(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
@@ -122,7 +122,7 @@ _KINDS: Mapping[str, _Kind] = {
     "failed_starts": _one(outputs(StartsRow)["failure_rate"], "start", "facts.startup.failure_rate"),
     "outcome": _Kind(lazy("completed (1) or not (0)"), "1", "any", lambda r, p, k, s: 1.0 if r["outcome"] == Outcome.COMPLETED else 0.0,
                      ("outcome",), more_is_better=True),
-}  # fmt: skip
+}
 
 
 def _read(kind: _Kind, run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:

@@ -56,7 +56,7 @@ def _key(scenario: Scenario) -> Any:
     # The arguments as text: 1, 1.0 and True are equal, and not the same argument.
     settings = tuple(sorted((key, value) for key, value in scenario.settings.items() if key != "seed"))
     return (settings, *[getattr(scenario, name) for name in _PLAIN], *[tuple(getattr(scenario, name).items()) for name in _MAPPINGS],
-            repr(scenario.args))  # fmt: skip
+            repr(scenario.args))
 
 
 _MAPPINGS = ("sets", "drawn", "start")

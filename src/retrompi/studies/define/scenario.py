@@ -118,7 +118,7 @@ class Neighbour:
         return JobSpec(
             self.model, trace_of(self), self.mode, self.sets, self.start_s, self.background, self.program.memory_share, self.name,
             self.generator or str(self.trace and self.trace.name), source_of(self),
-        )  # fmt: skip
+        )
 
 
 def trace_of(job: Scenario | Neighbour) -> Trace:
@@ -273,7 +273,7 @@ class Scenario:
             return self.program
         if len(rates := self.stated.rates()) > 1:
             raise UsageError(f"'{self.name}' states its computation for {self.stated.platform}, whose hosts compute at several rates; "
-                             "--set trace.compute=TIME states it for this one", code="no-rate")  # fmt: skip
+                             "--set trace.compute=TIME states it for this one", code="no-rate")
         return replace(self.program, compute_flops=rates.pop())
 
     def row(self) -> dict[str, Any]:
@@ -331,12 +331,12 @@ def template(name: str, generator: str, model: str) -> str:
     made = generate.generator(generator)
     platform = registry.own_platform(registry.model(model).name)
     given = [f"{key} = {value}" if value.isdigit() else f'{key} = "{value}"'
-             for key, _, value in (item.partition("=") for item in made.usage.split() if not item.startswith("["))]  # fmt: skip
+             for key, _, value in (item.partition("=") for item in made.usage.split() if not item.startswith("["))]
     lines = [
         f'name = "{name}"', f'title = "{generator} on {platform}"', f'summary = "{made.summary.rstrip(".")}"',
         'reproduces = "what-if: nothing published"', f'model = "{model}"', f'platform = "{platform}"', f'mode = "{NATURAL}"', "",
         "[trace]", f'generator = "{generator}"', *given, f"# arguments: {made.usage}", "", "[set]", '# "platform.link.latency" = "x0.5"',
-    ]  # fmt: skip
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -403,7 +403,7 @@ def _read_setting(key: str, value: Any, fail: Any) -> Any:
     try:
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             wanted = {"texts": f"a list of {f.metavar}", "flag": "true or false", "whole": "a whole number",
-                      "quantity": f'a text with a unit, such as "1 {f.unit}"'}.get(f.kind, "a text")  # fmt: skip
+                      "quantity": f'a text with a unit, such as "1 {f.unit}"'}.get(f.kind, "a text")
             raise UsageError(f"'{key}' is not {wanted}", code="bad-value")
         taken = f.take(value, f"'{key}'")
         if key == "network":
@@ -448,7 +448,7 @@ def _jobs(data: Mapping[str, Any], file: Path, fail: Any) -> tuple[Neighbour, ..
         found.append(
             Neighbour(job["model"], job["mode"], job.get("name", ""), start, job.get("background", False),
                       {k: str(v) for k, v in sets.items()}, **trace)
-        )  # fmt: skip
+        )
     return tuple(found)
 
 

@@ -62,7 +62,7 @@ class Applies:
         return [
             f"{key} applies to {self.given[key] - n} of {self.points} points: {self.reasons[key]}"
             for key, n in self.idle.items() if n < self.given[key]
-        ]  # fmt: skip
+        ]
 
     def nowhere(self) -> Idle:
         """The overrides that no point uses."""
@@ -71,7 +71,7 @@ class Applies:
     def _of(self, scenario: Scenario) -> Idle:
         program = (scenario.trace, scenario.np, scenario.generator, repr(scenario.args), scenario.program)
         structure = (scenario.model, scenario.platform, scenario.mode, program, bool(scenario.start), *_beside(scenario),
-                     bool(scenario.jobs), tuple((k, _kind(v)) for k, v in scenario.sets.items()))  # fmt: skip
+                     bool(scenario.jobs), tuple((k, _kind(v)) for k, v in scenario.sets.items()))
         if structure not in self.known:
             self.known[structure] = self._find_idle(scenario, program)
         return self.known[structure]

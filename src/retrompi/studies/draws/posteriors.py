@@ -150,7 +150,7 @@ def files(cls: type[RuntimeModel]) -> list[Path]:
     classes = (k for k in cls.__mro__ if issubclass(k, RuntimeModel) and k.__dict__.get("name"))
     names = [k.name for k in classes if k.folder() == cls.folder()]
     own = (cls.folder() / (f"posterior-{variant}.npz" if variant else "posterior.npz") for variant in
-           (name.partition(":")[2] for name in names))  # fmt: skip
+           (name.partition(":")[2] for name in names))
     first = [f for f in own if f.is_file()][:1]
     of_models = (f for place in paths.places("models") for f in sorted(place.glob("*/posterior.npz")) if f.parent != cls.folder())
     of_papers = (f for folder in paths.paper_dirs() for f in sorted(folder.glob("posterior-*.npz")))

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from retrompi.studies.define.metrics import Metric
 
 __all__ = ["DISCREPANCY_SCALE", "LEVEL", "Ensemble", "Interval", "Spec", "brief", "drawn_of", "ends", "ensemble", "interval", "kernel",
-           "log_computation", "log_discrepancy", "log_job", "question_of", "sets_of", "with_discrepancy", "with_intervals"]  # fmt: skip
+           "log_computation", "log_discrepancy", "log_job", "question_of", "sets_of", "with_discrepancy", "with_intervals"]
 
 LEVEL, DRAWS = 0.90, 100
 DISCREPANCY_SCALE = 0.1
@@ -410,7 +410,7 @@ class Ensemble:
         if isinstance(self.asked.question.workload, Message):
             run = {**run, "facts": {**(run.get("facts") or {}), "size_B": self._message}}
         return with_discrepancy(run, self.points[draw], self.ranks[draw], at=lambda size: float(logs[draw, columns[size]]),
-                                job=float(self.log_job[draw]), computation=float(self.log_computation[draw]))  # fmt: skip
+                                job=float(self.log_job[draw]), computation=float(self.log_computation[draw]))
 
     def values(self, metric: Metric) -> list[float | None]:
         """The metric of each draw, in its unit; None for a draw that did not complete."""
@@ -474,7 +474,7 @@ class _Task:
 def ensemble(
     store: Store, questions: Sequence[Question | Resolved], spec: Spec, progress: Progress | None = None, fresh: bool = False,
     workers: int = WORKERS,
-) -> list[Ensemble]:  # fmt: skip
+) -> list[Ensemble]:
     """The draws of each question, looked up in the store by identity or simulated and stored, ``workers`` at a time; a single
     one simulates in the calling thread, by the server that it has adopted (`retrompi.sim.worker.adopt`).
 

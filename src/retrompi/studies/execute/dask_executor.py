@@ -432,7 +432,7 @@ def _own_cluster(workers: int) -> Iterator[tuple[str, Security]]:
                 n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", protocol="tls://", memory_limit=0,
                 dashboard_address=None, scheduler_kwargs=inside, silence_logs=logging.CRITICAL, local_directory=str(scratch),
                 security=security,
-            )  # fmt: skip
+            )
         try:
             yield str(cluster.scheduler_address), security
         finally:

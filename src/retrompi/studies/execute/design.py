@@ -24,7 +24,7 @@ from retrompi.studies.define.scenario import Scenario, from_data, line_of
 from retrompi.studies.define.used_overrides import Applies
 
 __all__ = ["DRAW", "KEYS", "LIMIT", "SAMPLINGS", "Study", "StudyPoint", "check", "check_name", "count", "each", "from_command",
-           "from_definition", "load", "points", "positions"]  # fmt: skip
+           "from_definition", "load", "points", "positions"]
 
 LIMIT = 100_000
 """Default limit on the number of points of a study."""
@@ -384,10 +384,10 @@ def check(study: Study, limit: int = LIMIT) -> None:
     total = _own(study)
     if count(study) > MOST_DRAWN and study.draws:
         raise study.fail(f"this study has {total} points of {study.draws} draws each, more than {MOST_DRAWN} runs; "
-                         "fewer draws or points", "draws", code="too-many")  # fmt: skip
+                         "fewer draws or points", "draws", code="too-many")
     if total > limit:
         raise study.fail(f"this study has {total} points, more than {limit}; --max-points {total} allows them, "
-                         "a larger step or --sample lhs:N makes fewer", "vary", code="too-many")  # fmt: skip
+                         "a larger step or --sample lhs:N makes fewer", "vary", code="too-many")
     if study.samples > MOST_DRAWN:
         raise study.fail(f"a Latin hypercube has at most {MOST_DRAWN} points, not {study.samples}", "samples", code="out-of-range")
     models = _values_of(study, "model") or [study.base.model]

@@ -308,7 +308,7 @@ def _is_draw(point: StudyPoint) -> bool:
 def _row(point: StudyPoint, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> dict[str, Any]:
     """A point as a row of the store."""
     return {"position": point.position, "axes": point.values, "identity": identity, "run_id": run_id, "outcome": outcome, "reason": reason,
-            "wall_s": wall_s}  # fmt: skip
+            "wall_s": wall_s}
 
 
 # -- single points, for answers ------------------------------------------------------------------------------------------

@@ -217,7 +217,7 @@ def _start_worker() -> _Worker:
         process = subprocess.Popen(
             [sys.executable, "-m", MODULE, str(theirs.fileno()), str(os.getpid())],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=[theirs.fileno()], process_group=0,
-        )  # fmt: skip
+        )
     return _Worker(process, Connection(ours.detach()), errors)
 
 

@@ -79,7 +79,7 @@ def of_view(v: View) -> list[Caution]:
     if outside:
         first = ", ".join(f"{k}={x}" for k, x in outside[0]["values"].items())
         told = (f"{v.metric.name}: the nominal value lies outside its interval at {len(outside)} of {len(having)} points, the first at "
-                f"{first}; pingpong, explain, replay and compare with --uncertainty say by which parameters")  # fmt: skip
+                f"{first}; pingpong, explain, replay and compare with --uncertainty say by which parameters")
         found.append(Caution("nominal-outside", told))
     return found
 

@@ -17,7 +17,7 @@ BESIDE = ("position", "outcome", "reason", "run_id", "time_s", "ranks", "message
 def axes_of(definition: Mapping[str, Any]) -> list[str]:
     """The varying keys of a study's definition, in order."""
     return [*definition.get("vary", {}), *(key for together in definition.get("zip", ()) for key in together),
-            *(["draw"] if definition.get("draws") else [])]  # fmt: skip
+            *(["draw"] if definition.get("draws") else [])]
 
 
 def rows(store: Store, study: int | str) -> list[dict[str, Any]]:

@@ -114,7 +114,7 @@ _TOGETHER = 1000
 _COUNTED = ("id", "ranks")
 """Columns of every run that views read themselves: an axis may count the ranks."""
 _SHOWN = (*_COUNTED, "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "network", "simgrid_version",
-          "overrides", "trace", "trace_hash", "scenario", "code_version", "identity", "actions", "wall_s")  # fmt: skip
+          "overrides", "trace", "trace_hash", "scenario", "code_version", "identity", "actions", "wall_s")
 _SAID = ("cautions",)
 """Columns and facts of a point's run that tables show, besides what metrics read of every run."""
 _WHOLE = 20_000

@@ -20,7 +20,7 @@ from retrompi.studies.define.axes import ABSENT
 from retrompi.studies.define.metrics import Metric
 
 __all__ = ["COUNTS", "SIZE", "Cell", "Failure", "SeriesLine", "View", "ViewAxis", "axis_of", "by_panel", "failures", "grid", "group_rows",
-           "lines", "metric_of", "order_of", "speedups", "values_in_order", "view", "without_effect"]  # fmt: skip
+           "lines", "metric_of", "order_of", "speedups", "values_in_order", "view", "without_effect"]
 
 COUNTS = ("ranks", "trace.ranks", "hosts")
 """Axes that count participants (ranks, hosts): a time over one of them has a speed-up."""
@@ -257,7 +257,7 @@ def view(
         shown.append({
             "position": row["position"], "values": {a.key: read(row) for a, read in axes}, "value": value,
             "outcome": row["outcome"], "reason": row.get("reason") or "", "run_id": run_id,
-        })  # fmt: skip
+        })
     kept = {i: c for i, c in curves.items() if len(c) > 1}
     made = View(definition, tuple(a for a, _ in axes), tuple(shown), metric, kept)
     return _with_speedup(made) if metric.base is not None else made
@@ -318,12 +318,12 @@ def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None)
         mine = of_line[label]
         if x == SIZE:
             found = [(float(p["size_B"]), _of_point(v.metric, p), r["position"], _between(p, *_ENDS[v.metric.unit == "s"]))
-                     for r in mine for p in v.curves.get(r["run_id"], ())]  # fmt: skip
+                     for r in mine for p in v.curves.get(r["run_id"], ())]
             flat = None
         else:
             axis = v.axis(x)
             found = [(axis.numbers[t], r["value"], r["position"], _between(r, "low", "high", 1.0)) for r in mine
-                     if r["value"] is not None and (t := r["values"][axis.key]) in axis.numbers]  # fmt: skip
+                     if r["value"] is not None and (t := r["values"][axis.key]) in axis.numbers]
             flat = next((r["value"] for r in mine if r["values"][axis.key] == ABSENT), None)
         found.sort(key=lambda p: p[0])
         if found or flat is not None:

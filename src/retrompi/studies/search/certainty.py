@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from retrompi.studies.search.tolerance import Tolerance
 
 __all__ = ["WIDTH", "Ahead", "Change", "Crossed", "Distance", "DrawnAsker", "ahead", "better", "coarser", "distances", "merge_crossings",
-           "together"]  # fmt: skip
+           "together"]
 
 T = TypeVar("T")
 _FASTER = {"time": "", "bandwidth": "", "latency": " at the smallest size", "peak": " at its best size", "section": " in the section",
-           "start": " to start"}  # fmt: skip
+           "start": " to start"}
 """Kind of metric -> where the side that is ahead is faster."""
 WIDTH = 0.05
 """How narrow, relative to the value, the intervals of a search in a draw are: what lies inside is interpolated."""
@@ -88,15 +88,15 @@ class Ahead:
             line = f"{first} {better(metric, second)}: in {counts[0]} of {self.draws} draws"
         else:
             line = (f"whether {first} or {second} {better(metric)} is not determined: {first} in {self.a}, {second} in {self.b} of "
-                    f"{self.draws} draws")  # fmt: skip
+                    f"{self.draws} draws")
         odd = [(self.equal, "they are equal"), (self.only_a, f"only {names[0]} completes"), (self.only_b, f"only {names[1]} completes"),
-               (self.neither, "neither completes")]  # fmt: skip
+               (self.neither, "neither completes")]
         return "; ".join([line, *(f"in {n} {what}" for n, what in odd if n)])
 
     def row(self) -> dict[str, int]:
         """The counts."""
         return {"draws": self.draws, "a_ahead": self.a, "b_ahead": self.b, "equal": self.equal, "only_a": self.only_a,
-                "only_b": self.only_b, "neither": self.neither}  # fmt: skip
+                "only_b": self.only_b, "neither": self.neither}
 
 
 def ahead(a: Sequence[float | None], b: Sequence[float | None], more_is_better: bool) -> Ahead:
@@ -273,7 +273,7 @@ class Change:
     def row(self) -> dict[str, Any]:
         """JSON values."""
         return {"before": self.before, "after": self.after, "draws": self.draws, "estimate_low": self.value.low,
-                "estimate_median": self.value.median, "estimate_high": self.value.high}  # fmt: skip
+                "estimate_median": self.value.median, "estimate_high": self.value.high}
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ class Crossed:
         """JSON values."""
         return {"level": self.spec.level, "draws": self.spec.draws, "changes": [c.row() for c in self.changes],
                 "without": dict(self.without), "several": self.several,
-                "ahead": [{"text": text, **a.row()} for text, a in self.ahead.items()]}  # fmt: skip
+                "ahead": [{"text": text, **a.row()} for text, a in self.ahead.items()]}
 
 
 def merge_crossings(found: Sequence[BreakEven | NoNumber], spec: Spec) -> Crossed:
@@ -343,7 +343,7 @@ class Distance:
         v = self.value
         return {"slower": self.slower, "draws": self.draws, "reached": self.reached, "never": self.never, "ends": self.ends,
                 "none": self.none, "estimate_low": v.low if v else None, "estimate_median": v.median if v else None,
-                "estimate_high": v.high if v else None}  # fmt: skip
+                "estimate_high": v.high if v else None}
 
 
 def distances(found: Sequence[Tolerance | NoNumber], shares: Sequence[float], level: float) -> list[Distance]:
@@ -354,5 +354,5 @@ def distances(found: Sequence[Tolerance | NoNumber], shares: Sequence[float], le
         count = Counter("none" if a is None else a.status for a in answers)
         values = [a.estimate for a in answers if a is not None and a.estimate is not None]
         told.append(Distance(share, count["reached"], count["never"], count["ends"], count["none"],
-                             interval(values, level) if values else None))  # fmt: skip
+                             interval(values, level) if values else None))
     return told

@@ -52,7 +52,7 @@ class KnownQuantity:
     def row(self) -> dict[str, Any]:
         """One flat row."""
         return {"name": self.name, "share": self.share, "error": self.error, "resolved": self.resolved,
-                "rank_low": self.ranks[0] or None, "rank_high": self.ranks[1] or None}  # fmt: skip
+                "rank_low": self.ranks[0] or None, "rank_high": self.ranks[1] or None}
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class Trial:
         """As a row of a table; the metric in its unit."""
         r = self.reading
         return {"trial": self.number, **{o.key: self.values.get(o.key, "") for o in overs}, metric.name: r.value, "unit": metric.unit,
-                "outcome": r.outcome, "reason": r.reason, "run_id": r.run_id, "found": r.found}  # fmt: skip
+                "outcome": r.outcome, "reason": r.reason, "run_id": r.run_id, "found": r.found}
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def optimise(
         import optuna
     except ImportError:
         raise UsageError("a search over several keys needs the package optuna: pip install 'retrompi[optimise]'",
-                         code="missing-tool") from None  # fmt: skip
+                         code="missing-tool") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)

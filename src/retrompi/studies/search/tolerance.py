@@ -245,7 +245,7 @@ def _scan(search: BoundarySearch[TriedValue], way: SearchRange, share: float) ->
 def _answer(
     share: float, found: Sequence[tuple[float, float]], points: dict[float, TriedValue], base: TriedValue,
     slope: float | None, more_is_better: bool,
-) -> ToleranceAnswer:  # fmt: skip
+) -> ToleranceAnswer:
     by_slope = None
     gets_worse = slope is not None and slope != 0 and base.reading.value is not None
     if gets_worse and slope is not None and base.reading.value is not None:

@@ -165,7 +165,7 @@ def sobol(
     if ended and incomplete == "refuse":
         where = ", ".join(f"{k}={v}" for k, v in ended[0][0].items())
         raise NoNumber(f"{len(ended)} of {len(points)} runs have no number, the first at {where}: {ended[0][1].outcome_text()}; "
-                     "narrow the ranges, or take --incomplete drop")  # fmt: skip
+                     "narrow the ranges, or take --incomplete drop")
     block = len(points) // samples
     groups = [readings[i * block : (i + 1) * block] for i in range(samples)]
     whole = [g for g in groups if all(r.value is not None for r in g)]

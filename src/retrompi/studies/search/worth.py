@@ -101,7 +101,7 @@ class Worth:
         then = {s.name: s.share for s in self.parameters.steps}
         found = [{"kind": "parameter", **i.row(), "with_those_before": then.get(i.name), "left": self.left.get(i.name),
                   "measurement": by.name if (by := self.by.get(i.name)) is not None else None,
-                  "measurement_share": by.share if by is not None else None} for i in self.parameters.items]  # fmt: skip
+                  "measurement_share": by.share if by is not None else None} for i in self.parameters.items]
         if self.measurements is not None:
             found += [{"kind": "measurement", **i.row()} for i in self.measurements.items]
         return found
@@ -127,7 +127,7 @@ def worth(drawn: Ensemble, metric: metrics.Metric, measured: Mapping[str, Values
     known = ~np.isnan(told)
     if known.sum() < FEWEST:
         raise NoNumber(f"{known.sum()} of {len(told)} draws have a number: too few to say what would make it more certain "
-                       f"(it takes {FEWEST})")  # fmt: skip
+                       f"(it takes {FEWEST})")
     number = _logarithm(told)
     columns = dict(drawn.shares)
     apart = number - _logarithm(plain)

@@ -40,7 +40,7 @@ OUTCOME_WORDS = {
     Outcome.TIMEOUT: lazy("The run reached the longest simulated time that this studio allows; what happened until then is shown."),
     Outcome.OVERFLOW: lazy("A time or an amount passed what 64 bits can count, usually because of a parameter far outside of anything "
                            "real."),
-}  # fmt: skip
+}
 """What a user is told in addition about a run that ended like this."""
 _MEDIUM = {
     "pool": lazy("the shared memory pool"),

@@ -31,11 +31,11 @@ from retrompi.studio.components import parts
 from retrompi.studio.components.parts import english
 
 __all__ = ["collectives", "filters", "fit", "hosts", "kinds", "parameters", "posterior", "side_tables", "start", "transfer", "variants",
-           "verdict_parts", "wire"]  # fmt: skip
+           "verdict_parts", "wire"]
 
 _HEAD = (lazy("parameter"), lazy("value"), lazy("range"), lazy("source"))
 _AREAS = {"processor": lazy("Processor"), "scheduler": lazy("Scheduler"), "memory": lazy("Memory"),
-          "protocol stack": lazy("Protocol stack"), "network card": lazy("Network card")}  # fmt: skip
+          "protocol stack": lazy("Protocol stack"), "network card": lazy("Network card")}
 
 
 def filters(page: str, source: str, words: str, example: str) -> Any:
@@ -55,7 +55,7 @@ def kinds(found: Counter[str], chosen: str = "") -> html.Div:
         html.Li([html.Span(k, className=f"kind kind-{k}"), html.B(f" {found[k]} "),
                  html.Span(f"({found[k] / total:.0%}) {_(KINDS[k])}", className="soft")], className="chosen" if k == chosen else None)
         for k in KINDS if found[k]
-    ]  # fmt: skip
+    ]
     return html.Div([html.Div(bar, className="shares", **{"aria-hidden": "true"}), html.Ul(words, className="kinds")])
 
 
@@ -100,7 +100,7 @@ def start(told: Mapping[str, Any], where: str) -> list[Part]:
          Value(number_text(s["windows"] or None)), Value(number_text(s["daemons"] or None)),
          Value(format_time(s["seconds"]) if s["seconds"] else ""), english(str(s["note"]))]
         for s in steps
-    ]  # fmt: skip
+    ]
     line = _(
         "{ranks} ranks on the {hosts} machines of {where}: {manual_steps_per_job} steps by hand, "
         "{windows} windows, {daemons} daemons; {failures} of {attempts} drawn starts fail."
@@ -140,7 +140,7 @@ def fit(told: Mapping[str, Any] | None) -> list[Part]:
             [html.Code(v["name"]), Value(str(v["value"])), Value(" – ".join(map(str, v["range"])) if v["range"] else ""),
              html.Span(str(v["identifiability"]), lang="en")]
             for v in told["values"]
-        ]  # fmt: skip
+        ]
         out.append(table((_("parameter"), _("value"), _("range"), _("identifiability")), rows))
     if told["residuals"]:
         rows = [
@@ -149,7 +149,7 @@ def fit(told: Mapping[str, Any] | None) -> list[Part]:
              Value(f"{number_text(r['low'])} – {number_text(r['high'])}"),
              Value(_("{half_ranges:+.2f} half ranges").format(half_ranges=r['half_ranges']))]
             for r in told["residuals"]
-        ]  # fmt: skip
+        ]
         out.append(table((_("statement"), _("simulated"), _("read as"), _("from the midpoint")), rows))
     return out
 
@@ -175,7 +175,7 @@ def _strip(places: Sequence[float]) -> html.Span:
     return html.Span(
         [html.I(style={"left": f"{low:.1f}%", "width": f"{max(high - low, 1):.1f}%"}), html.B(style={"left": f"{middle:.1f}%"})],
         className="prior", **{"aria-hidden": "true"},
-    )  # fmt: skip
+    )
 
 
 def verdict_parts(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
@@ -200,7 +200,7 @@ def verdict_parts(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
          verdict(r["verdict"] if r["verdict"] in ("pass", "fail") else "unjudged"),
          {"calibrate": _("fitted"), "validate": _("held out")}.get(r["use"], str(r["use"])), html.Span(str(r["says"]), lang="en")]
         for r in rows
-    ]  # fmt: skip
+    ]
     line = "; ".join(t for t in told if t)
     return [
         html.P(f"{line}." if line else ""),
@@ -233,7 +233,7 @@ def hosts(groups: Sequence[HostGroup], placements: Sequence[Mapping[str, Any]]) 
         [[g.title, html.Br(), html.Small(", ".join(g.names), className="soft")] if len(g.names) > 1 else g.title, g.os,
          _("{byte_order} endian").format(byte_order=g.byte_order)]
         for g in groups
-    ]  # fmt: skip
+    ]
     out: list[Part] = [table((_("machine"), _("operating system"), _("byte order")), rows)]
     if placements:
         out.append(facts([(_("placement {name}").format(name=p["name"]), ", ".join(p["ranks"])) for p in placements]))

@@ -12,7 +12,7 @@ from retrompi.base.translate import _, count, lazy
 from retrompi.studio.cards.card_numbers import KINDS, ShownNumber
 
 __all__ = ["Part", "Value", "cell", "citation_parts", "count_boxes", "facts", "number_rows", "number_text", "parameter_name", "source",
-           "span_css", "table", "verdict"]  # fmt: skip
+           "span_css", "table", "verdict"]
 
 Part = Any
 """A Dash component, a text, a number, or a list of them."""
@@ -60,7 +60,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Part]], css: str = "stack
     names = html.Thead(html.Tr([html.Th(_(h), scope="col") for h in head]))
     body = html.Tbody([html.Tr([of(_(h), c) for h, c in zip(head, row, strict=True)]) for row in rows])
     return html.Div(html.Table([*words, names, body], className=css), className="scroll", tabIndex=0, role="region",
-                    **{"aria-label": caption or f"{_('table')}: {', '.join(_(h) for h in head if h)}"})  # fmt: skip
+                    **{"aria-label": caption or f"{_('table')}: {', '.join(_(h) for h in head if h)}"})
 
 
 def facts(pairs: Iterable[tuple[str, Part]]) -> html.Dl:

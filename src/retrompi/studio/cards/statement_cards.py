@@ -156,4 +156,4 @@ def matrix(cells: Mapping[str, Mapping[str, Mapping[str, int]]]) -> html.Div:
         rows.append(html.Tr(row))
     head = html.Tr([html.Th(t, scope="col") for t in (_("system"), _(GROUPS["calibrate"]), _(GROUPS["validate"]))])
     return html.Div(html.Table([html.Thead(head), html.Tbody(rows)], className="matrix"), className="scroll", tabIndex=0, role="region",
-                    **{"aria-label": _("systems and how they were judged")})  # fmt: skip
+                    **{"aria-label": _("systems and how they were judged")})

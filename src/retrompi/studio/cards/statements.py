@@ -18,13 +18,13 @@ from retrompi.papers.statements.paper import Paper, all_papers
 from retrompi.papers.statements.systems import system_of, systems
 
 __all__ = ["GROUPS", "KINDS", "VERDICTS", "Statement", "StatementCurves", "StatementFilter", "counts", "matrix", "read",
-           "select_statements", "statements"]  # fmt: skip
+           "select_statements", "statements"]
 
 VERDICTS = {"pass": lazy("pass"), "fail": lazy("fail"), "unjudged": lazy("not judged")}
 GROUPS = {"calibrate": lazy("fitted"), "validate": lazy("held out"), "exclude": lazy("excluded"), "context": lazy("context")}
 """Use of a claim -> the word on the page; fitted and held-out statements are never counted together."""
 KINDS = {"quant": lazy("number"), "knee": lazy("position of a knee"), "trend": lazy("trend"), "order": lazy("order"),
-         "qual": lazy("in words")}  # fmt: skip
+         "qual": lazy("in words")}
 ANATOMY_MODES = ("shared", "distributed")
 NOT_YET = lazy("not judged in this store yet")
 _REFERENCE = "reference: "

@@ -32,7 +32,7 @@ def listing(some: Sequence[Listed]) -> Part:
           html.Small(" " + (f"{s.name} ({s.id})" if s.id is not None else s.name), className="soft")],
          Value(s.state if s.done else f"{s.points}, {s.state}"), html.Span(", ".join(s.axes), lang="en"), s.created[:16].replace("T", " ")]
         for s in some
-    ]  # fmt: skip
+    ]
     return table(_HEAD, rows)
 
 
@@ -45,7 +45,7 @@ def unrun(s: Listed) -> list[Part]:
 def _table(t: StudyTable) -> list[Part]:
     head = (*t.heads, *t.columns)
     rows = [[*(name_of(x) if h == "model" else x for h, x in zip(t.heads, left, strict=True)), *(Value(x, "n") for x in right)]
-            for left, right in t.rows[:_MOST_ROWS]]  # fmt: skip
+            for left, right in t.rows[:_MOST_ROWS]]
     more = [html.P(_("{n} more rows.").format(n=len(t.rows) - _MOST_ROWS), className="soft")] if len(t.rows) > _MOST_ROWS else []
     told = ", ".join(x for x in (t.title, _("{across} across").format(across=t.across) if t.across else "") if x)
     return [table(head, rows, "grid", told), *more]

@@ -30,7 +30,7 @@ def apart(prefix: str, model: str, platform: str) -> Component:
     )
     # The button and the name are inputs of callbacks: they are always there.
     return html.Div([html.P([line, button], className="notice", hidden=not away), dcc.Store(id=f"{prefix}-before", data=model)],
-                    id=f"{prefix}-apart", className="field wide", role="status")  # fmt: skip
+                    id=f"{prefix}-apart", className="field wide", role="status")
 
 
 def platform_after(prefix: str, model: str, platform: str, clicks: int | None, before: str) -> str:
@@ -47,7 +47,7 @@ def register(app: Dash, prefix: str) -> None:
         *parts.outputs(f"{prefix}-platform.options", f"{prefix}-platform.value", f"{prefix}-apart.children"),
         Input(f"{prefix}-model", "value"), Input(f"{prefix}-platform", "value"), Input(f"{prefix}-own", "n_clicks"),
         State(f"{prefix}-before", "data"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def other(model: Any, platform: Any, clicks: int | None, before: Any) -> Any:
         model, platform = parts.text(model), parts.text(platform)
         check_names(model, platform)

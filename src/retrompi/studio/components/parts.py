@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bench", "cautions", "client", "controls", "copyable", "csv_text", "enlarge_letters", "entry", "field", "graph", "group",
            "job_bar", "job_line", "menu", "notices", "outputs", "overrides_field", "register_graph", "register_job", "session", "table",
-           "text", "texts", "upload_row", "uploaded_line"]  # fmt: skip
+           "text", "texts", "upload_row", "uploaded_line"]
 
 _MENU_PX = 480
 """The height of an open menu: a dozen entries."""
@@ -99,7 +99,7 @@ def dropdown_words() -> dict[str, str]:
         "select_all": _("Select all"), "deselect_all": _("Deselect all"), "selected_count": _("{num_selected} selected"),
         "search": _("Search"), "clear_search": _("Clear search"), "clear_selection": _("Clear selection"),
         "no_options_found": _("No options found"),
-    }  # fmt: skip
+    }
 
 
 def english(text: str) -> Component | str:
@@ -123,7 +123,7 @@ def register_graph(app: Dash, *graph_ids: str) -> None:
         app.clientside_callback(
             ClientsideFunction("retrompi", "sketch"), Output(f"{graph_id}-sketch", "title"), Input(graph_id, "figure"),
             State(graph_id, "id"),
-        )  # fmt: skip
+        )
 
 
 def bench(asked: Sequence[Component], shown: Sequence[Component], *, stays: bool = False) -> Component:
@@ -152,20 +152,20 @@ def overrides_field(control_id: str, value: str, more: str = "") -> Component:
     """A text entry for overrides; ``more`` is appended to its line of help."""
     help = _("overrides KEY=VALUE, separated by commas{more}").format(more=more)
     return entry(_("What if"), control_id, value, help, wide=True, maxLength=500, placeholder="packet=16KiB, platform.host.quantum=20ms",
-                 style={"width": "100%"})  # fmt: skip
+                 style={"width": "100%"})
 
 
 def upload_row(page: str, label: str, most_B: int, words: str, advice: str = "") -> list[Component]:
     """A button that uploads a file (PAGE-upload), a description of accepted files, and a place for the result (PAGE-upload-said)."""
     told_at = {"aria-describedby": f"{page}-upload-said"}
     button = dcc.Upload(html.Button(label, type="button", className="quiet", **told_at), id=f"{page}-upload", multiple=False,
-                        max_size=most_B)  # fmt: skip
+                        max_size=most_B)
     told = _("{words}; at most {most_b}. It stays on the machine of this studio and is removed with your session.").format(
         words=words, most_b=format_bytes(most_B)
     )
     data = {"data-most": str(most_B), **({"data-advice": advice} if advice else {})}
     return [html.Div([button, html.Span(told, className="soft")], className="upload-row", **data),
-            html.Div(id=f"{page}-upload-said", role="status", **{"aria-live": "polite"})]  # fmt: skip
+            html.Div(id=f"{page}-upload-said", role="status", **{"aria-live": "polite"})]
 
 
 def uploaded_line(label: str, size_B: int) -> Component:
@@ -199,7 +199,7 @@ def controls(*fields: Component) -> Component:
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[tuple[str, str] | tuple[str, str, Callable[[Any], str]]], *, id: str = "",
-          caption: str = "", stack: bool = True) -> Component:  # fmt: skip
+          caption: str = "", stack: bool = True) -> Component:
     """A table of rows: columns (key, head) or (key, head, formatter of a value). Numbers are right-aligned.
 
     On a phone a row becomes a card, or with ``stack`` False the table scrolls sideways.
@@ -320,7 +320,7 @@ def register_job(
         *inputs, *states, *views, Input(f"{page}-tick", "n_intervals"), Input(f"{page}-cancel", "n_clicks"),
         State("studio-tab", "data"), State("studio-letters", "data"),
         prevent_initial_call=prevent_initial_call,
-    )  # fmt: skip
+    )
     def look(*values: Any) -> Any:
         seen, ticks, tab = values[asked : asked + len(views)], values[-4], text(values[-2], 60)
         same = [no_update] * len(outputs)
@@ -348,7 +348,7 @@ def register_job(
                 after = then[0] if then else None
                 try:
                     job = resources.jobs.submit(owner(), title, function, *args, slot=slot, question=question, client=client(),
-                                                payer=session(), then=after, stays=after is not None)  # fmt: skip
+                                                payer=session(), then=after, stays=after is not None)
                 except RetrompiError:
                     if after is not None:
                         after(JobState("", title, "cancelled"))

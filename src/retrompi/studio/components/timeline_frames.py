@@ -26,7 +26,7 @@ _POLICY = "; ".join(
         "default-src 'none'", "script-src 'unsafe-inline'", "style-src 'unsafe-inline'", "img-src data:", "frame-ancestors 'self'",
         "form-action 'none'", "base-uri 'none'", "sandbox allow-scripts",
     ]
-)  # fmt: skip
+)
 
 
 def _kept_charts(resources: Resources) -> dict[str, tuple[str, str]]:

@@ -36,7 +36,7 @@ def with_settings(figure: go.Figure, revision: str = "") -> go.Figure:
         dragmode=False, uirevision=revision or "same", hovermode="closest", paper_bgcolor="rgba(0,0,0,0)", title_text="",
         margin={"t": max(16, (figure.layout.margin.t or 16) - 28), "b": 96, "r": 8},
         legend={"xref": "container", "x": 0.0, "xanchor": "left", "yref": "container", "y": 0.0, "yanchor": "bottom"},
-    )  # fmt: skip
+    )
     figure.update_xaxes(automargin=True, title_standoff=10)
     return figure
 
@@ -60,7 +60,7 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
         StoredCurve(o["run"], o["kind"], titles.in_a_legend(o["name"]), tuple(o["rows"]), "", o["about"],
                  {int(k): tuple(v) for k, v in o["bands"].items()})
         for o in answer["overlays"] if o["kind"] != "simulated"
-    ]  # fmt: skip
+    ]
     column, _title, unit = AXES[series]
     for i, one in enumerate(simulated):
         colour = PALETTE[(5, 3, 4, 2, 1, 0)[i % 6]]
@@ -89,13 +89,13 @@ def _harmless(text: str) -> str:
 
 
 def _line(rows: Sequence[Mapping[str, Any]], column: str, unit: str, name: str, colour: str, dash: str, symbol: str,
-          width: float = 2.0) -> go.Scatter:  # fmt: skip
+          width: float = 2.0) -> go.Scatter:
     shown = sorted((r for r in rows if column != "bandwidth_MBps" or r["size_B"] > 0), key=lambda r: r["size_B"])
     return go.Scatter(
         x=[place(r["size_B"]) for r in shown], y=[r[column] for r in shown], name=name, mode="lines+markers",
         line={"color": colour, "width": width, "dash": dash}, marker={"symbol": symbol, "size": 7, "color": colour},
         customdata=[format_bytes(r["size_B"]) for r in shown], hovertemplate=f"%{{customdata}}: %{{y:.4g}} {unit}<extra></extra>",
-    )  # fmt: skip
+    )
 
 
 def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go.Figure:
@@ -129,7 +129,7 @@ def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go
             figure.add_trace(go.Scatter(
                 x=[place(last["size_B"])], y=[last[column]], mode="markers", name=outcome, showlegend=False, meta=_CHANGED,
                 marker={"symbol": "x", "size": 16, "color": PALETTE[1]}, hovertext=[outcome], hoverinfo="text",
-            ))  # fmt: skip
+            ))
     bands.below(figure)
     return with_settings(figure, f"{key} {base['platform']}")
 
@@ -162,5 +162,5 @@ def metric_rows(
     rows.insert(2, {"what": _("at the size"), **{name: format_bytes(r["size_B"]) if r else "" for name, r in best.items()}})
     last = {name: max(c["rows"], key=lambda r: int(r["size_B"]), default=None) for name, c in named}
     rows.append({"what": _("bandwidth of the largest message"), **{
-        name: f"{r['bandwidth_MBps']:.4g} MB/s ({format_bytes(r['size_B'])})" if r else "" for name, r in last.items()}})  # fmt: skip
+        name: f"{r['bandwidth_MBps']:.4g} MB/s ({format_bytes(r['size_B'])})" if r else "" for name, r in last.items()}})
     return rows

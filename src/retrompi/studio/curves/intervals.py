@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 def what_if(
     report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], draws: int = DRAWS,
     sizes: Sequence[int] | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The intervals of a what-if's curves.
 
     asked: the question; level, draws; base and changed (None without ``sets``): points (size_B, and of time_us and bandwidth_MBps the ends
@@ -55,7 +55,7 @@ def what_if(
     return {
         "asked": [model, platform, mode, list(sets)], "level": LEVEL, "draws": draws, "base": _intervals(base, at),
         "changed": None if changed is None else _intervals(changed, at), "ratio": {} if changed is None else _ratio(base, changed, at),
-    }  # fmt: skip
+    }
 
 
 def _ends(found: Interval) -> list[float] | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.studio.jobs.job import Report
 
 __all__ = ["DRAWN", "UPLOAD", "Places", "Stores", "curve", "curve_of", "curves", "keep", "open_stores", "overlay_choices", "overlay_name",
-           "run_name", "users", "what_if"]  # fmt: skip
+           "run_name", "users", "what_if"]
 
 Places = tuple[str | None, str]
 """(the user's store as for `retrompi.store.open_store`, the studio's own)."""
@@ -30,7 +30,7 @@ Stores = tuple["Store | None", "Store"]
 """The same stores, opened."""
 
 DRAWN = {"pingpong": lazy("simulated"), "benchmark": lazy("simulated"), "native": lazy("measured here"), "measured": lazy("measured"),
-         "smpi": lazy("on SMPI"), "program": lazy("replayed")}  # fmt: skip
+         "smpi": lazy("on SMPI"), "program": lazy("replayed")}
 """Kinds of stored runs that have a curve, and their names."""
 NEWEST = 300
 UPLOAD = "upload:"
@@ -107,13 +107,13 @@ def curve_of(
     return {
         "model": model, "platform": platform, "mode": mode, "sets": list(sets), "rows": rows, "run": known, "found": found,
         "outcome": kept["outcome"], "detail": detail, **split([*of_run(asked, stored_cautions(kept["facts"])), *beyond, *first]),
-    }  # fmt: skip
+    }
 
 
 def curves(
     report: Report, places: Places, wanted: Sequence[tuple[str, str, str]], sizes: Sequence[int] | None, overlays: Sequence[str],
     uploads: Mapping[str, tuple[str, str]] | None = None, gone: Sequence[str] = (),
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The curves of (model, platform, mode), the published statements about them, and stored runs and uploads as overlays.
 
     ``uploads``: overlay -> (file, the user's name for it); ``gone``: lines about missing ones. Returns curves: as from `curve`, with
@@ -174,7 +174,7 @@ def _published_marks(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, 
         about = {
             c.id for c in claims for check in known.get(c.id, ())
             if check.get("mode") and any((m, check["mode"]) in drawn for m in check.get("models", ()))
-        }  # fmt: skip
+        }
         judged = [v for v in judge([c for c in claims if c.id in about], points, {}) if v.use != "context"]
         rows |= {v.id: v.row() | {"published": v.published, "observable": v.observable, "reading": v.reading} for v in judged}
         last = max(int(p["size_B"]) for p in points)
@@ -197,10 +197,10 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
             if not rows:
                 raise UsageError(f"run {name} has no points: {run['outcome']}", code="unknown-run")
             return {"run": run["id"], "name": run_name(run), "about": "", "rows": rows, "kind": "simulated", "bands": {},
-                    "platform": run["platform"], "cautions": [c.text for c in stored_cautions(run["facts"])]}  # fmt: skip
+                    "platform": run["platform"], "cautions": [c.text for c in stored_cautions(run["facts"])]}
     found = from_store(store, name)
     return {"run": found.run_id, "name": found.name, "about": found.about, "rows": [dict(p) for p in found.points], "kind": found.kind,
-            "bands": {str(size): list(band) for size, band in found.bands.items()}}  # fmt: skip
+            "bands": {str(size): list(band) for size, band in found.bands.items()}}
 
 
 def run_name(run: Mapping[str, Any]) -> str:

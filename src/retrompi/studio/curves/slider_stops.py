@@ -30,7 +30,7 @@ _PATIENCE_S = 10.0
 _SLOT = "whatif-stops"
 _MOST_B = 1 << 16
 _wanted = inputs.mapping(model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.texts_by_name, name=inputs.text(),
-                         texts=inputs.texts())  # fmt: skip
+                         texts=inputs.texts())
 
 
 def simulate(report: Report, places: runs.Places, model: str, platform: str, mode: str, wanted: Mapping[str, Sequence[str]]) -> Any:

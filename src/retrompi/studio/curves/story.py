@@ -48,4 +48,4 @@ def simulate_story(report: Report, places: runs.Places) -> dict[str, Any]:
     points = [m for m in own["marks"] if m["shape"] == "point" and m["series"] == "bandwidth" and m["y"] is not None]
     stars = [[int(m["x0"]), m["y"], m["claim"], m["verdict"]] for m in points if SIZES[0] <= m["x0"] <= SIZES[-1]]
     return {"model": MODEL, "platform": PLATFORM, "mode": MODE, "sizes": list(SIZES), "packets": list(PACKETS), "quanta": list(QUANTA),
-            "rates": rates, "stars": stars}  # fmt: skip
+            "rates": rates, "stars": stars}

@@ -54,7 +54,7 @@ def read_overlays(path: str, label: str, most: int, taken: Collection[str] = ())
         name = _free(f"{what}{ranks}, " if several or m.what != "pingpong" else "", label, used)
         used.add(name)
         rows = [{"size_B": p.size_B, "time_us": p.time_us, "bandwidth_MBps": p.bandwidth_MBps, "repetitions": p.repetitions or None}
-                for p in m.points]  # fmt: skip
+                for p in m.points]
         units = re.sub(r"\bus\b", "µs", m.provenance.units)
         about = ", ".join(_printable(t, 40) for t in (f"{m.provenance.tool} {m.provenance.version}".strip(), units) if t)
         out.append({"run": 0, "name": name, "about": about, "rows": rows, "kind": "measured", "bands": {}})

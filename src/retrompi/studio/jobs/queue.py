@@ -116,7 +116,7 @@ class Jobs:
             secrets.token_urlsafe(12), session, title, slot, (function, args), min(seconds or self.limits.job_s, self.limits.job_s),
             min(memory_B or self.limits.job_B, self.limits.job_B), JobShare(session, client, 0), question,
             payer=payer or session, then=then, stays=stays,
-        )  # fmt: skip
+        )
         self._take(job)
         return job.id
 
@@ -231,7 +231,7 @@ class Jobs:
         begun = sum(j.share.alive for j in self._open.values())
         own = job.status == "queued" and self._alive(job.session) >= self.limits.running_a_session
         return JobState(job.id, job.title, job.status, *job.told, result=job.result, error=job.error, ahead=self._ahead(job),
-                        running=begun, own=own, paused=share.alive and share.paused, seconds=took)  # fmt: skip
+                        running=begun, own=own, paused=share.alive and share.paused, seconds=took)
 
     def _alive(self, session: str) -> int:
         return sum(j.share.alive and j.session == session for j in self._open.values())
@@ -306,7 +306,7 @@ class Jobs:
         session = max(by_session, key=lambda s: by_session[s])
         pid = max((p for p, j in jobs.items() if j.session == session), key=lambda p: held[p])
         self._end(jobs[pid], "failed", f"ended because it held {format_bytes(held[pid])}, and all jobs of this studio together more than "
-                  f"the {format_bytes(most)} that they may")  # fmt: skip
+                  f"the {format_bytes(most)} that they may")
 
     def _displace(self, job: StudioJob) -> None:
         """Ends a job's process; the job waits for a place to start again."""

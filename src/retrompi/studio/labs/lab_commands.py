@@ -44,18 +44,18 @@ _EVERYWHERE = ("model", "platform", "mode", "set", "seed")
 """The options of a question that every form understands. Those that ask one understand all that a run may be given."""
 _ASKING = ("pingpong", "explain", "replay")
 _GIVEN = {key: f for key, f in OPTIONS.items() if key in Options.__annotations__ and f.kind != "flag"} | {
-    key: OPTIONS[key] for key in _EVERYWHERE}  # fmt: skip
+    key: OPTIONS[key] for key in _EVERYWHERE}
 _VALUED = {"--sizes": "sizes", "--size": "size", "--reps": "reps", "--memory-share": "share", "--name": "name", "--segments": "segments",
            "-o": "out", "--timeline": "timeline", "--metric": "metric", "--vary": "vary", "-n": "ranks", "--backend": "backend",
            "-r": "runs", "--repetitions": "runs", "--ranks": "ranks", "--section": "section",
-           "--sensitivity": "sensitivity"}  # fmt: skip
+           "--sensitivity": "sensitivity"}
 _FLAGS = {"--hold-out": "held", "--smpi": "smpi", "--what-if-hardware": "fiction"}
 _LABELS = {
     "sizes": lazy("Sizes"), "size": lazy("Size"), "reps": lazy("Repetitions"), "seed": lazy("Seed"), "mode": lazy("Placement"),
     "set": lazy("Other parameters"), "metric": lazy("Metric"), "vary": lazy("Varied"), "model": lazy("Runtime"),
     "segments": lazy("Segments"), "share": lazy("Share of memory-bound time"), "ranks": lazy("Ranks"),
     "sensitivity": lazy("How the time depends on"),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def form_of(line: str, varied: Mapping[str, str] | None = None) -> LabForm | Non
         return None
     kinds = {("pingpong",): "pingpong", ("explain",): "explain", ("replay",): "replay", ("scenarios", "run"): "scenario",
              ("study", "run"): "study", ("study", "show"): "study", ("sweep",): "sweep", ("fit",): "fit", ("run",): "program",
-             ("trace", "record"): "record", ("trace", "info"): "trace", ("why",): "why"}  # fmt: skip
+             ("trace", "record"): "record", ("trace", "info"): "trace", ("why",): "why"}
     found = next((k for k in kinds if tuple(words[1 : 1 + len(k)]) == k), None)
     if not words or words[0] != "retrompi" or found is None:
         return None
@@ -163,7 +163,7 @@ def _platform(asked: Mapping[str, str]) -> str:
 
 def _fields(kind: str, given: Mapping[str, str], sets: Sequence[str]) -> Iterator[FormField]:
     shown = {"pingpong": ("sizes", "reps", "seed"), "explain": ("size",), "replay": ("mode", "share"), "fit": ("segments",),
-             "study": ("metric",), "sweep": ("vary",), "why": ("mode", "sensitivity")}.get(kind, ())  # fmt: skip
+             "study": ("metric",), "sweep": ("vary",), "why": ("mode", "sensitivity")}.get(kind, ())
     for key in shown:
         if key in given or (kind, key) in (("study", "metric"), ("pingpong", "sizes")):
             yield FormField(key, _(_LABELS[key]), given.get(key, ""), "number" if key in ("reps", "seed", "segments") else "text")
@@ -236,7 +236,7 @@ def _options(asked: Mapping[str, str], sets: Mapping[str, str], store: str | Non
 
 def _answer(
     lines: Sequence[str] = (), tables: Sequence[Told] = (), figures: Mapping[str, Any] | None = None, warnings: Iterable[Caution] = (),
-) -> Told:  # fmt: skip
+) -> Told:
     """``warnings``: what the command would say beside the answer (`retrompi.sim.cautions`)."""
     drawn = {name: json.loads(f.to_json()) for name, f in (figures or {}).items()}
     said = split(warnings)
@@ -254,7 +254,7 @@ def _time(us: float) -> str:
 
 def _curve_rows(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     return [[format_bytes(r["size_B"]), _time(float(r["time_us"])), f"{float(r['bandwidth_MBps']):.5g} MB/s" if r["size_B"] else "",
-             f"{r['repetitions']}"] for r in rows]  # fmt: skip
+             f"{r['repetitions']}"] for r in rows]
 
 
 def _head() -> list[str]:
@@ -297,7 +297,7 @@ def _curve_figure(rows: Sequence[Mapping[str, Any]], series: str) -> Any:
         x=[figures.place(r["size_B"]) for r in shown], y=[r[column] for r in shown], mode="lines+markers",
         line={"color": figures.PALETTE[0]}, text=[format_bytes(r["size_B"]) for r in shown],
         hovertemplate="%{text}: %{y:.5g}<extra></extra>",
-    )  # fmt: skip
+    )
     figures.layout(figure, "")
     axis = figures.value_axis(series, drawn=[r[column] for r in shown])
     figure.update_layout(xaxis=figures.size_axis([r["size_B"] for r in shown], 0), yaxis=axis, showlegend=False)
@@ -312,10 +312,10 @@ def _explain(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, sto
     found = message(asked["model"], platform, size=asked.get("size", ""), **_options(asked, sets, store))
     total = found.total
     rows = [[str(r["stage"]), str(r["process"]), format_time(r["seconds"]), f"{100 * r['seconds'] / total:.1f} %" if total else ""]
-            for r in found.rows]  # fmt: skip
+            for r in found.rows]
     line = _("{size}: {time} one way").format(size=format_bytes(found.size), time=_time(total * 1e6))
     return _answer([line], [_table("", [_("stage"), _("process"), _("time"), _("share")], rows)], {"stages": found.plot()},
-                 found.warnings)  # fmt: skip
+                 found.warnings)
 
 
 def _read_trace(place: Path, name: str) -> Any:
@@ -352,10 +352,10 @@ def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
     row = done.row
     took = "" if row["time_s"] is None else " " + _("after {time}").format(time=format_time(row["time_s"]))
     counts = _("{ranks} ranks, {messages} messages, {bytes}").format(
-        ranks=row["ranks"], messages=row["messages"], bytes=format_bytes(row["bytes"] or 0))  # fmt: skip
+        ranks=row["ranks"], messages=row["messages"], bytes=format_bytes(row["bytes"] or 0))
     lines = [f"{row['outcome']}{took}: {counts}", *(done.diagnosis() if row["outcome"] != Outcome.COMPLETED else [])]
     rows = [[str(r["rank"]), str(r["host"]), *(format_time(r[k]) if r[k] is not None else "" for k in ("time_s", "compute_s", "mpi_s"))]
-            for r in done.rows[:64]]  # fmt: skip
+            for r in done.rows[:64]]
     table = _table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], rows)
     told = _answer(lines, [table], warnings=done.warnings)
     return told if done.found.timeline is None else {**told, "chart": timeline_page.alone(done.found.timeline)}
@@ -395,10 +395,10 @@ def _why(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: 
     beside = [[s.stage, s.who, time(s.on_path) if s.on_path else "", time(s.beside), time(s.least)] for s in slacks]
     head = [_("what"), _("who"), _("on the path"), _("beside it"), _("least slack")]
     tables = [sums(path.by("stage"), _("what"), _("What the time consists of")), sums(path.by("who"), _("who"), _("Whose it is")),
-              _table(_("Beside the path, and how much later it could be"), head, beside)]  # fmt: skip
+              _table(_("Beside the path, and how much later it could be"), head, beside)]
     if found:
         tables.append(_table(_("How the time depends on"), [_("parameter"), _("value"), _("1 % more is"), _("5 % slower at")],
-                             [_dependence(s) for s in found]))  # fmt: skip
+                             [_dependence(s) for s in found]))
     line = _("{time}: {count} delays one after another").format(time=format_time(path.took * PS), count=len(path))
     return _answer([line], tables, {"path": path_page.figures([(file, path)])["course"]}, traced.warnings)
 
@@ -468,7 +468,7 @@ def _scenario(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
                 figures["time"].update_layout(yaxis_title_text=_("time"))
         return _answer(lines, [_table("", head, _curve_rows(rows))], figures, warnings)
     ranks = [[str(r["rank"]), str(r["host"]), *(format_time(r[k]) if r[k] is not None else "" for k in ("time_s", "compute_s", "mpi_s"))]
-             for r in rows[:64]]  # fmt: skip
+             for r in rows[:64]]
     return _answer(lines, [_table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], ranks)], warnings=warnings)
 
 
@@ -535,12 +535,12 @@ def _fit(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: 
         return "" if value == float("inf") else format_rate(value)
 
     segments = [[format_bytes(s.low), "" if s.high is None else format_bytes(s.high), _time(s.latency_s * 1e6), rate(s.rate_Bps),
-                 str(s.row()["points"])] for s in fit.segments]  # fmt: skip
+                 str(s.row()["points"])] for s in fit.segments]
     steps = [[format_bytes(t["size_B"]), format_bytes(t["low_B"]), format_bytes(t["high_B"]), f"{t['step']:+.1%}"]
-             for t in (x.row() for x in fit.thresholds)]  # fmt: skip
+             for t in (x.row() for x in fit.thresholds)]
     rest = [[format_bytes(r["size_B"]), _time(r["measured_s"] * 1e6), _time(r["fitted_s"] * 1e6), f"{r['error']:+.2%}",
              _("yes") if r["seen"] else _("held out")]
-            for r in (x.row() for x in sorted((*fit.residuals, *curve.held), key=lambda x: x.size))]  # fmt: skip
+            for r in (x.row() for x in sorted((*fit.residuals, *curve.held), key=lambda x: x.size))]
     lines = [_("{segments} segments; noise of a time {noise}").format(segments=len(fit.segments), noise=f"{fit.noise:.2%}")]
     for what, errors in ((_("seen"), summary(fit.residuals)), (_("held out"), summary(curve.held))):
         if errors:
@@ -560,7 +560,7 @@ def _trace(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store
     sent = [[str(a), str(b), str(count), format_bytes(total)] for a, b, count, total in pairs[:400]]
     lines = [_("{ranks} ranks, {actions} actions").format(ranks=trace.ranks, actions=trace.actions)]
     return _answer(lines, [_table(_("Calls"), [_("call"), _("times")], calls),
-                         _table(_("Messages"), [_("from"), _("to"), _("messages"), _("bytes")], sent)])  # fmt: skip
+                         _table(_("Messages"), [_("from"), _("to"), _("messages"), _("bytes")], sent)])
 
 
 def _program(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
@@ -578,4 +578,4 @@ def _record(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
 _RUNS: dict[str, Callable[[Mapping[str, str], Mapping[str, str], Path, str | None], Told]] = {
     "pingpong": _pingpong, "explain": _explain, "replay": _replay, "scenario": _scenario, "study": _study, "sweep": _study, "fit": _fit,
     "trace": _trace, "program": _program, "record": _record, "why": _why,
-}  # fmt: skip
+}

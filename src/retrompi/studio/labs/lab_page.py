@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from retrompi.studio.labs.lab_text import LabStep
 
 __all__ = ["FILE_WRONG", "WRONG", "Mine", "Saved", "at", "changed_fields", "comparison_text", "form_result", "hint_parts", "register",
-           "result_parts", "saved_message", "step_view"]  # fmt: skip
+           "result_parts", "saved_message", "step_view"]
 
 WRONG, FILE_WRONG = "labs-wrong", "labs-file-wrong"
 """Types of the stores of what is wrong with an entry (`retrompi.studio.requests.wrong_entries`): of a task's answer, of a file."""
@@ -95,7 +95,7 @@ def _status_text(status: str) -> str:
         "right": _("✓ right"), "sealed": _("✓ sealed"), "open": _("○ open, marked by your teacher"), "wrong": _("✗ wrong"),
         "unreadable": _("✗ cannot be read"), "missing": _("· to do"), "waiting": _("· waits for a prediction"),
         "changed": _("! changed after it was sealed"), "marked": _("✓ marked by your teacher"),
-    }[status]  # fmt: skip
+    }[status]
 
 
 def _markdown(text: str) -> Component:
@@ -138,7 +138,7 @@ def step_view(lab: Lab, work: Work, all_: Sequence[LabStep], number: int, mine: 
 def _other_results(all_: Sequence[LabStep], number: int, mine: Mine) -> list[Component]:
     """The results of the other steps' forms, each drawn when it is opened."""
     there = [(i, p.form, ran) for i, step in enumerate(all_) if i != number for p in step.pieces
-             if p.form is not None and (ran := mine.of(p.form, p.key)) is not None]  # fmt: skip
+             if p.form is not None and (ran := mine.of(p.form, p.key)) is not None]
     if not there:
         return []
     items = []
@@ -149,7 +149,7 @@ def _other_results(all_: Sequence[LabStep], number: int, mine: Mine) -> list[Com
                          html.Small(", ".join(f"{k} {v}" for k, v in other.items()), className="soft") if other else None],
                         id={"type": "labs-open", "form": ran.key}, type="button", className="quiet", **{"aria-expanded": "false"}),
             html.Div(id={"type": "labs-opened", "form": ran.key}, role="region", **{"aria-label": form.line}),
-        ]))  # fmt: skip
+        ]))
     summary = html.Summary(_("My results: {n} of other steps").format(n=len(items)))
     return [html.Details([summary, html.Ul(items, className="lab-found")], className="lab-mine")]
 
@@ -178,7 +178,7 @@ def _open_tasks(all_: Sequence[LabStep], work: Work, results: Mapping[str, Mappi
             if status in GOOD:
                 continue
             go = html.Button(f"{i + 1}. {step.title or _('Begin')}: {task.title}", id={"type": "labs-go", "to": f"{i} {task.id}"},
-                             type="button", className="quiet")  # fmt: skip
+                             type="button", className="quiet")
             items.append(html.Li([go, html.Span(f" {_status_text(status)}", className="soft")]))
     if not items:
         return html.P(_("Nothing is left to do."), className="soft")
@@ -206,7 +206,7 @@ def _way(all_: Sequence[LabStep], number: int, work: Work, results: Mapping[str,
             [html.Span(f"{i + 1}. {label}"), html.Small(" 🔒" if step.shut else f" {state}" if state else "")],
             id={"type": "labs-go", "to": str(i)}, type="button", className="quiet here" if i == number else "quiet", title=shut,
             **{"aria-current": "step"} if i == number else {},
-        )))  # fmt: skip
+        )))
     summary = html.Summary(_("Step {n} of {all}").format(n=number + 1, all=len(all_)))
     return html.Details([summary, html.Ol(items, className="lab-steps")], className="lab-way", open=number == len(all_) - 1)
 
@@ -228,7 +228,7 @@ def _seal(step: LabStep) -> Component:
             html.Div(id="labs-seal-said", role="status", **{"aria-live": "polite"}),
         ],
         className="lab-seal",
-    )  # fmt: skip
+    )
 
 
 def _check(task: str, label: str) -> Component:
@@ -241,7 +241,7 @@ def _report() -> Component:
          html.Button(_("Report"), id={"type": "labs-report", "of": "lab"}, type="button", className="quiet"),
          html.Button(_("My folder as a zip"), id={"type": "labs-pack", "of": "lab"}, type="button", className="quiet")],
         className="lab-check",
-    )  # fmt: skip
+    )
 
 
 # -- a task --------------------------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def _report() -> Component:
 
 def _task(
     task: Task, lab: Lab, work: Work, known: Mapping[str, str], results: Mapping[str, Mapping[str, Any]], edited: set[str]
-) -> Component:  # fmt: skip
+) -> Component:
     sealed, result = work.state.sealed.get(task.id), results.get(task.id)
     kind = {"prediction": _("prediction"), "text": _("in your own words"), "file": _("file")}.get(task.kind, "")
     head = [html.B(task.title), html.Small(" " + ", ".join(x for x in (kind, _points(task.points)) if x), className="soft")]
@@ -266,9 +266,9 @@ def _task(
         small = html.Small(_hint_of(task), className="soft", id=f"labs-form-{task.id}")
         value = work.answers.get(task.id)
         body += [html.Div(_field(task, value), className="lab-entry"), small,
-                 wrong_entries.store({"type": WRONG, "task": task.id}, at(task, value, wrong))]  # fmt: skip
+                 wrong_entries.store({"type": WRONG, "task": task.id}, at(task, value, wrong))]
     said = html.Span([html.Span(id={"type": "labs-saved", "task": task.id}, role="status", className="soft"),
-                      dcc.Store(id={"type": "labs-typed", "task": task.id})])  # fmt: skip
+                      dcc.Store(id={"type": "labs-typed", "task": task.id})])
     if sealed is None and not lacking:
         tools: list[Component] = []
         if task.kind != "prediction":
@@ -302,7 +302,7 @@ def _field(task: Task, value: Any) -> Component:
                                  placeholder=_("place {n}").format(n=i + 1), searchable=False, labels=dropdown_words()),
                     className="lab-entry")
             for i in range(len(task.choices))
-        ], className="lab-order", **{"aria-label": _("Order for {task}").format(task=task.title)})  # fmt: skip
+        ], className="lab-order", **{"aria-label": _("Order for {task}").format(task=task.title)})
     if task.choices:
         chosen = next((c for c in task.choices if _answers.normal(c) == _answers.normal(text)), None)
         radio = dcc.RadioItems([{"label": task.choice_text(c), "value": c} for c in task.choices], chosen, id=name, className="lab-choices")
@@ -318,7 +318,7 @@ def _file(task: Task, work: Work, edited: set[str]) -> Component:
     upload = dcc.Upload(
         html.Button(_("Upload {file}").format(file=task.file), type="button", className="quiet"),
         id={"type": "labs-upload", "name": task.file}, multiple=False, max_size=_work.LARGEST_FILE,
-    )  # fmt: skip
+    )
     return html.Div([*_content(task.file, work, edited), upload], className="lab-file lab-entry")
 
 
@@ -332,7 +332,7 @@ def _content(name: str, work: Work, edited: set[str]) -> list[Component]:
     edited.add(name)
     said = html.Div([html.Span(id={"type": "labs-file-said", "name": name}, role="status", className="soft"),
                      dcc.Store(id={"type": "labs-file-typed", "name": name}),
-                     wrong_entries.store({"type": FILE_WRONG, "name": name})])  # fmt: skip
+                     wrong_entries.store({"type": FILE_WRONG, "name": name})])
     content = work.files.get(name)
     try:
         text = (content or b"").decode()
@@ -346,7 +346,7 @@ def _content(name: str, work: Work, edited: set[str]) -> list[Component]:
 def _editor(name: str, text: str) -> Component:
     rows = min(24, text.count("\n") + 2) if text else 8
     area = dcc.Textarea(id={"type": "labs-file", "name": name}, value=text, rows=rows, maxLength=LONGEST, spellCheck=False,
-                        className="lab-area code")  # fmt: skip
+                        className="lab-area code")
     return html.Label([html.Span(name, className="lab-file-name"), area], className="lab-file-editor")
 
 
@@ -382,7 +382,7 @@ def register(app: Dash) -> None:
     app.clientside_callback(
         ClientsideFunction("retrompi", "sketch"), Output({"type": f"{_GRAPH}-sketch", "own": MATCH}, "title"),
         Input({"type": _GRAPH, "own": MATCH}, "figure"), State({"type": _GRAPH, "own": MATCH}, "id"),
-    )  # fmt: skip
+    )
 
 
 # -- a form --------------------------------------------------------------------------------------------------------------
@@ -409,7 +409,7 @@ def _form(form: LabForm, key: str, lab: Lab, work: Work, edited: set[str], mine:
             html.Div(mine.show(ran.told) if ran is not None else [], id={"type": "labs-run-shown", "form": key}),
         ],
         className="lab-form", **{"aria-label": form.line},
-    )  # fmt: skip
+    )
 
 
 def _entry(form: LabForm, key: str, field: FormField, value: str) -> Component:
@@ -417,13 +417,13 @@ def _entry(form: LabForm, key: str, field: FormField, value: str) -> Component:
     name = {"type": "labs-field", "form": key, "name": field.name}
     placeholder = "platform.host.cores=2, …" if field.name == "set" else ""
     entry = dcc.Input(id=name, value=value, type="text", maxLength=500, placeholder=placeholder, autoComplete="off",
-                      inputMode="numeric" if field.kind == "number" else "text", style={"width": "100%"})  # fmt: skip
+                      inputMode="numeric" if field.kind == "number" else "text", style={"width": "100%"})
     parts: list[Component] = [html.Label([html.Span(field.label), entry])]
     if field.slides:
         parts.append(html.Div(dcc.Slider(
             -2, 2, 0.25, value=0, marks={-2: "÷4", 0: field.value, 2: "×4"}, included=False, updatemode="mouseup", allow_direct_input=False,
             id={"type": "labs-slide", "form": key, "name": field.name},
-        ), title=_("a quarter to four times of {value}").format(value=field.value), className="lab-slider"))  # fmt: skip
+        ), title=_("a quarter to four times of {value}").format(value=field.value), className="lab-slider"))
     wide = field.name in ("sizes", "set", "vary", "sensitivity")
     return html.Div(parts, className="field wide" if wide else "field")
 
@@ -435,10 +435,10 @@ def form_result(told: Mapping[str, Any], chart: str = "") -> list[Component]:
     out: list[Component] = [html.P(line) for line in told["lines"]]
     out += [html.P(line, className="caution", lang="en") for line in told["cautions"]]
     names = {"time": _("One-way time"), "bandwidth": _("Bandwidth"), "stages": _("Stages"), "study": _("The study"),
-             "path": _("Critical path")}  # fmt: skip
+             "path": _("Critical path")}
     if chart:
         frame = html.Iframe(src=chart, title=_("Timeline: what every process did; the table below has the sums"), sandbox="allow-scripts",
-                            className="timeline-frame")  # fmt: skip
+                            className="timeline-frame")
         out.append(html.Figure([html.Figcaption(_("What every process did")), frame], className="lab-figure"))
     for name, figure in told["figures"].items():
         drawn = go.Figure(figure)
@@ -457,5 +457,5 @@ def form_result(told: Mapping[str, Any], chart: str = "") -> list[Component]:
         rows = html.Tbody([html.Tr([html.Td(c) for c in row]) for row in table["rows"]])
         caption = [html.Caption(html.Span(table["caption"]))] if table["caption"] else []
         out.append(html.Div(html.Table([*caption, head, rows], className="wide"), className="scroll", tabIndex=0, role="region",
-                            **{"aria-label": table["caption"] or _("table")}))  # fmt: skip
+                            **{"aria-label": table["caption"] or _("table")}))
     return out

@@ -84,9 +84,9 @@ def _execute(asked: Mapping[str, str], file: Path, ranks: int, work: Path) -> di
         )
         (work / "room.xml").write_text(
             '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
-            f'<zone id="room" routing="Full">{hosts}{routes}</zone></platform>', encoding="utf-8")  # fmt: skip
+            f'<zone id="room" routing="Full">{hosts}{routes}</zone></platform>', encoding="utf-8")
         words = ["smpirun", "-np", str(ranks), "-platform", str(work / "room.xml"), "-hostfile", str(work / "hosts"),
-                 "--cfg=smpi/host-speed:1e9", "--log=root.thresh:error", str(program)]  # fmt: skip
+                 "--cfg=smpi/host-speed:1e9", "--log=root.thresh:error", str(program)]
     else:
         program = _compile(file, "mpicc", work)
         # Of the MPI that it was compiled for: another one's starts as many jobs of one rank.
@@ -114,5 +114,5 @@ def record_program(asked: Mapping[str, str], place: Path) -> dict[str, Any]:
             raise InputError(f"its trace has {trace.actions} actions, far more than the pattern", file.name, code="too-large")
         files = {"trace.tar.zst": packed.read_bytes().hex()}
     line = _("{ranks} ranks, {actions} actions recorded; the trace is among your files as trace.tar.zst").format(
-        ranks=trace.ranks, actions=trace.actions)  # fmt: skip
+        ranks=trace.ranks, actions=trace.actions)
     return {"lines": [line], "cautions": [], "tables": [], "figures": {}, "files": files}

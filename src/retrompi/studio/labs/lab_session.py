@@ -173,7 +173,7 @@ class Desk:
         return self.resources.jobs.submit(
             parts.session(), form.line[:80], lab_commands.run, self.resources.places[1], form.kind, dict(form.given), dict(values),
             dict(work.files), slot=f"labs-run {lab.name} {key}", client=parts.client(), then=keep,
-        )  # fmt: skip
+        )
 
     def ran(self, told: Mapping[str, Any]) -> list[Component]:
         """The components of a form's result."""
@@ -204,7 +204,7 @@ class Desk:
                 session, lab.name, lab_jobs.expected_values, lab.name, self.who(student), self.resources.places[1],
                 client="labs in advance",
                 then=lambda state: self.known.put(key, state.result) if state.status == "done" else None,
-            )  # fmt: skip
+            )
 
     def check(self, name: Any, student: Any) -> parts.Begun:
         """The job of a check: of the work as it is now, with its predictions sealed; its result is kept on the student's shelf."""

@@ -72,7 +72,7 @@ def _message(prefix: str, legend: str, values: Mapping[str, Any], key: str) -> C
     slider = dcc.Slider(
         0, 25, 1, value=0 if size < 1 else min(25, round(size).bit_length()), marks=_MARKS, included=False, id=f"{prefix}-slider",
         updatemode="mouseup", allow_direct_input=False,
-    )  # fmt: skip
+    )
     typed = dcc.Input(id=f"{prefix}-size", type="text", value=written, debounce=True, size="10")
     model, platform = values[f"{key}model"], values[f"{key}platform"]
     fields = parts.controls(
@@ -112,7 +112,7 @@ def layout(query: Query, resources: Resources) -> Component:
                         numbers="anatomy-tables", css="stages"),
         ]),
         html.Div(id="anatomy-tables"),
-    ]  # fmt: skip
+    ]
     kept = [dcc.Store(id="anatomy-scenes"), dcc.Store(id="anatomy-drawn")]
     return html.Div([parts.notices(wrong), parts.bench(asked, shown, stays=True), *kept])
 
@@ -144,7 +144,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
                 y=names, x=[v / scale for v in values], name=stage_name(stage), orientation="h", customdata=told,
                 marker={"color": colour, "line": {"color": "white", "width": 1}, "pattern": hatch_pattern("/" if hatched else "", 0.35)},
                 hovertemplate=f"<b>{stage_name(stage)}</b>: %{{customdata[0]}} (%{{customdata[1]}} %)<br>%{{customdata[2]}}<extra></extra>",
-            ))  # fmt: skip
+            ))
     common(out, "")
     # Measured from the bottom of the figure, with space for the legend's lines, of which there are many on a phone.
     legend = {"yref": "container", "y": 0.0, "yanchor": "bottom", "traceorder": "normal"}
@@ -153,7 +153,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     )
     title = _("time since the send call, {unit}").format(unit=unit)
     out.update_xaxes(title={"text": title, "standoff": 8}, gridcolor="#e3e3e3", zeroline=False,
-                     rangemode="tozero", automargin=True)  # fmt: skip
+                     rangemode="tozero", automargin=True)
     out.update_yaxes(autorange="reversed", automargin=True)
     return out
 
@@ -203,7 +203,7 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
         if "hops" in m:
             total = sum(h["took"] for h in m["hops"])
             end = {"where": "", "what": _("the receive call returns: sum of the above"), "stage": "", "times": None,
-                   "took": total, "begin": total}  # fmt: skip
+                   "took": total, "begin": total}
             exact = f"{total:,}".replace(",", "\u202f")
             caption = _("What the message does or waits for at each moment; the times add up to {total} exactly ({exact} ps)").format(
                 total=time_of(total), exact=exact
@@ -265,7 +265,7 @@ def register(app: Dash, resources: Resources) -> None:
         [Input("anatomy-view", "value"), Input("anatomy-way", "value"), *(Input(i, "value") for i in ids)], begin,
         parts.outputs("anatomy-scenes.data", "anatomy-stages.figure", "anatomy-said.children", "anatomy-tables.children"), show,
         blame=blame,
-    )  # fmt: skip
+    )
 
     def in_browser(function: str, *wires: Any, **more: Any) -> None:
         app.clientside_callback(ClientsideFunction("retrompi_anatomy", function), *wires, **more)

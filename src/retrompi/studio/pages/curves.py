@@ -121,7 +121,7 @@ def layout(query: Query, resources: Resources) -> Component:
                                     "mpptest or mpi4py")),
             ], open=bool(values["run"] or values["sizes"]), className="more"),
         ),
-    ]  # fmt: skip
+    ]
     label = _("Curves of the runtimes over message size; the numbers are in the tables below")
     shown = [
         html.Div([parts.job_bar("curves"), parts.graph("curves-figure", label, numbers="curves-numbers")], className="held"),
@@ -131,7 +131,7 @@ def layout(query: Query, resources: Resources) -> Component:
                  className="page-head"),
         html.Div(id="curves-numbers"),
         dcc.Download(id="curves-download"),
-    ]  # fmt: skip
+    ]
     return html.Div([parts.notices(wrong), parts.bench(asked, shown)])
 
 
@@ -191,7 +191,7 @@ def register(app: Dash, resources: Resources) -> None:
         *parts.outputs("curves-overlays.options", "curves-overlays.value", "curves-upload-said.children", "curves-upload.contents"),
         Input("curves-upload", "contents"), State("curves-upload", "filename"), State("curves-overlays", "value"),
         prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def add_upload(contents: Any, filename: Any, chosen: Any) -> Any:
         if contents is None:
             return no_update, no_update, no_update, no_update
@@ -240,7 +240,7 @@ def register(app: Dash, resources: Resources) -> None:
         parts.outputs("curves-figure.figure", "curves-problems.children", "curves-statements.children", "curves-numbers.children"),
         show,
         views=[Input("curves-series", "value"), Input("curves-y", "value"), Input("curves-published", "value")],
-    )  # fmt: skip
+    )
 
     @app.callback(
         Output("curves-download", "data"), Input("curves-csv", "n_clicks"), State("curves-job", "data"), prevent_initial_call=True
@@ -253,7 +253,7 @@ def register(app: Dash, resources: Resources) -> None:
             {"curve": name, "size_B": r["size_B"], "time_us": r["time_us"], "bandwidth_MBps": r["bandwidth_MBps"],
              "repetitions": r.get("repetitions")}
             for name, points in _curves_by_name(answer) for r in points
-        ]  # fmt: skip
+        ]
         return dcc.send_string(parts.csv_text(rows, ("curve", "size_B", "time_us", "bandwidth_MBps", "repetitions")), "curves.csv")
 
 
@@ -287,9 +287,9 @@ def _statements(answer: dict[str, Any]) -> Component | None:
             "verdict": html.Span(_(SIGNS.get(v["verdict"], v["verdict"])), className=v["verdict"]), "note": parts.english(v["note"]),
         }
         for v in answer["verdicts"]
-    ]  # fmt: skip
+    ]
     columns = (("id", _("statement")), ("what", _("about")), ("published", _("published")), ("observed", _("these curves")),
-               ("verdict", _("verdict")), ("use", _("use")), ("note", _("note")))  # fmt: skip
+               ("verdict", _("verdict")), ("use", _("use")), ("note", _("note")))
     counts = {word: sum(v["verdict"] == word for v in answer["verdicts"]) for word in SIGNS}
     told = ", ".join(_(_COUNTED[word]).format(n=n) for word, n in counts.items() if n)
     return html.Details(
@@ -310,4 +310,4 @@ def _numbers(answer: dict[str, Any], series: str) -> Component:
     summary = metric_rows([(name, whole) for (name, _), whole in zip(named, wholes, strict=True)])
     return html.Div([
         parts.table(summary, head, id="curves-summary", stack=False), parts.table(rows, columns, id="curves-table", stack=False),
-    ])  # fmt: skip
+    ])

@@ -58,7 +58,7 @@ PAGE = Page(
                                              count=inputs.number),
         "labs-paper-question.data": inputs.mapping(lab=inputs.text(), student=inputs.text(), count=inputs.number),
     },
-)  # fmt: skip
+)
 
 
 # -- what is shown -------------------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def _listing(desk: Desk, student: str) -> list[Part]:
         lines: list[Part] = [
             html.H2(html.A(f"{found.key} {found.title}", href=desk.address(found, student))), html.P(found.summary),
             html.P(told + (_("; needs {tools}").format(tools=needs) if needs else ""), className="soft"),
-        ]  # fmt: skip
+        ]
         if mine is not None:
             lines.append(html.Progress(value=str(mine.done), max=str(mine.of), **{"aria-label": _("progress")}))
             lines.append(html.P(mine.line, className="soft"))
@@ -120,7 +120,7 @@ def _lab_parts(desk: Desk, name: str, student: str, step: int) -> list[Part]:
         html.Details([html.Summary(_("About this lab")), _about(found), html.P(_(
             "The same work goes on in a terminal: take your folder as a zip."))]),
         html.Div(view, id="labs-view"),
-    ]  # fmt: skip
+    ]
 
 
 def layout(query: Query, resources: Resources) -> Component:
@@ -144,7 +144,7 @@ def layout(query: Query, resources: Resources) -> Component:
             html.Div(_lab_parts(desk, values["lab"], values["student"], int(values["step"])), id="labs-shown"),
             parts.job_bar("labs"), parts.job_bar("labs-paper"), wrong_entries.store("labs-run"),
         ]
-    )  # fmt: skip
+    )
 
 
 # -- what happens --------------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ _FIELDS = (
     State({"type": "labs-answer", "task": ALL}, "value"), State({"type": "labs-answer", "task": ALL}, "id"),
     State({"type": "labs-place", "task": ALL, "place": ALL}, "value"), State({"type": "labs-place", "task": ALL, "place": ALL}, "id"),
     State({"type": "labs-file", "name": ALL}, "value"), State({"type": "labs-file", "name": ALL}, "id"),
-)  # fmt: skip
+)
 
 
 def _answers_of(values: Any, ids: Any, places: Any, place_ids: Any) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def register(app: Dash, resources: Resources) -> None:
     @app.callback(
         Output("labs-shown", "children"), Input("labs-lab", "value"), Input("labs-student", "value"), Input("labs-step", "data"),
         Input("labs-again", "data"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def show_step(name: Any, student: Any, step: Any, _again: Any) -> Any:
         if parts.changed_by("labs-lab") and step != 1:
             set_props("labs-step", {"data": 1})
@@ -204,7 +204,7 @@ def register(app: Dash, resources: Resources) -> None:
     @app.callback(
         Output("labs-step", "data"), Input({"type": "labs-go", "to": ALL}, "n_clicks"), Input({"type": "labs-turn", "to": ALL}, "n_clicks"),
         *_WHERE, *_FIELDS, prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def turn(_steps: Any, _turns: Any, name: Any, student: Any, *fields: Any) -> Any:
         if not was_clicked():
             return no_update
@@ -222,14 +222,14 @@ def register(app: Dash, resources: Resources) -> None:
         app.clientside_callback(
             ClientsideFunction("retrompi_labs", "typed"), Output({"type": store, key: MATCH}, "data"),
             Input({"type": typed, key: MATCH}, "value"), prevent_initial_call=True,
-        )  # fmt: skip
+        )
     app.clientside_callback(ClientsideFunction("retrompi_labs", "top"), Output("labs-step", "clear_data"), Input("labs-step", "data"),
-                            Input("labs-shown", "children"), prevent_initial_call=True)  # fmt: skip
+                            Input("labs-shown", "children"), prevent_initial_call=True)
 
     @app.callback(
         Output({"type": "labs-saved", "task": MATCH}, "children"), Output({"type": lab_page.WRONG, "task": MATCH}, "data"),
         Input({"type": "labs-typed", "task": MATCH}, "data"), *_WHERE, prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def save_answer(value: Any, name: Any, student: Any) -> Any:
         return keep_answer(name, student, value or "") if ctx.triggered_id else (no_update, no_update)
 
@@ -237,14 +237,14 @@ def register(app: Dash, resources: Resources) -> None:
         Output({"type": "labs-saved", "task": MATCH}, "children", allow_duplicate=True),
         Output({"type": lab_page.WRONG, "task": MATCH}, "data", allow_duplicate=True),
         Input({"type": "labs-place", "task": MATCH, "place": ALL}, "value"), *_WHERE, prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def save_order(values: Any, name: Any, student: Any) -> Any:
         return keep_answer(name, student, [v for v in values if v]) if ctx.triggered_id else (no_update, no_update)
 
     @app.callback(
         Output({"type": "labs-file-said", "name": MATCH}, "children"), Output({"type": lab_page.FILE_WRONG, "name": MATCH}, "data"),
         Input({"type": "labs-file-typed", "name": MATCH}, "data"), *_WHERE, prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def save_file(value: Any, name: Any, student: Any) -> Any:
         if not ctx.triggered_id:
             return no_update, no_update
@@ -257,7 +257,7 @@ def register(app: Dash, resources: Resources) -> None:
         Output({"type": lab_page.FILE_WRONG, "name": MATCH}, "data", allow_duplicate=True),
         Output({"type": "labs-upload", "name": MATCH}, "contents"), Input({"type": "labs-upload", "name": MATCH}, "contents"), *_WHERE,
         State("labs-again", "data"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def save_upload(contents: Any, name: Any, student: Any, again: Any) -> Any:
         if not contents or not ctx.triggered_id:
             return no_update, no_update, no_update
@@ -279,7 +279,7 @@ def register(app: Dash, resources: Resources) -> None:
     @app.callback(
         Output("labs-again", "data"), Output("labs-seal-said", "children"), Input({"type": "labs-seal", "of": ALL}, "n_clicks"), *_WHERE,
         *_FIELDS, State("labs-again", "data"), State("labs-step", "data"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def seal(_clicks: Any, name: Any, student: Any, *rest: Any) -> Any:
         if not was_clicked():
             return no_update, no_update
@@ -297,13 +297,13 @@ def register(app: Dash, resources: Resources) -> None:
         app.callback(
             Output({"type": "labs-hints", "task": MATCH}, "children", allow_duplicate=take),
             Input({"type": pressed, "task": MATCH}, "n_clicks"), *_WHERE, prevent_initial_call=True,
-        )(partial(hint, take))  # fmt: skip
+        )(partial(hint, take))
 
     app.clientside_callback(
         ClientsideFunction("retrompi_labs", "slide"), Output({"type": "labs-field", "form": MATCH, "name": MATCH}, "value"),
         Input({"type": "labs-slide", "form": MATCH, "name": MATCH}, "value"),
         State({"type": "labs-slide", "form": MATCH, "name": MATCH}, "marks"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
 
     @app.callback(
         Output({"type": "labs-run-shown", "form": MATCH}, "children"), Output({"type": "labs-run-line", "form": MATCH}, "children"),
@@ -312,7 +312,7 @@ def register(app: Dash, resources: Resources) -> None:
         State({"type": "labs-field", "form": MATCH, "name": ALL}, "value"), State({"type": "labs-field", "form": MATCH, "name": ALL}, "id"),
         State({"type": "labs-run-job", "form": MATCH}, "data"), *_WHERE, State({"type": "labs-file", "name": ALL}, "value"),
         State({"type": "labs-file", "name": ALL}, "id"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def run(_clicks: Any, ticks: Any, values: Any, ids: Any, job: Any, name: Any, student: Any, files: Any, file_ids: Any) -> Any:
         if not was_clicked():
             return no_update, no_update, no_update, no_update
@@ -344,7 +344,7 @@ def register(app: Dash, resources: Resources) -> None:
     @app.callback(
         Output({"type": "labs-opened", "form": MATCH}, "children"), Output({"type": "labs-open", "form": MATCH}, "aria-expanded"),
         Input({"type": "labs-open", "form": MATCH}, "n_clicks"), *_WHERE, prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def open_result(clicks: Any, name: Any, student: Any) -> Any:
         if not was_clicked() or not isinstance(clicks, int) or clicks % 2 == 0:
             return [], "false"
@@ -355,7 +355,7 @@ def register(app: Dash, resources: Resources) -> None:
     @app.callback(
         Output("labs-question", "data"), Input({"type": "labs-check", "task": ALL}, "n_clicks"), *_WHERE, *_FIELDS,
         State("labs-question", "data"), State("labs-step", "data"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def check(_clicks: Any, name: Any, student: Any, *rest: Any) -> Any:
         if not was_clicked():
             return no_update
@@ -392,12 +392,12 @@ def register(app: Dash, resources: Resources) -> None:
     parts.register_job(  # its output is always there: a page that is opened finds the check that runs
         app, resources, "labs", [Input("labs-question", "data")], begin, parts.outputs("labs-checked.data"), show_grading,
         views=[Input("labs-question", "data"), *_WHERE, State("labs-step", "data")], resumes=True, owner=desk.owner,
-    )  # fmt: skip
+    )
 
     @app.callback(
         Output("labs-paper-question", "data"), Input({"type": "labs-report", "of": ALL}, "n_clicks"), *_WHERE,
         State("labs-paper-question", "data"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def report(_clicks: Any, name: Any, student: Any, before: Any) -> Any:
         if not was_clicked():
             return no_update
@@ -413,12 +413,12 @@ def register(app: Dash, resources: Resources) -> None:
     parts.register_job(
         app, resources, "labs-paper", [Input("labs-paper-question", "data")], paper, parts.outputs("labs-download.data"),
         lambda result: {"content": result["page"], "filename": "report.html", "type": "text/html"}, prevent_initial_call=True,
-    )  # fmt: skip
+    )
 
     @app.callback(
         Output("labs-download", "data", allow_duplicate=True), Input({"type": "labs-pack", "of": ALL}, "n_clicks"), *_WHERE,
         prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def download_work(_clicks: Any, name: Any, student: Any) -> Any:
         from retrompi.labs.shelf import pack
 

@@ -62,7 +62,7 @@ def _head(card: dict[str, Any]) -> list[Part]:
                (_("this model"), f"{origin}, {card['hash'][:12]}"),
                (_("look"), html.Span(look, className="links"))]),
         *card_parts.stands_for(card),
-    ]  # fmt: skip
+    ]
 
 
 def _table(card: dict[str, Any], source: str, words: str) -> list[Part]:
@@ -127,7 +127,7 @@ def register(app: Dash, resources: Resources) -> None:
     @app.callback(
         *parts.outputs("models-head.children", "models-rest.children"),
         Input("models-model", "value"), Input("models-platform", "value"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def other(model: str, platform: str | None) -> Any:
         if model not in registry.model_names() or (platform and not menus.is_platform(platform)):
             return no_update, no_update
@@ -137,7 +137,7 @@ def register(app: Dash, resources: Resources) -> None:
     @app.callback(
         Output("models-numbers", "children"),
         Input("models-model", "value"), Input("models-source", "value"), Input("models-text", "value"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def filter_table(model: str, source: str | None, words: str | None) -> Any:
         if model not in registry.model_names():
             return no_update

@@ -118,7 +118,7 @@ def register(app: Dash, resources: Resources) -> None:
     @app.callback(
         *parts.outputs("platforms-head.children", "platforms-levels.children"), Input("platforms-platform", "value"),
         prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def other(platform: str) -> Any:
         if not menus.is_platform(platform):
             return no_update, no_update
@@ -128,7 +128,7 @@ def register(app: Dash, resources: Resources) -> None:
         Output("platforms-numbers", "children"),
         Input("platforms-platform", "value"), Input("platforms-source", "value"), Input("platforms-text", "value"),
         prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def filter_numbers(platform: str, source: str | None, words: str | None) -> Any:
         if not menus.is_platform(platform):
             return no_update

@@ -98,7 +98,7 @@ def layout(query: Query, resources: Resources) -> Component:
         *menus.modes(_("all on one host"), _("one per host, round-robin")),
         {"value": "block", "label": _("block: the processors of a host, then the next")},
         {"value": "cyclic", "label": _("cyclic: one per host, full hosts left out")},
-    ]  # fmt: skip
+    ]
     figures = [
         html.H2(_("What every process did")),
         html.P(_("A column of pixels shows the shares of its time in each state; nearer, one sees the states themselves. Drag to move, "
@@ -111,7 +111,7 @@ def layout(query: Query, resources: Resources) -> Component:
             html.Div([parts.graph(f"replay-{what}", f"{_('Communication matrix')}: {_(what)}", css="square")
                       for what in ("bytes", "messages")], className="beside"),
         ], id="replay-matrix"),
-    ]  # fmt: skip
+    ]
     asked = [
             parts.controls(
                 parts.menu(_("Trace"), "replay-trace", known, values["trace"]),
@@ -125,12 +125,12 @@ def layout(query: Query, resources: Resources) -> Component:
             *parts.upload_row("replay", _("Upload a trace"), resources.limits.upload_B,
                               _("one file for all ranks, or an archive (tar, zip) with one file per rank; plain, gzip or zstd"),
                               _(": pack it with zstd or gzip")),
-    ]  # fmt: skip
+    ]
     shown = [
         html.Div([parts.job_bar("replay"), html.Div(id="replay-said"), html.Div(figures, id="replay-figures", style={"display": "none"})],
                  className="first"),
         html.Div(id="replay-tables"),
-    ]  # fmt: skip
+    ]
     return html.Div([parts.notices(wrong), parts.bench(asked, shown, stays=True)])
 
 
@@ -174,11 +174,11 @@ def _facts(r: Mapping[str, Any]) -> Component:
     if r["cycle"]:
         caption = _("Each waits for the next one, the last for the first") if r["closed"] else _("Each waits for the next one")
         columns = [("process", _("process"), process_name), ("action", _("in")), ("file", _("file")), ("line", _("line")),
-                   ("waits_for", _("waits for"), process_name)]  # fmt: skip
+                   ("waits_for", _("waits for"), process_name)]
         told.append(parts.table(r["cycle"], columns, caption=caption, id="replay-cycle"))
     if r["waits"]:
         columns = [("rank", _("rank")), ("file", _("file")), ("line", _("line")), ("action", _("waits in")),
-                   ("on", _("for"), parts.english)]  # fmt: skip
+                   ("on", _("for"), parts.english)]
         which = _("Position of every rank") if len(r["waits"]) == r["waiting"] else _first(r["waits"], r["waiting"], _("waiting ranks"))
         told.append(parts.table(r["waits"], columns, caption=which, id="replay-waits"))
     return html.Div(told)
@@ -218,7 +218,7 @@ def register(app: Dash, resources: Resources) -> None:
     @app.callback(
         *parts.outputs("replay-trace.options", "replay-trace.value", "replay-upload-said.children", "replay-upload.contents"),
         Input("replay-upload", "contents"), State("replay-upload", "filename"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def add_upload(contents: Any, filename: Any) -> Any:
         if contents is None:
             return no_update, no_update, no_update, no_update
@@ -268,4 +268,4 @@ def register(app: Dash, resources: Resources) -> None:
         parts.outputs("replay-said.children", "replay-figures.style", "replay-timeline.src", "replay-matrix.style",
                       "replay-bytes.figure", "replay-messages.figure", "replay-tables.children"),
         show, failed=show_failure, blame=blame,
-    )  # fmt: skip
+    )

@@ -28,7 +28,7 @@ PAGE = Page(
     path="/", title=lazy("Start"), order=0, help=lazy("Historical MPI runtimes as processes, channels and an operating system."),
     inputs={"start-ask.data": inputs.number,
             "start-drawn.data": inputs.mapping(packet=inputs.number, quantum=inputs.number, size=inputs.number)},
-)  # fmt: skip
+)
 
 
 BEGIN = ("128 KiB", "120 ms")
@@ -47,7 +47,7 @@ def layout(query: Query, resources: Resources) -> Component:
     cards = [
         html.Li([html.H2(dcc.Link(_(page.title), href=page.path)), html.P(_(page.help))], className="card")
         for page in pages() if page.path != "/"
-    ]  # fmt: skip
+    ]
     told = shipped_figures.answer(PAGE.path)
     return html.Div(
         [
@@ -55,7 +55,7 @@ def layout(query: Query, resources: Resources) -> Component:
             dcc.Store(id="start-ask", data=0 if told else 1), _doors(),
             html.H2(_("All pages")), html.Ul(cards, className="cards", id="start-cards"),
         ]
-    )  # fmt: skip
+    )
 
 
 def _story(told: Mapping[str, Any]) -> list[Component]:
@@ -69,13 +69,13 @@ def _story(told: Mapping[str, Any]) -> list[Component]:
     figure = html.Div(
         html.Div(id="start-figure", className="sketch"), className="story-figure", role="figure",
         **{"aria-label": _("Bandwidth by message size, as it was and as you set it; the numbers are told below")},
-    )  # fmt: skip
+    )
     sliders = html.Div([
         html.Label([html.Span(_("Packet of the library")), html.Output(id="start-packet-said", htmlFor="start-packet"),
                     dcc.Input(id="start-packet", type="range", min=0, max=len(told["packets"]) - 1, step=1, value=packet)]),
         html.Label([html.Span(_("Turn of a process on the processor")), html.Output(id="start-quantum-said", htmlFor="start-quantum"),
                     dcc.Input(id="start-quantum", type="range", min=0, max=len(told["quanta"]) - 1, step=1, value=quantum)]),
-    ], className="story-sliders")  # fmt: skip
+    ], className="story-sliders")
     after = [
         html.P(_("A short message is put into a buffer at once; before a long one its sender waits for an answer. One processor serves "
                  "both processes, and whoever waits keeps it until its turn is over. Drag: what moves the cliff, and what its depth?")),
@@ -90,7 +90,7 @@ def _story(told: Mapping[str, Any]) -> list[Component]:
         html.P(_("Every curve here was simulated before: {n} runs, none between them. Stars are what Baker and Fox published in 1998; "
                  "those that the model does not reach are counted as failed in the scorecard.")
                .format(n=len(told["packets"]) * len(told["quanta"])), className="soft"),
-    ]  # fmt: skip
+    ]
     return [
         html.P(asked, className="story-begin"),
         html.Div([html.Button(text, type="button", **{"data-guess": name}) for name, text in guesses],
@@ -100,7 +100,7 @@ def _story(told: Mapping[str, Any]) -> list[Component]:
         html.Div(after, id="start-after", hidden=True),
         dcc.Store(id="start-story", data={**told, "begin": [packet, quantum], "last": last, "layout": _axes(told)}),
         dcc.Store(id="start-drawn"), dcc.Store(id="start-scenes"), dcc.Store(id="start-played"),
-    ]  # fmt: skip
+    ]
 
 
 def _doors() -> Component:
@@ -108,7 +108,7 @@ def _doors() -> Component:
         ("/scorecard", _("The papers"), _("What was published, statement by statement, beside what the simulation gives.")),
         ("/scorecard#blind", _("The blind test"), _("Predictions that were written down before their curves were looked at.")),
         ("/labs?lab=5", _("A lab"), _("Predict, measure, explain: the quantum, in an hour.")),
-    )  # fmt: skip
+    )
     items = [html.Li([html.H3(dcc.Link(title, href=href)), html.P(text)], className="card") for href, title, text in doors]
     return html.Nav([html.H2(_("Three ways on")), html.Ul(items, className="cards")], **{"aria-label": _("Three ways on")})
 
@@ -124,7 +124,7 @@ def _partial_figure(told: Mapping[str, Any]) -> dict[str, Any]:
 
     packet, quantum, last = _first(told)
     curve = {"x": told["sizes"][: last + 1], "y": told["rates"][packet][quantum][: last + 1], "mode": "lines+markers",
-             "line": {"color": PALETTE[0]}}  # fmt: skip
+             "line": {"color": PALETTE[0]}}
     return {"data": [curve], "layout": _axes(told)}
 
 
@@ -138,7 +138,7 @@ def _axes(told: Mapping[str, Any]) -> dict[str, Any]:
     rates = [r for row in told["rates"] for curve in row for r in curve if r is not None] + [star[1] for star in told["stars"]]
     ticks = [s for s in sizes if math.log2(s).is_integer() and math.log2(s) % 2 == 0]
     axis = figures.size_axis(sizes) | {"range": [math.log10(sizes[0] / 1.3), math.log10(sizes[-1] * 1.3)], "tickvals": ticks,
-                                       "ticktext": [figures.size_label(s) for s in ticks]}  # fmt: skip
+                                       "ticktext": [figures.size_label(s) for s in ticks]}
     values = figures.value_axis("bandwidth", drawn=rates) | {"range": [math.log10(min(rates) / 1.3), math.log10(max(rates) * 1.3)]}
     made = go.Figure(layout={"xaxis": axis, "yaxis": values, "showlegend": False})
     return dict(json.loads(made.to_json())["layout"])
@@ -149,27 +149,27 @@ def register(app: Dash, resources: Resources) -> None:
     app.clientside_callback(
         ClientsideFunction("retrompi_story", "begin"), Output("start-drawn", "data"), Output("start-whatif", "href"),
         Input("start-story", "data"), Input("start-packet", "value"), Input("start-quantum", "value"),
-    )  # fmt: skip
+    )
     app.clientside_callback(ClientsideFunction("retrompi_anatomy", "play"), Output("start-played", "data"), Input("start-scenes", "data"),
-                            prevent_initial_call=True)  # fmt: skip
+                            prevent_initial_call=True)
 
     def message(clicks: Any, drawn: Any) -> Any:
         """One message of the size that the page has found: the first below the cliff."""
         if not clicks or not drawn or drawn.get("size") not in story.SIZES:
             return None
         packet, quantum = (known[int(drawn.get(key) or 0) % len(known)]
-                           for key, known in (("packet", story.PACKETS), ("quantum", story.QUANTA)))  # fmt: skip
+                           for key, known in (("packet", story.PACKETS), ("quantum", story.QUANTA)))
         size = format_bytes(drawn["size"])
         asked = {"model": story.MODEL, "platform": story.PLATFORM, "mode": story.MODE, "size": size,
-                 "set": ", ".join(story.sets(packet, quantum))}  # fmt: skip
+                 "set": ", ".join(story.sets(packet, quantum))}
         return _("one message of {size}").format(size=size), scenes, ([asked], "there")
 
     parts.register_job(
         app, resources, "start-message", [Input("start-play", "n_clicks")], message, parts.outputs("start-scenes.data"),
         lambda found: [m["scene"] for m in found if "scene" in m], states=[State("start-drawn", "data")], prevent_initial_call=True,
-    )  # fmt: skip
+    )
     parts.register_job(
         app, resources, "start", [Input("start-ask", "data")],
         lambda ask: (_("the story"), story.simulate_story, (resources.places,)) if ask else None,
         parts.outputs("start-shown.children"), _story,
-    )  # fmt: skip
+    )

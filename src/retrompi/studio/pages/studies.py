@@ -147,14 +147,14 @@ def layout(query: Query, resources: Resources) -> Component:
         parts.menu(_("Along"), "studies-x", _axes(axes), values["x"] or None, placeholder=_("chosen from the axes"), clearable=True),
         *(parts.menu(label, f"studies-{k}", _axes(axes, False), [v for v in values[k] if v in axes], multi=True, clearable=True)
           for k, label in (("by", _("Lines by")), ("panel", _("One figure per")))),
-    ]  # fmt: skip
+    ]
     fields = [
         parts.entry(label, f"studies-{k}", values[k], maxLength=most, placeholder=f"e.g. {example}")
         for k, label, most, example in (
             ("key", _("Key"), 120, "wmpi.packet"), ("values", _("Values"), 200, "8KiB..32KiB:x2"),
             ("key2", _("Second key (optional)"), 120, "platform.host.quantum"), ("values2", _("Its values"), 200, "20ms,120ms"),
         )
-    ]  # fmt: skip
+    ]
     line, wrong = _form_line([values[k] for k in _FORM])
     return html.Div(
         [
@@ -203,7 +203,7 @@ def register(app: Dash, resources: Resources) -> None:
         *parts.outputs("studies-study.options", "studies-study.value", "studies-list.children"),
         Input("studies-ran", "data"), Input({"type": "studies-pick", "name": ALL}, "n_clicks"), State("studies-study", "value"),
         prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def choose_study(ran: Any, clicks: list[int | None], now: str | None) -> Any:
         some = _list_studies(resources)
         if parts.changed_by("studies-ran"):
@@ -221,7 +221,7 @@ def register(app: Dash, resources: Resources) -> None:
         *parts.outputs("studies-shown.children", "studies-x.options", "studies-by.options", "studies-panel.options", "studies-metric.value",
                        "studies-x.value", "studies-by.value", "studies-panel.value"),
         Input("studies-study", "value"), Input("studies-ran", "data"), *(Input(c.id, c.property) for c in SHOWN), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def view(which: str | None, _ran: Any, metric: Any, x: Any, by: Any, panel: Any) -> Any:
         if parts.changed_by("studies-study"):
             metric, x, by, panel = "", "", [], []
@@ -255,7 +255,7 @@ def register(app: Dash, resources: Resources) -> None:
         parts.outputs("studies-ran.data"), lambda result: result,
         states=[State("studies-study", "value"), *(State(c.id, c.property) for c in FORM)], resumes=True,
         failed=lambda state: {"failed": state.id},
-    )  # fmt: skip
+    )
 
 
 def _texts(value: Any) -> list[str]:

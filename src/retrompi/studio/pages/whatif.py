@@ -83,7 +83,7 @@ def layout(query: Query, resources: Resources) -> Component:
             html.Div(id="whatif-outcome", role="status", **{"aria-live": "polite"}),
         ],
         className="held",
-    )  # fmt: skip
+    )
     drawn = _("{level} % interval").format(level=LEVEL_TEXT[:-1])
     asked = [
         parts.controls(
@@ -106,7 +106,7 @@ def layout(query: Query, resources: Resources) -> Component:
             ],
             className="whatif-parameters",
         ),
-    ]  # fmt: skip
+    ]
     shown = [
         held,
         html.H2(_("Numbers")),
@@ -115,7 +115,7 @@ def layout(query: Query, resources: Resources) -> Component:
         parts.copyable(_command(model, platform, mode, known, sets), id="whatif-command"),
         html.Div([html.Button(_("Keep in store"), id="whatif-keep", className="quiet", type="button"),
                   html.Span("", id="whatif-keep-line", role="status")], className="job"),
-    ]  # fmt: skip
+    ]
     return html.Div(
         [
             html.Div(parts.notices([*wrong, *refused]), id="whatif-wrong"),
@@ -183,7 +183,7 @@ def _slider_data(model: str, platform: str, mode: str, known: tuple[Slot, ...]) 
         "slots": {s.name: {"base": s.base, "texts": s.texts, "numbers": s.numbers(), "unit": units.canonical(s.unit)} for s in known if not
         s.choices},
         "choices": {s.name: s.base for s in known if s.choices},
-    }  # fmt: skip
+    }
 
 
 def _groups(known: tuple[Slot, ...], sets: Mapping[str, str]) -> list[Component]:
@@ -203,14 +203,14 @@ def _slot(slot: Slot, value: str) -> Component:
         entry.append(html.Label([
             html.Span(slot.label, className="name"),
             dcc.RadioItems(list(slot.choices), value, id={"type": "whatif-choice", "name": slot.name}, inline=True),
-        ]))  # fmt: skip
+        ]))
     else:
         typed = dcc.Input(id={"type": "whatif-text", "name": slot.name}, type="text", value=value, debounce=True, autoComplete="off")
         if slot.texts:
             slider = dcc.Input(
                 id={"type": "whatif-slide", "name": slot.name}, type="range", min=0, max=len(slot.texts) - 1, step=1,
                 value=slot.texts.index(value) if value in slot.texts else slot.nearest(value), className="slide",
-            )  # fmt: skip
+            )
             entry.append(html.Label([html.Span(slot.label, className="name"), slider], className="sliding"))
             entry.append(
                 html.Label([html.Span(_("{label}, as a text").format(label=slot.label), className="unseen"), typed], className="typed")
@@ -225,7 +225,7 @@ def _slot(slot: Slot, value: str) -> Component:
     source = html.Span(f"{slot.base}; {slot.source}. ", className="source", lang="en")
     about = [html.Span(f"{slot.help}. ", lang="en"), source, html.Span(slot.range + scale)]
     return html.Div([html.Div(entry, className="entry"), html.Small(about, className="soft")], className="slot",
-                    **{"data-name": slot.name, "data-words": f"{slot.name} {slot.help} {slot.source}".lower()})  # fmt: skip
+                    **{"data-name": slot.name, "data-words": f"{slot.name} {slot.help} {slot.source}".lower()})
 
 
 def _command(model: str, platform: str, mode: str, known: tuple[Slot, ...], sets: Mapping[str, str]) -> str:
@@ -241,15 +241,15 @@ def register(app: Dash, resources: Resources) -> None:
         Output({"type": "whatif-slide", "name": MATCH}, "value"), Output({"type": "whatif-text", "name": MATCH}, "value"),
         Input({"type": "whatif-slide", "name": MATCH}, "value"), Input({"type": "whatif-text", "name": MATCH}, "value"),
         State("whatif-slots", "data"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     app.clientside_callback(
         ClientsideFunction("retrompi_whatif", "gather"), Output("whatif-sets", "data"), Output("whatif-question", "data"),
         Output("whatif-keep-line", "children"),
         Input({"type": "whatif-text", "name": ALL}, "value"), Input({"type": "whatif-choice", "name": ALL}, "value"),
         State("whatif-slots", "data"),
-    )  # fmt: skip
+    )
     app.clientside_callback(ClientsideFunction("retrompi_whatif", "find"), Output("whatif-find", "placeholder"),
-                            Input("whatif-find", "value"), Input("whatif-parameters", "children"))  # fmt: skip
+                            Input("whatif-find", "value"), Input("whatif-parameters", "children"))
 
     @app.callback(
         *parts.outputs("whatif-parameters.children", "whatif-slots.data", "whatif-mode.options", "whatif-mode.value",
@@ -257,7 +257,7 @@ def register(app: Dash, resources: Resources) -> None:
         Output("whatif-sets", "data", allow_duplicate=True), Output("whatif-question", "data", allow_duplicate=True),
         Input("whatif-model", "value"), Input("whatif-platform", "value"), Input("whatif-mode", "value"), Input("whatif-reset", "n_clicks"),
         Input("whatif-own", "n_clicks"), State("whatif-sets", "data"), State("whatif-before", "data"), prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def other(model: Any, platform: Any, mode: Any, _clicks: int | None, own: int | None, sets: Any, was: Any) -> Any:
         model, mode = parts.text(model), parts.text(mode)
         platform = home_platform.platform_after("whatif", model, parts.text(platform), own, parts.text(was))
@@ -277,7 +277,7 @@ def register(app: Dash, resources: Resources) -> None:
         question = {"model": model, "platform": platform, "mode": mode, "sets": kept}
         return (_groups(known, kept), _slider_data(model, platform, mode, known), titles.modes(offered), mode,
                 menus.platforms(platform), platform, home_platform.apart("whatif", model, platform).children,
-                told, kept, question)  # fmt: skip
+                told, kept, question)
 
     parts.register_graph(app, "whatif-figure")
 
@@ -309,7 +309,7 @@ def register(app: Dash, resources: Resources) -> None:
         parts.outputs("whatif-figure.figure", "whatif-outcome.children", "whatif-numbers.children", "whatif-command.children"),
         show, views=[Input("whatif-series", "value"), Input("whatif-y", "value"), Input("whatif-interval", "value"),
                      Input("whatif-draws-job", "data"), Input("whatif-drawn", "data")],
-    )  # fmt: skip
+    )
 
     def begin_stops(touched: Any) -> Any:
         model, platform, mode, _sets = _question_parts(touched)
@@ -319,7 +319,7 @@ def register(app: Dash, resources: Resources) -> None:
 
     slider_stops.install(app.server, resources, begin_stops)
     app.clientside_callback(ClientsideFunction("retrompi_whatif", "shown"), Input("whatif-figure", "figure"),
-                            Input("whatif-cancel", "hidden"), State("whatif-series", "value"))  # fmt: skip
+                            Input("whatif-cancel", "hidden"), State("whatif-series", "value"))
 
     def begin_draws(question: Any, switch: Any) -> Any:
         if not question or not switch:
@@ -337,17 +337,17 @@ def register(app: Dash, resources: Resources) -> None:
     parts.register_job(
         app, resources, "whatif-draws", [Input("whatif-question", "data"), Input("whatif-interval", "value")], begin_draws,
         parts.outputs("whatif-drawn.data"), lambda told: secrets.token_urlsafe(6),
-    )  # fmt: skip
+    )
 
     @app.callback(
         Output("whatif-keep-line", "children", allow_duplicate=True), Input("whatif-keep", "n_clicks"), State("whatif-question", "data"),
         prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def keep(_clicks: int | None, question: Any) -> str:
         if not question:
             return ""
         job = resources.jobs.submit(parts.session(), _("keeping a run"), runs.keep, resources.places, *_question_parts(question),
-                               client=parts.client())  # fmt: skip
+                               client=parts.client())
         state = resources.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
         if state.status != "done":
             return state.error or _("it is being simulated for the store; 'retrompi runs list' will show it")

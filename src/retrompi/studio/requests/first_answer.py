@@ -142,7 +142,7 @@ def _figure(module: Any, path: str, search: str, resources: Resources) -> str:
                 kept[key] = data
             return data
         job = resources.jobs.submit(g.session, title, function, *arguments, slot=f"first {path}", question=search,
-                               client=str(g.get("client", "")))  # fmt: skip
+                               client=str(g.get("client", "")))
         state = resources.jobs.wait(job, g.session, PATIENCE_S)
         if state.status != "done":
             resources.jobs.cancel(job, g.session)
@@ -181,4 +181,4 @@ def _figure_json(figure: Any) -> str:
 def pending() -> dict[str, Any]:
     """The figure of a graph that has none yet: no axes, which would tell of values that nobody has computed."""
     return {"data": [], "layout": {"xaxis": {"visible": False}, "yaxis": {"visible": False}, "paper_bgcolor": "rgba(0,0,0,0)",
-                                   "plot_bgcolor": "rgba(0,0,0,0)"}}  # fmt: skip
+                                   "plot_bgcolor": "rgba(0,0,0,0)"}}

@@ -422,7 +422,7 @@ def _headers(app: Dash) -> dict[str, str]:
                 "frame-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
                 "object-src 'none'",
             ]
-        )  # fmt: skip
+        )
     return {
         "Content-Security-Policy": policy,
         "X-Content-Type-Options": "nosniff",

@@ -74,5 +74,5 @@ def switch() -> Component:
                        className="language" + (" current" if code == now else ""),
                        **{"aria-label": name, **({"aria-current": "true"} if code == now else {})}))
         for code, name in translate.NAMES.items() if code in translate.languages()
-    ]  # fmt: skip
+    ]
     return html.Nav(html.Ul(links), id="studio-languages", className="languages", **{"aria-label": _("language")})

@@ -111,4 +111,4 @@ def register(app: Dash, name: Name) -> None:
     """Connects the `store` of this name with the page, or all those of a pattern (with MATCH)."""
     app.clientside_callback(
         ClientsideFunction("retrompi_entries", "tell"), Output(_id(name), "clear_data"), Input(_id(name), "data"), State(_id(name), "id"),
-    )  # fmt: skip
+    )

@@ -96,7 +96,7 @@ def _one_grid(law: GridLaw, read: Sequence[RecordedCalls], ranks: int) -> None:
     mine = law.of(ranks)
     if other is not None and mine is not None:
         raise NotRecognised(f"{ranks} ranks could be a grid of {Grid(mine)} or of {Grid(other)}: the recorded grids are as long along both "
-                            "axes; record a size at which they are not")  # fmt: skip
+                            "axes; record a size at which they are not")
 
 
 def _no_blind_axis(pattern: Pattern, ranks: int) -> None:
@@ -107,4 +107,4 @@ def _no_blind_axis(pattern: Pattern, ranks: int) -> None:
         recorded = {grid.dims[axis] for grid in pattern.grids.values()}
         if len(recorded) == 1 and length not in recorded:
             raise NotRecognised(f"{ranks} ranks are {length} long along axis {axis + 1} and all recorded grids {recorded.pop()}: what "
-                                "depends on that length is not known; record a size with another")  # fmt: skip
+                                "depends on that length is not known; record a size with another")

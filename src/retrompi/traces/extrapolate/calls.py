@@ -102,7 +102,7 @@ class _Unknown(Exception):
 def _parts(
     text: str, rank: int, action: str, a: list[str], attributes: dict[str, str],
     shapes: dict[tuple[str, str, int, tuple[str, ...]], Shape],
-) -> tuple[Shape, tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+) -> tuple[Shape, tuple[int, ...], tuple[int, ...]]:
     peers: list[int] = []
     numbers: list[int] = []
     names: list[str] = []
@@ -172,7 +172,7 @@ def _key_arguments(a: list[str], rank: int, peer: Callable[[str], str], number: 
 
 def _shape(
     shapes: dict[tuple[str, str, int, tuple[str, ...]], Shape], action: str, form: str, peers: int, names: Iterable[str]
-) -> Shape:  # fmt: skip
+) -> Shape:
     key = action, form, peers, tuple(names)
     found = shapes.get(key)
     if found is None:

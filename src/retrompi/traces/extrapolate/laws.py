@@ -159,7 +159,7 @@ class Amount:
     def text(self) -> str:
         """The law in words."""
         return " + ".join(f"{c:.4g}" + ("" if n == "constant" else n[1:] if n.startswith("1/") and " " not in n else f" {n}")
-                          for c, n in zip(self.coefficients, self.names, strict=True)) or "0"  # fmt: skip
+                          for c, n in zip(self.coefficients, self.names, strict=True)) or "0"
 
     @property
     def kind(self) -> str:

@@ -122,7 +122,7 @@ class Levels:
         return tuple(
             n // d if n >= d else int(o % (d // n) == 0)
             for o, n, d in zip(offset, self.points(level), grid.dims, strict=True)
-        )  # fmt: skip
+        )
 
     def fits(self, grid: Grid) -> None:
         """Raises Refused where the points of a level do not divide evenly."""
@@ -155,7 +155,7 @@ class Levels:
                         continue
                     if axis not in self.steps[step]:
                         raise NotRecognised(f"no recorded size has ranks that join a level along axis {axis + 1}, so what they do is not "
-                                            "known; record a size with more ranks along it")  # fmt: skip
+                                            "known; record a size with more ranks along it")
                     guard = blocks[fine] if guards[step] == "fine" else blocks[coarse] if guards[step] == "coarse" else ()
                     role: Role = "coarse" if offset[axis] % wide == 0 else "fine", step, axis
                     if role in self.specs and all(n for a, n in enumerate(guard) if a != axis):
@@ -199,7 +199,7 @@ def _with(recorded: Sequence[RecordedCalls], law: GridLaw, grids: dict[int, Grid
     found = Levels(law, grids, recorded[-1], last, _items(recorded, corners, len(grids[recorded[-1].ranks].dims), last=last))
     tokens = {
         of.ranks: [list(_split(_tokens(of, rank, grids[of.ranks]), usual)) for rank in range(of.ranks)] for of in recorded
-    }  # fmt: skip
+    }
     stage = 1
     try:
         _find_levels(found, recorded, tokens)
@@ -262,7 +262,7 @@ def _tokens(of: RecordedCalls, rank: int, grid: Grid) -> list[LevelToken]:
         got = neighbour(rank, call.peers, grid)
         if got is None:
             raise NotRecognised(f"{call.shape.action} with rank {call.peers[0]}, which is not 1, 2, 4, … away along one axis (grid {grid})",
-                          of, rank, i)  # fmt: skip
+                          of, rank, i)
         if not form or got[:2] != where:
             close()
             start, where = i, got[:2]
@@ -312,7 +312,7 @@ def _items(recorded: Sequence[RecordedCalls], tokens: dict[int, list[LevelToken]
             if a != b:
                 rank = _corner(of.ranks, last)
                 raise NotRecognised(f"its exchanges are not those of rank {_corner(recorded[-1].ranks, last)} of {recorded[-1].ranks}, "
-                                    f"from the {i + 1}th on", of, rank, 0)  # fmt: skip
+                                    f"from the {i + 1}th on", of, rank, 0)
     if not any(len(g.axes) == axes for g in programs[-1]):
         raise NotRecognised(f"rank {_corner(recorded[-1].ranks, last)} of {recorded[-1].ranks} has no exchanges along all axes")
     partial = next((g for g in programs[-1] if g.axes and len(g.axes) != axes), None)
@@ -385,7 +385,7 @@ def _hypotheses(found: Levels, sizes: dict[int, dict[int, dict[Grid, int]]], kno
             fitting.append([
                 (unit, margins) for margins in itertools.product(MARGINS, repeat=len(sizes) - 1)
                 if all(face(block, axis, (unit, margins)) == v for block, v in wanted)
-            ])  # fmt: skip
+            ])
         for faces in itertools.product(*fitting):
             yield dict(enumerate(faces))
 
@@ -397,7 +397,7 @@ def _divisors(n: int) -> list[int]:
 
 def _level(
     found: Levels, item: int, sizes: dict[int, dict[int, dict[Grid, int]]], strides: dict[Grid, dict[int, int]], faces: Hypothesis
-) -> int | None:  # fmt: skip
+) -> int | None:
     corner = (0,) * len(found.coarsest)
     if not all(item in by for by in sizes.values()):
         return None
@@ -434,7 +434,7 @@ def _find_steps(found: Levels, recorded: Sequence[RecordedCalls], tokens: dict[i
             step = found.step(before, at + 1) if at + 1 < len(found.items) else None
             if step is None:
                 raise NotRecognised(f"{token.form[0].action}: an exchange that other ranks do not have, where the level does not change",
-                              of, rank, token.first)  # fmt: skip
+                              of, rank, token.first)
             handed[step].add(token.axis)
             _add_spec(found, ("coarse", step, token.axis), token, of, rank, grid)
     found.steps = {step: tuple(sorted(axes)) for step, axes in handed.items()}
@@ -619,7 +619,7 @@ def _buffers(found: Levels, points: dict[Grid, int]) -> list[Law]:
 def _fit_faces(
     found: Levels, what: tuple[str, tuple[str, Form]], number: tuple[int, int], by_axis: dict[int, set[tuple[tuple[int, ...], int]]],
     where: tuple[RecordedCalls, int, int],
-) -> None:  # fmt: skip
+) -> None:
     """The faces that give the sizes across all axes, of as many bytes a point."""
     common = math.gcd(*(v for of in by_axis.values() for _, v in of))
     good: dict[int, list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
@@ -630,7 +630,7 @@ def _fit_faces(
                 if all(face(block, a, (unit, margins)) == v for block, v in of)
             ]
             for a, of in by_axis.items()
-        }  # fmt: skip
+        }
         if all(fitting.values()):
             for a, faces in fitting.items():
                 good[a] += faces

@@ -49,7 +49,7 @@ def _told_apart(found: Levels, grid: Grid) -> None:
     sizes = range(found.largest.ranks + 1, grid.size + 1)
     enough = next(p for p in sizes if (dims := found.law.of(p)) is not None and _differing(found, Grid(dims)) is not None)
     raise NotRecognised(f"the recorded sizes do not tell apart which ranks hand over to others that join a level on {grid} ({differ}); "
-                  + (f"a recording on {enough} ranks would" if enough < grid.size else "no smaller size does"))  # fmt: skip
+                  + (f"a recording on {enough} ranks would" if enough < grid.size else "no smaller size does"))
 
 
 def _differing(found: Levels, grid: Grid) -> str | None:
@@ -231,7 +231,7 @@ class Amounts:
         return [
             {"law": f"bytes and blocks, level {level}", "share": share / total, "error": mean.get(level, 0.0)}
             for level, share in sorted(self._share.items(), reverse=True)
-        ]  # fmt: skip
+        ]
 
     def _structure(self) -> list[tuple[object, ...]]:
         """The kind of each item: calls apart, and exchanges by where the levels go before and after them. Programs do other things on the
@@ -250,11 +250,11 @@ class Amounts:
         return [
             (forms.setdefault(item.form, len(forms)), beside(i, i - 1), beside(i, i + 1), found.level[i] == top) if item.axes else (i,)
             for i, item in enumerate(found.items)
-        ]  # fmt: skip
+        ]
 
     def _call_kinds(
         self, steps: Sequence[tuple[Planned, int, Any]], sizes: Sequence[Sequence[int]]
-    ) -> tuple[list[tuple[Kind, ...]], list[tuple[float, ...]]]:  # fmt: skip
+    ) -> tuple[list[tuple[Kind, ...]], list[tuple[float, ...]]]:
         """For each call its kinds, the most specific first, and the features of its amount."""
         kinds: list[tuple[Kind, ...]] = []
         features: list[tuple[float, ...]] = []
@@ -346,7 +346,7 @@ def _row_of_call(found: Levels, item: int) -> dict[str, Any]:
     root = found.plain.get((item, -1))
     texts = [f"{name} " + " or ".join(law.text for law in of) for name, of in zip(shape.names, laws, strict=True)]
     return {"action": shape.action, "peers": f"root rank {root[0].text}" if root else "", "law": "; ".join(texts),
-            "tested": min((of[0].spare for of in laws), default=None)}  # fmt: skip
+            "tested": min((of[0].spare for of in laws), default=None)}
 
 
 def _row_of_exchange(spec: ExchangeSpec, role: Role, j: int) -> dict[str, Any]:
@@ -366,4 +366,4 @@ def _row_of_exchange(spec: ExchangeSpec, role: Role, j: int) -> dict[str, Any]:
             texts.append(f"{name} " + " or ".join(told))
             tested.append(spec.spare[j, n])
     return {"action": spec.form[j].action, "peers": f"{which[role[0]]}, axis {spec.axis + 1} {directions}", "law": "; ".join(texts),
-            "tested": min(tested, default=None)}  # fmt: skip
+            "tested": min(tested, default=None)}

@@ -75,7 +75,7 @@ class _Writer:
         of = self.pattern.classes.get(key)
         if of is None:
             raise NotRecognised(f"rank {rank} of {self.grid.size} is at a place ({_place_text(self.grid.place(rank))}) that no rank of the "
-                          f"largest recording has, on {self.top}")  # fmt: skip
+                          f"largest recording has, on {self.top}")
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._plan(of, rank)
@@ -138,13 +138,13 @@ class _Writer:
         inside = [
             r for r in among
             if all(0 <= c + s < d or not b for c, s, d, b in zip(at, r[1], self.grid.dims, self.pattern.borders, strict=True))
-        ]  # fmt: skip
+        ]
         chosen = simplest(frozenset(inside or among))
         peer = peer_of(chosen, rank, self.grid)
         other = next((r for r in inside or among if peer_of(r, rank, self.grid) != peer), None)
         if other is not None:
             raise NotRecognised(f"{step.shape.action}: the grid {self.top} of the largest recording is too small to tell a peer at "
-                          f"{vector_text(chosen[1])} from one at {vector_text(other[1])}")  # fmt: skip
+                          f"{vector_text(chosen[1])} from one at {vector_text(other[1])}")
         return chosen
 
     def _number(self, of: Class, p: int, place: int, n: int, turn: int, count: int) -> int:

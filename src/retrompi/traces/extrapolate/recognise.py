@@ -249,7 +249,7 @@ def _numbers(pattern: Pattern, recorded: Sequence[RecordedCalls], aligned: Align
             rank, index = first[spot]
             name = pattern.largest.calls[rank][index].shape.names[spot[3]]
             raise NotRecognised(f"the {name} of its {pattern.largest.calls[rank][index].shape.action} follow no rule over the round",
-                          pattern.largest, rank, index)  # fmt: skip
+                          pattern.largest, rank, index)
         pattern.forms[spot] = form
         for which, found in coefficients.items():
             points[(*spot, which)] = found

@@ -144,4 +144,4 @@ def _computation(pattern: Pattern) -> list[dict[str, Any]]:
     total = sum(share.values()) or 1
     return [
         {"law": kind, "share": amount / total, "error": sum(errors[kind]) / len(errors[kind])} for kind, amount in share.most_common()
-    ]  # fmt: skip
+    ]

@@ -134,7 +134,7 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
                 value = got[name][end] * 1e-6
                 away = float(np.log(value / published) / np.log(SAME))
                 rows.append({"claim": f"{claim.id} {end}", "observed": value, "low": published / SAME, "high": published * SAME,
-                             "unit": claim.unit, "residual": away})  # fmt: skip
+                             "unit": claim.unit, "residual": away})
         out.evaluations += 1
         return rows
 
@@ -147,7 +147,7 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
         note = identifiability(jacobian, best.x, i, f"factors of {SAME:g}")
         name = f"platform.{host}.{f.path}" if f.path in MEMORY else f.path
         out.values.append({"parameter": name, "value": number_text(f, float(best.x[i])), "low": value_text(f.low, f.unit),
-                           "high": value_text(f.high, f.unit), "note": note})  # fmt: skip
+                           "high": value_text(f.high, f.unit), "note": note})
     out.residuals = look([float(v) for v in best.x])
     outside = [r["claim"] for r in out.residuals if abs(r["residual"]) > 1]
     out.note = f"outside a factor {SAME:g}: {', '.join(outside)}" if outside else f"every row seen by the fit lies within a factor {SAME:g}"

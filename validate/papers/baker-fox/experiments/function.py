@@ -62,7 +62,7 @@ class _Study:
             r = self.run(Question(k["model"], self.plan.platform, program, beside=Beside(kills=[k["kill"]])))
             # The user sees what the library prints when it aborts; a hang prints nothing.
             return {"killed": k["kill"], "outcome": r.outcome, "detail": r.detail, "waits": r.waits, "seconds": r.time_s,
-                    "messages_to_owner": int(r.outcome == Outcome.ABORTED)}  # fmt: skip
+                    "messages_to_owner": int(r.outcome == Outcome.ABORTED)}
 
         return self.kept("killed", f"killed.{k['model']}", k["model"], self.plan.platform, dict(k), work)
 

@@ -41,7 +41,7 @@ def _keep_timelines(connection: Any, gone: dict[int, int]) -> None:
     runs = sa.table("runs", sa.column("id"), sa.column("facts", sa.JSON()))
     for old, new in gone.items():
         facts = {run_id: dict(found or {}) for run_id, found in
-                 connection.execute(sa.select(runs.c.id, runs.c.facts).where(runs.c.id.in_([old, new])))}  # fmt: skip
+                 connection.execute(sa.select(runs.c.id, runs.c.facts).where(runs.c.id.in_([old, new])))}
         if facts[old].get("timeline") and not facts[new].get("timeline"):
             more = {**facts[new], "timeline": facts[old]["timeline"]}
             connection.execute(sa.update(runs).where(runs.c.id == new).values(facts=more))
