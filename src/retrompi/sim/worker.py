@@ -304,9 +304,6 @@ def _peak_B() -> int:
 
 def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
     """In the forked child: simulate and write the pickled (status, result) to the descriptor ``out``."""
-    from retrompi import _engine
-
-    _engine.leave_memory()
     reply = simulate_in_process(config, traces)
     with os.fdopen(out, "wb") as pipe:
         pickle.dump(reply, pipe, protocol=pickle.HIGHEST_PROTOCOL)

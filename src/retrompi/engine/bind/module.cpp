@@ -520,7 +520,6 @@ PYBIND11_MODULE(_engine, m) {
       "...]), ...]), ...], peers of the world.");
   m.def("simulate", &retrompi::run, py::arg("config"), py::arg("trace"), py::arg("further") = std::vector<const retrompi::Trace*>{},
         "Runs one simulation. At most one with the reference wire in the life of a process: SimGrid allows no second.");
-  m.def("leave_memory", &retrompi::leave_memory, "This process ends after its next simulation, which need not free its memory.");
   m.def(
       "memory_slowdown",
       [](double share, const std::vector<double>& others, double streams) { return retrompi::memory_slowdown(share, others, streams); },

@@ -506,18 +506,6 @@ class Simulation {
 
 }  // namespace
 
-namespace {
-bool process_ends = false;
-}  // namespace
-
-void leave_memory() { process_ends = true; }
-
-SimResult simulate(const SimConfig& c, const Trace& trace, const std::vector<const Trace*>& further) {
-  auto simulation = std::make_unique<Simulation>(c, trace, further);
-  SimResult r = simulation->run();
-  // One that left events out may be followed by the same run in full.
-  if (process_ends && r.events_left_out == 0) (void)simulation.release();
-  return r;
-}
+SimResult simulate(const SimConfig& c, const Trace& trace, const std::vector<const Trace*>& further) { return Simulation(c, trace, further).run(); }
 
 }  // namespace retrompi

@@ -98,9 +98,6 @@ struct SimResult : JobResult, Totals {
 /// `further`: the traces of the further jobs.
 SimResult simulate(const SimConfig& config, const Trace& trace, const std::vector<const Trace*>& further = {});
 
-/// From now on a simulation leaves its memory to the end of the process, which is near: to free that of a million ranks takes a tenth of a run.
-void leave_memory();
-
 /// One step of a collective; `kind` is a coll::Step::Kind, `peer` a rank of the world.
 struct LibraryStep {
   int32_t kind = 0, peer = 0, slot = 0;
