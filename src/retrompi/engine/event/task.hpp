@@ -33,7 +33,7 @@ class FramePool {
   struct Free {
     Free* next;
   };
-  static constexpr size_t kStep = 64, kSlots = 32;
+  static constexpr size_t kStep = 16, kSlots = 128;
   static size_t slot(size_t n) { return (n + kStep - 1) / kStep - 1; }
   static inline std::array<Free*, kSlots> free_{};
 };
