@@ -16,7 +16,6 @@ from retrompi.labs import lab as _lab
 from retrompi.labs import work
 from retrompi.studio.app import page_content
 from retrompi.studio.labs import lab_page, lab_text
-from retrompi.studio.labs import lab_text
 from retrompi.studio.labs.lab_session import Desk
 from retrompi.studio.requests.page import pages
 
