@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +127,33 @@ def _form_line(values: Sequence[Any]) -> tuple[list[Part], dict[str, str]]:
     return [html.Span(_("{count} points").format(count=count(study)))], {}
 
 
+def _form_parts(values: Mapping[str, Any]) -> list[Part]:
+    """The form of a new study."""
+    fields = [
+        parts.entry(label, f"studies-{k}", values[k], maxLength=most, placeholder=f"e.g. {example}")
+        for k, label, most, example in (
+            ("key", _("Key"), 120, "wmpi.packet"), ("values", _("Values"), 200, "8KiB..32KiB:x2"),
+            ("key2", _("Second key (optional)"), 120, "platform.host.quantum"), ("values2", _("Its values"), 200, "20ms,120ms"),
+        )
+    ]
+    line, wrong = _form_line([values[k] for k in _FORM])
+    return [
+        html.H2(_("Vary something"), id="vary"),
+        parts.controls(
+            parts.menu(_("Scenario"), "studies-scenario", _scenarios(), values["scenario"], wide=True),
+            *fields,
+        ),
+        html.Div(
+            [
+                html.Button(_("Run it"), id="studies-vary", type="button"),
+                html.Span(line, id="studies-form", role="status"),
+                wrong_entries.store("studies-form", wrong),
+            ],
+            className="action",
+        ),
+    ]
+
+
 def layout(query: Query, resources: Resources) -> Component:
     """The list, the chosen study, and the form of a new one."""
     values, lines = read(PAGE.controls, query)
@@ -149,14 +176,6 @@ def layout(query: Query, resources: Resources) -> Component:
         *(parts.menu(label, f"studies-{k}", _axes(axes, False), [v for v in values[k] if v in axes], multi=True, clearable=True)
           for k, label in (("by", _("Lines by")), ("panel", _("One figure per")))),
     ]
-    fields = [
-        parts.entry(label, f"studies-{k}", values[k], maxLength=most, placeholder=f"e.g. {example}")
-        for k, label, most, example in (
-            ("key", _("Key"), 120, "wmpi.packet"), ("values", _("Values"), 200, "8KiB..32KiB:x2"),
-            ("key2", _("Second key (optional)"), 120, "platform.host.quantum"), ("values2", _("Its values"), 200, "20ms,120ms"),
-        )
-    ]
-    line, wrong = _form_line([values[k] for k in _FORM])
     return html.Div(
         [
             html.Div(parts.notices(lines)),
@@ -177,19 +196,7 @@ def layout(query: Query, resources: Resources) -> Component:
             dcc.Store(id="studies-ran"),
             html.Details([html.Summary(_("Display options")), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
             html.Div(content, id="studies-shown"),
-            html.H2(_("Vary something"), id="vary"),
-            parts.controls(
-                parts.menu(_("Scenario"), "studies-scenario", _scenarios(), values["scenario"], wide=True),
-                *fields,
-            ),
-            html.Div(
-                [
-                    html.Button(_("Run it"), id="studies-vary", type="button"),
-                    html.Span(line, id="studies-form", role="status"),
-                    wrong_entries.store("studies-form", wrong),
-                ],
-                className="action",
-            ),
+            *_form_parts(values),
             html.H2(_("All studies"), id="all"),
             html.Div(study_parts.listing(some), id="studies-list"),
         ]

@@ -65,6 +65,22 @@ PAGE = Page(
 )
 
 
+def _controls(values: Mapping[str, Any], mode: str) -> Component:
+    model, platform = values["model"], values["platform"]
+    drawn = _("{level} % interval").format(level=LEVEL_TEXT[:-1])
+    return parts.controls(
+        parts.menu(_("Runtime"), "whatif-model", menus.models(), model),
+        parts.menu(_("Platform"), "whatif-platform", menus.platforms(platform), platform),
+        parts.menu(_("Mode"), "whatif-mode", titles.modes(_modes(platform, mode)), mode),
+        home_platform.apart("whatif", model, platform),
+        parts.group(_("Series"), dcc.RadioItems(parts.series(), values["series"], id="whatif-series", inline=True)),
+        parts.group(_("Vertical axis"), dcc.RadioItems(parts.scales(), values["y"], id="whatif-y", inline=True)),
+        parts.group(_("Uncertainty"), dcc.Checklist([{"value": LEVEL_TEXT, "label": drawn}],
+                    values["interval"], id="whatif-interval", inline=True),
+                    _("{draws} draws of each curve, kept in the studio's store").format(draws=intervals.DRAWS)),
+    )
+
+
 def layout(query: Query, resources: Resources) -> Component:
     """The sliders as given by the query beside the figure, which stays in view; on a phone the figure comes first."""
     values, wrong = read(PAGE.controls, menus.with_platforms(query, PAGE.controls))
@@ -85,19 +101,8 @@ def layout(query: Query, resources: Resources) -> Component:
         ],
         className="held",
     )
-    drawn = _("{level} % interval").format(level=LEVEL_TEXT[:-1])
     asked = [
-        parts.controls(
-            parts.menu(_("Runtime"), "whatif-model", menus.models(), model),
-            parts.menu(_("Platform"), "whatif-platform", menus.platforms(platform), platform),
-            parts.menu(_("Mode"), "whatif-mode", titles.modes(_modes(platform, mode)), mode),
-            home_platform.apart("whatif", model, platform),
-            parts.group(_("Series"), dcc.RadioItems(parts.series(), values["series"], id="whatif-series", inline=True)),
-            parts.group(_("Vertical axis"), dcc.RadioItems(parts.scales(), values["y"], id="whatif-y", inline=True)),
-            parts.group(_("Uncertainty"), dcc.Checklist([{"value": LEVEL_TEXT, "label": drawn}],
-                        values["interval"], id="whatif-interval", inline=True),
-                        _("{draws} draws of each curve, kept in the studio's store").format(draws=intervals.DRAWS)),
-        ),
+        _controls(values, mode),
         html.Div(
             [
                 html.Div([html.H2(_("Parameters")), html.Button(_("As it was"), id="whatif-reset", className="quiet", type="button",
