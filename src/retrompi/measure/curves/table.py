@@ -176,7 +176,7 @@ def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str
     return found
 
 
-def _headed(
+def _columns_and_rows(
     rows: list[Line], delimiter: str | None, said: Said, told: Mapping[str, str], path: Path
 ) -> tuple[list[str], dict[str, _Column], list[Line]]:
     """(the columns' names, those of them that are read by what they hold, the rows of numbers)."""
@@ -223,7 +223,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
         raise InputError("no rows in this file", path, code="no-results")
     first = rows[0]
     delimiter = _delimiter(first[1])
-    head, columns, rows = _headed(rows, delimiter, said, told, path)
+    head, columns, rows = _columns_and_rows(rows, delimiter, said, told, path)
     unit = _given_unit(said.unit, told, path)
     way = _given_way(said.way, told, path)
     if unit in RATES and "rate" in columns:
