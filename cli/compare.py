@@ -19,6 +19,7 @@ from retrompi.cli.output import Column, note, note_warnings, print_csv, print_js
 
 if TYPE_CHECKING:
     from retrompi.measure.compare import Comparison, ComparisonVerdict
+    from retrompi.store import Store
 
 NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 MOST_CALLS = 12
@@ -87,28 +88,35 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
         with progress("comparing") as report:
             found = compare.compare(kept, str(program), arguments, given.ranks, report=report, **how)
     verdict = compare.judge(found, bounds) if bounds else None
-    warned = note_warnings(compare.cautions(found))
-    if output.as_json:
-        print_json(as_object(found, verdict, warned))
-    elif output.as_csv:
-        rows = [r.row(found.pairs) for r in (*found.sections, found.whole)]
-        print_csv(rows, list(rows[0]))
-    else:
-        print_comparison(found, verdict)
-    if given.out is not None:
-        from retrompi.render.pages import compare_page
-
-        made = [given.out]
-        if given.out.suffix.lower() == ".html":
-            compare_page.write(given.out, found, verdict, compare.hashes_of(kept, found))
-        else:
-            rows = [r.row(found.pairs) for r in (*found.sections, found.whole)]
-            made = write_drawn(given.out, lambda: compare_page.figures(found), rows, as_object(found, verdict, warned))
-        click.echo(f"written: {', '.join(map(str, made))}", err=not output.text)
+    _show(found, verdict, given, output, kept)
     ids = ",".join(str(e.run_id) for e in found.executions.values())
     note(f"runs {ids}; the page again: retrompi compare --runs {ids} -o PAGE.html")
     if not found.completed or (verdict is not None and not verdict.passed):
         ctx.exit(1)
+
+
+def _show(found: Comparison, verdict: ComparisonVerdict | None, given: CompareOptions, output: RunOutput, kept: Store) -> None:
+    """Prints a comparison and writes the file that is asked for."""
+    from retrompi.measure import compare
+
+    warned = note_warnings(compare.cautions(found))
+    rows = [r.row(found.pairs) for r in (*found.sections, found.whole)]
+    if output.as_json:
+        print_json(as_object(found, verdict, warned))
+    elif output.as_csv:
+        print_csv(rows, list(rows[0]))
+    else:
+        print_comparison(found, verdict)
+    if given.out is None:
+        return
+    from retrompi.render.pages import compare_page
+
+    made = [given.out]
+    if given.out.suffix.lower() == ".html":
+        compare_page.write(given.out, found, verdict, compare.hashes_of(kept, found))
+    else:
+        made = write_drawn(given.out, lambda: compare_page.figures(found), rows, as_object(found, verdict, warned))
+    click.echo(f"written: {', '.join(map(str, made))}", err=not output.text)
 
 
 def as_object(c: Comparison, verdict: ComparisonVerdict | None, warned: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.cli.compare_options import CompareOptions
     from retrompi.cli.options import RunOutput
     from retrompi.spec.conditions.bounds import Bounds
-    from retrompi.studies.compare.compare_runtimes import RuntimeRow
+    from retrompi.studies.compare.compare_runtimes import Candidates, RuntimeRow
     from retrompi.studies.compare.matrix_summary import Side
     from retrompi.studies.define.metrics import Metric
     from retrompi.studies.define.scenario import Scenario
@@ -41,11 +41,44 @@ def run_runtimes(
 
     from retrompi.api.programs import runtimes_of
     from retrompi.sim.cautions import mark
+
+    seeded = ctx.get_parameter_source("seed") == ParameterSource.COMMANDLINE
+    candidates = _candidates(text, arguments, np, given, seeded)
+    spec = given.spec()
+    kept = output.open()
+    with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
+        told = runtimes_of(kept, candidates, executor, output.fresh, report)
+    if spec is not None:
+        with drawing() as report:
+            told = told.uncertainty(spec.level, spec.draws, report, output.fresh)
+    found, drawn, warnings = told.found, told.drawn, told.warnings
+    brief = output.text and not given.full and len(found) > SCREEN
+    warned = [w.row() for w in warnings] if brief else note_warnings(warnings)
+    because = [] if output.as_csv and given.out is None else told.causes  # two more simulations
+    units = {m.name: m.unit for m in candidates.wanted}
+    certain = {} if drawn is None else drawn.row()
+    value = {"program": candidates.base.name, "rows": [r.row() for r in found], "units": units, "warnings": warned, "causes": because,
+             **certain}
+    if output.as_json:
+        print_json(value)
+    elif output.as_csv:
+        print_csv([r.row() for r in found], list(found[0].row()))
+    else:
+        _print_text(told, candidates, brief, mark(warnings), because)
+    if given.out is not None:
+        _write(given.out, told, value, output)
+    if drawn is not None:
+        note_draws(list(drawn.ensembles.values()))
+    if any(r.outcome != Outcome.COMPLETED for r in found):
+        ctx.exit(1)
+
+
+def _candidates(text: str | None, arguments: Sequence[str], np: int | None, given: CompareOptions, seeded: bool) -> Candidates:
+    """What is asked for: the program, its runtimes, platforms and metrics. Raises UsageError."""
     from retrompi.spec.model import parse_sets
     from retrompi.studies.compare import compare_runtimes
     from retrompi.studies.define import case, metrics
     from retrompi.studies.define.keys import ranks_of
-    from retrompi.studies.search.reading import Reading, count_runs
 
     models, platforms = given.models or (), given.platforms or ()
     if given.platform is not None and platforms:
@@ -59,7 +92,6 @@ def run_runtimes(
     named = [p for p in platforms if p != compare_runtimes.ALL]
     first = None if given.networks else named[0] if named else given.platform
     base = compare_runtimes.program(text, arguments, models[0], first, given.mode, np)
-    seeded = ctx.get_parameter_source("seed") == ParameterSource.COMMANDLINE
     words = {"fidelity": given.fidelity, "seed": str(given.seed) if seeded else None}
     base = case.apply(base, {**{k: v for k, v in words.items() if v is not None}, **parse_sets(list(given.sets))})
     wanted = [metrics.parse(n) for n in given.metrics]
@@ -69,48 +101,30 @@ def run_runtimes(
         metric.check(base)
     if platforms or given.networks:
         platforms = compare_runtimes.platforms_of(platforms, given.networks or (), ranks_of(base))
-    candidates = compare_runtimes.Candidates(base, models, platforms, wanted, given.bounds())
-    spec = given.spec()
-    kept = output.open()
-    with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
-        told = runtimes_of(kept, candidates, executor, output.fresh, report)
-    if spec is not None:
-        with drawing() as report:
-            told = told.uncertainty(spec.level, spec.draws, report, output.fresh)
-    found, drawn, warnings = told.found, told.drawn, told.warnings
-    brief = output.text and not given.full and len(found) > SCREEN
-    warned = [w.row() for w in warnings] if brief else note_warnings(warnings)
-    because = [] if output.as_csv and given.out is None else told.causes  # two more simulations
-    units = {m.name: m.unit for m in wanted}
-    certain = {} if drawn is None else drawn.row()
-    value = {"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warned, "causes": because, **certain}
-    if output.as_json:
-        print_json(value)
-    elif output.as_csv:
-        print_csv([r.row() for r in found], list(found[0].row()))
+    return compare_runtimes.Candidates(base, models, platforms, wanted, given.bounds())
+
+
+def _print_text(told: Runtimes, candidates: Candidates, brief: bool, marked: str, because: Sequence[str]) -> None:
+    """The table, or with ``brief`` its summary, and what is to be said of it."""
+    from retrompi.studies.search.reading import Reading, count_runs
+
+    found = told.found
+    if brief:
+        _print_summary(told)
     else:
-        if brief:
-            _print_summary(told)
-        else:
-            _print(found, base, wanted, mark(warnings))
-        say(count_line(count_runs(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))
-        if any(r.outcome == Outcome.LIMIT for r in found):
-            say(f"stopped at {_stop(candidates.bounds_of_each)} (--event-limit): {', '.join(_pair_names(found, Outcome.LIMIT))}")
-        if candidates.time.name == "timed" and any(r.outcome == Outcome.COMPLETED for r in found):
-            say("time: of the timed repetitions, after a warm-up; warm_up=0 includes what the first call sets up")
-        lines = [] if drawn is None else drawn.lines()
-        for line in lines[:MOST_STATEMENTS] if brief else lines:
-            say(line)
-        if brief and len(lines) > MOST_STATEMENTS:
-            say(f"… and {len(lines) - MOST_STATEMENTS} more lines about which is ahead (--full)")
-        for i, line in enumerate(because):
-            say(f"  {line}" if i else f"\n{line}")
-    if given.out is not None:
-        _write(given.out, told, value, output)
-    if drawn is not None:
-        note_draws(list(drawn.ensembles.values()))
-    if any(r.outcome != Outcome.COMPLETED for r in found):
-        ctx.exit(1)
+        _print(found, candidates.base, candidates.wanted, marked)
+    say(count_line(count_runs(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))
+    if any(r.outcome == Outcome.LIMIT for r in found):
+        say(f"stopped at {_stop(candidates.bounds_of_each)} (--event-limit): {', '.join(_pair_names(found, Outcome.LIMIT))}")
+    if candidates.time.name == "timed" and any(r.outcome == Outcome.COMPLETED for r in found):
+        say("time: of the timed repetitions, after a warm-up; warm_up=0 includes what the first call sets up")
+    lines = [] if told.drawn is None else told.drawn.lines()
+    for line in lines[:MOST_STATEMENTS] if brief else lines:
+        say(line)
+    if brief and len(lines) > MOST_STATEMENTS:
+        say(f"… and {len(lines) - MOST_STATEMENTS} more lines about which is ahead (--full)")
+    for i, line in enumerate(because):
+        say(f"  {line}" if i else f"\n{line}")
 
 
 def _write(out: Path, told: Runtimes, value: Any, output: RunOutput) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +25,9 @@ from retrompi.cli.options import (
     placement_words,
 )
 from retrompi.cli.output import Column, note_run, note_warnings, print_json, say, write_drawn
+
+if TYPE_CHECKING:
+    from retrompi.render.pages.message_page import Stages
 
 KEYS = ("stage", "process", "seconds")
 
@@ -94,16 +99,18 @@ def command(given: ExplainOptions, output: RunOutput) -> None:
     if spec is not None:
         note_draws([anatomy.ensemble])
     if given.out is not None:
-        from retrompi.render.pages import message_page
-
-        stages = [r for r in rows if r is not whole]
-        drawn = anatomy.stages
-        made = [given.out]
-        if given.out.suffix.lower() == ".html":
-            message_page.write(given.out, drawn)
-        else:
-            told = [{k: r.get(k) for k in keys} for r in stages]
-            made = write_drawn(given.out, lambda: message_page.figures(drawn), told, {"total_s": total, **more, "stages": told})
-        click.echo(f"written: {', '.join(map(str, made))}", err=True)
+        _write(given.out, anatomy.stages, {"total_s": total, **more}, [{k: r.get(k) for k in keys} for r in rows if r is not whole])
     if not output.as_json:
         note_run(anatomy.run_id, anatomy.found.found)
+
+
+def _write(out: Path, drawn: Stages, whole: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+    """The anatomy as a page, a figure or a table."""
+    from retrompi.render.pages import message_page
+
+    made = [out]
+    if out.suffix.lower() == ".html":
+        message_page.write(out, drawn)
+    else:
+        made = write_drawn(out, lambda: message_page.figures(drawn), rows, {**whole, "stages": rows})
+    click.echo(f"written: {', '.join(map(str, made))}", err=True)

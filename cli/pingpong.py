@@ -26,6 +26,7 @@ from retrompi.cli.options import (
 from retrompi.cli.output import Column, Output, note, note_run, note_warnings, print_table, say, write_drawn
 
 if TYPE_CHECKING:
+    from retrompi.api.runs import Curve
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.traces.generate import Generator
 
@@ -133,19 +134,23 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     if overlaid and output.text:
         _beside(found.rows, overlaid)
     if given.out is not None:
-        from retrompi.render.pages import curve_page
-
-        drawn = curve.simulated
-        made = [given.out]
-        if given.out.suffix.lower() == ".html":
-            curve_page.write(given.out, drawn, overlaid)
-        else:
-            keys = [c.key for c in COLUMNS] + [f"{k}_{end}" for k in DRAWN for end in ("low", "high") if spec is not None]
-            points = [{k: row.get(k) for k in keys} for row in rows]
-            about = {"model": given.model, "platform": given.platform, "mode": asked.mode, "run_id": found.run_id}
-            made = write_drawn(given.out, lambda: curve_page.figures(drawn, overlaid), points, {**about, "points": points})
-        click.echo(f"written: {', '.join(map(str, made))}", err=True)
+        _write(given.out, curve, overlaid, {"model": given.model, "platform": given.platform, "mode": asked.mode, "run_id": found.run_id})
     note_run(found.run_id, found.found)
+
+
+def _write(out: Path, curve: Curve, overlaid: Sequence[Any], about: Mapping[str, Any]) -> None:
+    """The curve as a page, a figure or a table."""
+    from retrompi.render.pages import curve_page
+
+    drawn = curve.simulated
+    made = [out]
+    if out.suffix.lower() == ".html":
+        curve_page.write(out, drawn, overlaid)
+    else:
+        keys = [c.key for c in COLUMNS] + [f"{k}_{end}" for k in DRAWN for end in ("low", "high") if curve.drawn is not None]
+        points = [{k: row.get(k) for k in keys} for row in curve.rows]
+        made = write_drawn(out, lambda: curve_page.figures(drawn, overlaid), points, {**about, "points": points})
+    click.echo(f"written: {', '.join(map(str, made))}", err=True)
 
 
 def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[StoredCurve]) -> None:

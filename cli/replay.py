@@ -31,7 +31,10 @@ from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.declare.result import RankRow, outputs
 
 if TYPE_CHECKING:
+    from retrompi.api.runs import Run
+    from retrompi.sim.resolved import Resolved
     from retrompi.studies.draws.uncertainty import Ensemble, Spec
+    from retrompi.traces import Rate
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
 SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
@@ -92,14 +95,41 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
       retrompi replay examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --uncertainty 90% --draws 20
     """
     timeline, spec = given.request(), given.spec()
-    from retrompi import traces
     from retrompi.api.asking import Where
-    from retrompi.api.runs import RANK_DRAWN, run_of
+    from retrompi.api.runs import run_of
     from retrompi.sim.cautions import mark
-    from retrompi.sim.computation import scale_of
     from retrompi.sim.observe import Observe
+
+    asked, rate = _question(trace, given)
+    store_ = output.open()
+    events = str(given.trace_events.resolve()) if given.trace_events else ""
+    told = run_of(asked, Where(store_, output.fresh), Observe(timeline=timeline.request if timeline else None, trace_events=events), rate)
+    found, run = told.found, told.row
+    if timeline:
+        write_timeline(found.timeline, timeline, [] if run["outcome"] == Outcome.COMPLETED else diagnosis.of_run(run))
+    if spec is not None:
+        with drawing() as report:
+            told = told.uncertainty(spec.level, spec.draws, report)
+    warnings = told.warnings
+    warned = note_warnings(warnings)
+    if output.as_json:
+        print_json(_as_object(told, given, warned))
+    else:
+        _print(told, given, output, mark(warnings))
+    if told.drawn is not None:
+        note_draws([told.drawn])
+        note_worth(told.drawn, ["section" if given.section else "time"])
+    if run["outcome"] != Outcome.COMPLETED:
+        for line in diagnosis.of_run(run):
+            click.echo(line, err=True)
+        ctx.exit(1)
+    note_run(found.run_id, found.found)
+
+
+def _question(trace: str, given: ReplayOptions) -> tuple[Resolved, Rate | None]:
+    """(what is asked for, the rate that is given for the trace)."""
+    from retrompi import traces
     from retrompi.sim.resolved import Resolved
-    from retrompi.sim.result import network_lines
     from retrompi.spec.conditions.timed_section import Program
     from retrompi.spec.question import Replay
     from retrompi.traces.source import Source
@@ -111,60 +141,64 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     source = Source(trace, given.ranks, given.undefined_source, given.partial,
                     None if rate is None else (rate.flops, rate.source), str(given.matching or ""))
     order = traces.read_outcomes(given.matching).order if given.matching is not None else ()
-    asked = Resolved.of(given.question(Replay(source.read(), trace, program, source.row()), order=order))
-    scale = scale_of(asked, rate)
-    store_ = output.open()
-    events = str(given.trace_events.resolve()) if given.trace_events else ""
-    told = run_of(asked, Where(store_, output.fresh), Observe(timeline=timeline.request if timeline else None, trace_events=events), rate)
-    found, run = told.found, told.row
-    if timeline:
-        write_timeline(found.timeline, timeline, [] if run["outcome"] == Outcome.COMPLETED else diagnosis.of_run(run))
-    keys, columns, rows, drawn = [c.key for c in COLUMNS], list(COLUMNS), found.rows, None
-    if spec is not None:
-        with drawing() as report:
-            told = told.uncertainty(spec.level, spec.draws, report)
-        drawn = told.drawn
-        rows = [{**row, "time_s_interval": (row["time_s_low"], row["time_s_high"])} for row in told.rows]
+    return Resolved.of(given.question(Replay(source.read(), trace, program, source.row()), order=order)), rate
+
+
+def _keys(told: Run) -> list[str]:
+    """The columns of a rank, with the ends of intervals if there are draws."""
+    from retrompi.api.runs import RANK_DRAWN
+
+    keys = [c.key for c in COLUMNS]
+    if told.drawn is not None:
         keys[5:5] = [f"{k}{end}" for k in RANK_DRAWN for end in ("_low", "_high")]
+    return keys
+
+
+def _as_object(told: Run, given: ReplayOptions, warned: Sequence[Any]) -> dict[str, Any]:
+    from retrompi.sim.computation import scale_of
+
+    run, keys, scale = told.row, _keys(told), scale_of(told.asked, told.rate)
+    part = {"section": run["facts"].get("section")} if given.section else {}
+    ended: dict[str, Any] = {}
+    if run["outcome"] != Outcome.COMPLETED:
+        ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
+    beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if given.traffic or given.failures}
+    beside |= {k: run["facts"][k] for k in ("rank_summary",) if k in run["facts"]}
+    beside |= {"run_id": told.found.run_id, "warnings": warned, "computation": scale.row() if scale else None}
+    more = _of_the_job(told.drawn, given.section) if told.drawn is not None else {}
+    ranks = [{k: row.get(k) for k in keys} for row in told.rows]
+    return {**{k: run[k] for k in KEYS}, **more, **part, **ended, **beside, "placement": placement_row(told.asked), "per_rank": ranks}
+
+
+def _print(told: Run, given: ReplayOptions, output: RunOutput, marked: str) -> None:
+    """The run in lines and a table of its ranks, or with --csv the table alone."""
+    from retrompi.sim.computation import scale_of
+    from retrompi.sim.result import network_lines
+
+    run, spec = told.row, given.spec()
+    keys, columns, rows = _keys(told), list(COLUMNS), told.rows
+    if spec is not None:
+        rows = [{**row, "time_s_interval": (row["time_s_low"], row["time_s_high"])} for row in rows]
         columns[3:3] = [interval_column("time_s", spec.level, "s")]
-    warnings = told.warnings
-    warned = note_warnings(warnings)
-    if output.as_json:
-        part = {"section": run["facts"].get("section")} if given.section else {}
-        rows = [{k: row.get(k) for k in keys} for row in rows]
-        ended: dict[str, Any] = {}
-        if run["outcome"] != Outcome.COMPLETED:
-            ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
-        beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if given.traffic or given.failures}
-        beside |= {k: run["facts"][k] for k in ("rank_summary",) if k in run["facts"]}
-        beside |= {"run_id": found.run_id, "warnings": warned, "computation": scale.row() if scale else None}
-        more = _of_the_job(drawn, given.section) if drawn is not None else {}
-        print_json({**{k: run[k] for k in KEYS}, **more, **part, **ended, **beside, "placement": placement_row(asked), "per_rank": rows})
-    else:
-        if not output.as_csv:
-            more = _of_the_job(drawn, given.section) if drawn is not None else {}
-            say(_headline(run) + _between(more, "time_s", spec) + mark(warnings))
-            say(section_line(run["facts"].get("section")) + _between(more, "section_s", spec)) if given.section else None
-            brief = rows if given.full or len(rows) <= MOST_RANKS else _spread(rows)
-            many = run["facts"].get("rank_summary") or (None if len(brief) == len(rows) else _ends_of(rows))
-            for line in (*network_lines(run["facts"]), *_of_many(many, len(brief))):
-                say(line)
-        if output.as_csv and given.section:  # repeated in a column for every rank, to keep the table flat
+    if output.as_csv:
+        if given.section:  # repeated in a column for every rank, to keep the table flat
             keys += list(SECTION)
             part = told.section or {}
             rows = [{**row, **{k: part.get(v) for k, v in SECTION.items()}} for row in rows]
-        output.emit(rows if output.as_csv else brief, columns, keys=keys, empty="no rank ran")
-        if output.text:
-            say(f"note: {placement_row(asked)['line']}", err=True)
-            say(f"note: {scale.line}", err=True) if scale and not scale.assumed else None
-    if drawn is not None:
-        note_draws([drawn])
-        note_worth(drawn, ["section" if given.section else "time"])
-    if run["outcome"] != Outcome.COMPLETED:
-        for line in diagnosis.of_run(run):
-            click.echo(line, err=True)
-        ctx.exit(1)
-    note_run(found.run_id, found.found)
+        output.emit(rows, columns, keys=keys, empty="no rank ran")
+        return
+    more = _of_the_job(told.drawn, given.section) if told.drawn is not None else {}
+    say(_headline(run) + _between(more, "time_s", spec) + marked)
+    say(section_line(run["facts"].get("section")) + _between(more, "section_s", spec)) if given.section else None
+    brief = rows if given.full or len(rows) <= MOST_RANKS else _spread(rows)
+    many = run["facts"].get("rank_summary") or (None if len(brief) == len(rows) else _ends_of(rows))
+    for line in (*network_lines(run["facts"]), *_of_many(many, len(brief))):
+        say(line)
+    output.emit(brief, columns, keys=keys, empty="no rank ran")
+    if output.text:
+        say(f"note: {placement_row(told.asked)['line']}", err=True)
+        scale = scale_of(told.asked, told.rate)
+        say(f"note: {scale.line}", err=True) if scale and not scale.assumed else None
 
 
 def _of_the_job(drawn: Ensemble, section: str | None) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +28,9 @@ from retrompi.cli.trace_cut import command as cut_command
 from retrompi.cli.trace_extrapolate import command as extrapolate_command
 from retrompi.cli.trace_merge import command as merge_command
 from retrompi.cli.trace_record import record
+
+if TYPE_CHECKING:
+    from retrompi.traces import Rate
 
 SIZES = (Column("up_to_B", "messages up to", lambda v: format_bytes(int(v)), right=True), Column("messages", "messages", right=True))
 SCALED = (Column("trace", "written"), Column("ranks", "ranks", right=True), Column("factor", "computation times", right=True))
@@ -112,6 +116,18 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
         told["rate"] = None if rate is None else {"flops": rate.flops, "source": rate.source}
         print_json({**told, "pairs": pairs, "sizes": sizes, "models": levels, "estimate": cost})
         return
+    _print_counts(told, rate)
+    _print_messages(told["communicators"], sizes, pairs)
+    say("")
+    print_table(levels, SUPPORT)
+    if cost:
+        pace = f"{cost['messages_per_s']:.3g} messages a second in a short run"
+        memory = format_bytes(int(cost["memory_B"]))
+        say(f"\na replay on {given.model}: about {format_time(cost['seconds'])} ({pace}), {memory} for the trace")
+
+
+def _print_counts(told: Mapping[str, Any], rate: Rate | None) -> None:
+    """The numbers of a trace's ranks, actions and messages."""
     calls = ", ".join(f"{name} {n}" for name, n in sorted(told["calls"].items(), key=lambda kv: -kv[1]))
     say(f"{told['ranks']} ranks, {told['actions']} actions: {calls}")
     if rate is not None:
@@ -123,8 +139,12 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
     say(f"{told['receives']} receives, {told['wildcards']} of them from any source ({told['wildcard_share']:.1%}){matched}")
     say(f"{told['collectives']} collective calls, {told['nonblocking_collectives']} of them non-blocking; "
                f"{told['one_sided']} one-sided transfers\n")
-    if len(told["communicators"]) > 1:
-        comms = sorted(told["communicators"], key=lambda c: -c["collectives"] - c["messages"])
+
+
+def _print_messages(communicators: Sequence[Mapping[str, Any]], sizes: Sequence[Any], pairs: Sequence[Mapping[str, Any]]) -> None:
+    """Where messages go: the tables of communicators, of sizes and of pairs of ranks."""
+    if len(communicators) > 1:
+        comms = sorted(communicators, key=lambda c: -c["collectives"] - c["messages"])
         rows = [{**c, "size": _size(c), "made": f"{c['made_by']} {c['file']}:{c['line']}" if c["line"] else ""} for c in comms]
         print_table(rows[:MOST_COMMS], COMMS)
         if len(rows) > MOST_COMMS:
@@ -136,15 +156,9 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
         print_table(sorted(pairs, key=lambda p: -p["bytes"])[:MOST_PAIRS], PAIRS)
         if len(pairs) > MOST_PAIRS:
             say(f"… and {len(pairs) - MOST_PAIRS} more pairs (--csv has all)")
-    say("")
-    print_table(levels, SUPPORT)
-    if cost:
-        pace = f"{cost['messages_per_s']:.3g} messages a second in a short run"
-        memory = format_bytes(int(cost["memory_B"]))
-        say(f"\na replay on {given.model}: about {format_time(cost['seconds'])} ({pace}), {memory} for the trace")
 
 
-def _size(comm: dict[str, Any]) -> str:
+def _size(comm: Mapping[str, Any]) -> str:
     return f"{comm['size']}+{comm['remote_size']}" if comm["remote_size"] else str(comm["size"])
 
 

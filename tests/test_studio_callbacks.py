@@ -94,7 +94,7 @@ def shown(app: Any, resources: Any, tmp_path_factory: pytest.TempPathFactory) ->
             lab = _lab.lab(name)
             for made in (work.begin(lab, WHO), sealed(lab)):
                 patch.setattr(Desk, "work", lambda self, lab, student, made=made: made)
-                for step in range(1, len(Desk(resources).steps(lab, made)) + 1):
+                for step in range(1, len(lab_text.steps(lab, made)) + 1):
                     see("/labs", f"?lab={name}&student={WHO}&step={step}{'&sealed' if made.state.sealed else ''}")
     return out
 

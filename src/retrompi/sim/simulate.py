@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -144,10 +144,35 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         return _not_run(asked, error.outcome, str(error), begin)
     rows |= _observe_rows(observe)
     try:
-        with users_code(asked.model.folder(), passing=(EngineError,)):
-            got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
+        got = _answer(asked, rows, trace, beside, server or shared_server())
     except Stopped as error:
         return _not_run(asked, Outcome.LIMIT, str(error), begin)
+    outcome = Outcome(got["outcome"])
+    if outcome is Outcome.COMPLETED and not q.idle_overrides:
+        _check_collectives(asked.values, {operation for operation, _, _ in got["collectives"]})
+    return replace(
+        _result(asked, trace, rows["hosts"], got),
+        wall_s=time.perf_counter() - begin,
+        timeline=_timeline(got, asked.trace, observe, {"model": q.model, "platform": q.platform, "mode": asked.mode}),
+        startup=steps,
+        cautions=[
+            *asked.once("cautions", lambda: [*to_keep(asked), *_derived_cautions(asked, found.used)]),
+            *(Caution("not-sampled", line) for line in notes), *(Caution("left-open", line) for line in _left_open(got, others)),
+            *asked.once("of trace", lambda: of_trace(trace)),
+            *(Caution("lost-in-recording", line) for line in _origin(trace, outcome)),
+        ],
+        used=asked.once("used", lambda: sorted(found.used)),
+        jobs=_job_results(others, got["jobs"], rows["hosts"]["names"]),
+    )
+
+
+def _answer(asked: Resolved, rows: dict[str, Any], trace: Trace, beside: Sequence[CompiledJob], server: ForkServer) -> dict[str, Any]:
+    """What the engine answers to its input; its errors are told as those of whose they are. Raises Stopped."""
+    try:
+        with users_code(asked.model.folder(), passing=(EngineError,)):
+            return server.simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
+    except Stopped:
+        raise
     except InputError as error:
         if _NO_PUT in str(error) and rows["bcast"]["algorithm"] == "put_tree":
             raise UsageError(f"{error}; {asked.model.name} broadcasts, and does what is made of a broadcast, by puts into the memory of "
@@ -158,45 +183,35 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
             file = Path(asked.platform.link.file[0])
             raise InputError(f"SimGrid does not survive this platform: {error}", file, code="bad-platform-file") from None
         raise
-    outcome = Outcome(got["outcome"])
-    if outcome is Outcome.COMPLETED and not q.idle_overrides:
-        _check_collectives(asked.values, {operation for operation, _, _ in got["collectives"]})
+
+
+def _result(asked: Resolved, trace: Trace, hosts: Mapping[str, Any], got: Mapping[str, Any]) -> Result:
+    """The part of the result that the engine's answer has."""
     marks: list[MarkRow] = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
     section = asked.program.section
+    numbers: dict[str, Any] = {**counters_of(got), **{name: got[name] for name in outputs(Totals)}}
     return Result(
-        outcome=outcome,
+        outcome=Outcome(got["outcome"]),
         detail=got["detail"],
         time_s=got["time_ps"] * PS,
         time_ps=got["time_ps"],
         ranks=trace.ranks,
         actions=trace.actions,
-        wall_s=time.perf_counter() - begin,
-        per_rank=RankTable(got["per_rank"], rows["hosts"]["names"]),
+        per_rank=RankTable(got["per_rank"], hosts["names"]),
         marks=marks,
         section=None if section is None else section_of(marks, section),
         anatomy=[{"stage": s, "process": p, "seconds": t * PS, "ps": t} for s, p, t in got["anatomy"]],
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
-        timeline=_timeline(got, asked.trace, observe, {"model": q.model, "platform": q.platform, "mode": asked.mode}),
         message_path=_message_path(got),
-        critical_path=_critical_path(got, rows["hosts"]),
+        critical_path=_critical_path(got, hosts),
         profile=got.get("profile", {}),
-        startup=steps,
-        cautions=[
-            *asked.once("cautions", lambda: [*to_keep(asked), *_derived_cautions(asked, found.used)]),
-            *(Caution("not-sampled", line) for line in notes), *(Caution("left-open", line) for line in _left_open(got, others)),
-            *asked.once("of trace", lambda: of_trace(trace)),
-            *(Caution("lost-in-recording", line) for line in _origin(trace, outcome)),
-        ],
-        used=asked.once("used", lambda: sorted(found.used)),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
-        traffic=traffic_results(q.beside.traffic, got["traffic"]),
+        traffic=traffic_results(asked.question.beside.traffic, got["traffic"]),
         failed=got["failed"],
-        jobs=_job_results(others, got["jobs"], rows["hosts"]["names"]),
         done=got["done"],
-        **counters_of(got),
-        **{name: got[name] for name in outputs(Totals)},
+        **numbers,
     )
 
 

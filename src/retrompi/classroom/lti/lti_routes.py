@@ -59,13 +59,13 @@ def _page(title: str, body: str, status: int = 200, *, frames: str = "*", post_t
     return Response(text, status, headers, mimetype="text/html")
 
 
-def _refusal_as_page(function: Callable[[], Response]) -> Callable[[], Response]:
+def _refusal_as_page(function: Callable[[_Addresses], Response]) -> Callable[[_Addresses], Response]:
     """What is refused is one line on a page."""
 
     @wraps(function)
-    def answer() -> Response:
+    def answer(addresses: _Addresses) -> Response:
         try:
-            return function()
+            return function(addresses)
         except LtiError as error:
             return _page("This did not work", f"<p>{escape(str(error))}</p>", 403)
         except ImportError:
@@ -75,16 +75,20 @@ def _refusal_as_page(function: Callable[[], Response]) -> Callable[[], Response]
     return answer
 
 
-def install(server: Flask, hall: LtiCourse) -> None:
-    """Adds the addresses to the course's server."""
+def _request_values() -> dict[str, str]:
+    if (request.content_length or 0) > LARGEST_B:
+        raise LtiError("more was posted than a message of LTI has")
+    return {**request.args.to_dict(), **request.form.to_dict()}
 
-    def request_values() -> dict[str, str]:
-        if (request.content_length or 0) > LARGEST_B:
-            raise LtiError("more was posted than a message of LTI has")
-        return {**request.args.to_dict(), **request.form.to_dict()}
 
-    def sent_on(asked: dict[str, str]) -> Response:
-        begun = lti_launch.begin(hall, asked, request.cookies.get(COOKIE, ""))
+class _Addresses:
+    """What the addresses answer for a course."""
+
+    def __init__(self, hall: LtiCourse) -> None:
+        self.hall = hall
+
+    def _sent_on(self, asked: dict[str, str]) -> Response:
+        begun = lti_launch.begin(self.hall, asked, request.cookies.get(COOKIE, ""))
         answer: Response = redirect(begun.url, 302)  # type: ignore[assignment]
         # Sent with a post from another site, in a frame too; each site that frames us has a cookie of its own.
         answer.set_cookie(COOKIE, begun.browser, max_age=1200, httponly=True, secure=True, samesite="None", partitioned=True, path="/lti/")
@@ -92,63 +96,57 @@ def install(server: Flask, hall: LtiCourse) -> None:
         return answer
 
     @_refusal_as_page
-    def login() -> Response:
-        return sent_on(request_values())
+    def login(self) -> Response:
+        return self._sent_on(_request_values())
 
     @_refusal_as_page
-    def again() -> Response:
-        return sent_on(lti_launch.again(hall, request.args.get("state", "")[:200]))
+    def again(self) -> Response:
+        return self._sent_on(lti_launch.again(self.hall, request.args.get("state", "")[:200]))
 
     @_refusal_as_page
-    def launch() -> Response:
-        told = request_values()
+    def launch(self) -> Response:
+        told = _request_values()
         state, token, browser = told.get("state", ""), told.get("id_token", ""), request.cookies.get(COOKIE, "")
         if told.get("error"):
             raise LtiError(f"the platform refuses: {told['error'][:80]} {told.get('error_description', '')[:200]}")
         if not state or not token:
             raise LtiError("this page is opened by a link in a course of a learning platform")
         if not browser:
-            lti_launch.again(hall, state)
+            lti_launch.again(self.hall, state)
             here = f"/lti/again?state={escape(state, quote=True)}"
             return _page("One more step", "<p>This browser keeps no cookies of a page within another one.</p>"
                          f'<p><a class="go" target="_blank" rel="noopener" href="{here}">Open in a new window</a></p>')
-        launched = lti_launch.launch(hall, state[:200], token, browser)
+        launched = lti_launch.launch(self.hall, state[:200], token, browser)
         if launched.member is None:
-            return _choose(hall, launched)
+            return _choose(self.hall, launched)
         if request.headers.get("Sec-Fetch-Dest", "document") == "document":
-            return hall.admit(launched.member, launched.path)
-        way = lti_launch.ticket(hall.engine, "enter", {"member": launched.member, "path": launched.path})
+            return self.hall.admit(launched.member, launched.path)
+        way = lti_launch.ticket(self.hall.engine, "enter", {"member": launched.member, "path": launched.path})
         return _page("Your lab", "<p>The lab opens in a window of its own; your score comes back to this course.</p>"
                      f'<p><a class="go" target="_blank" rel="noopener" href="/lti/enter?ticket={way}">Open the lab</a></p>',
                      frames=_framers(launched.platform, launched.settings.get("return")))
 
     @_refusal_as_page
-    def enter() -> Response:
-        data = lti_launch.redeem_ticket(hall.engine, "enter", request.args.get("ticket", "")[:200])
-        return hall.admit(int(data["member"]), str(data["path"]))
+    def enter(self) -> Response:
+        data = lti_launch.redeem_ticket(self.hall.engine, "enter", request.args.get("ticket", "")[:200])
+        return self.hall.admit(int(data["member"]), str(data["path"]))
 
     @_refusal_as_page
-    def choose() -> Response:
-        told = request_values()
-        data = lti_launch.redeem_ticket(hall.engine, "choose", told.get("ticket", "")[:200])
-        url, message = lti_launch.choose_lab(hall, data, told.get("lab", "")[:80])
-        platform = next(p for p in lti_platforms.platforms(hall.engine) if p.id == data["platform"])
+    def choose(self) -> Response:
+        told = _request_values()
+        data = lti_launch.redeem_ticket(self.hall.engine, "choose", told.get("ticket", "")[:200])
+        url, message = lti_launch.choose_lab(self.hall, data, told.get("lab", "")[:80])
+        platform = next(p for p in lti_platforms.platforms(self.hall.engine) if p.id == data["platform"])
         body = (f'<form method="post" action="{escape(url, quote=True)}"><input type="hidden" name="JWT" value="{escape(message)}">'
                 f"<button>Back to the course</button></form><script>{_SUBMIT}</script>")
         return _page("Chosen", body, frames=_framers(platform, url), post_to=_origin(url))
 
     @_refusal_as_page
-    def keys() -> Response:
-        return jsonify(lti_platforms.public_keys(hall.engine))
+    def keys(self) -> Response:
+        return jsonify(lti_platforms.public_keys(self.hall.engine))
 
-    def canvas() -> Response:
-        return jsonify(lti_platforms.canvas_config(hall.base_url))
-
-    for name, function, methods in (
-        ("login", login, ["GET", "POST"]), ("again", again, ["GET"]), ("launch", launch, ["GET", "POST"]), ("enter", enter, ["GET"]),
-        ("choose", choose, ["POST"]), ("keys", keys, ["GET"]), ("canvas.json", canvas, ["GET"]),
-    ):
-        server.add_url_rule(f"/lti/{name}", f"lti-{name.partition('.')[0]}", function, methods=methods)
+    def canvas(self) -> Response:
+        return jsonify(lti_platforms.canvas_config(self.hall.base_url))
 
 
 def _choose(hall: LtiCourse, launched: lti_launch.Launched) -> Response:
@@ -165,3 +163,13 @@ def _choose(hall: LtiCourse, launched: lti_launch.Launched) -> Response:
             f"<fieldset><legend>Which lab does the link lead to?</legend>{rows}</fieldset>"
             "<p><button>Choose</button></p></form>")
     return _page("Choose a lab", body, frames=_framers(launched.platform, launched.settings["return"]), post_to="'self'")
+
+
+def install(server: Flask, hall: LtiCourse) -> None:
+    """Adds the addresses to the course's server."""
+    at = _Addresses(hall)
+    for name, function, methods in (
+        ("login", at.login, ["GET", "POST"]), ("again", at.again, ["GET"]), ("launch", at.launch, ["GET", "POST"]),
+        ("enter", at.enter, ["GET"]), ("choose", at.choose, ["POST"]), ("keys", at.keys, ["GET"]), ("canvas.json", at.canvas, ["GET"]),
+    ):
+        server.add_url_rule(f"/lti/{name}", f"lti-{name.partition('.')[0]}", function, methods=methods)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -29,17 +30,16 @@ if TYPE_CHECKING:
 __all__ = ["doors"]
 
 
-def doors(roster: Roster, guard: ClassGuard) -> Blueprint:
-    """The routes under /join, and those of /course/me."""
-    made = Blueprint("doors", __name__)
-    db = roster.db
+class _Doors:
+    """The pages of whoever comes in, is in, or leaves."""
 
-    @made.get("/join/style.css")
-    def sheet() -> Response:
+    def __init__(self, roster: Roster, guard: ClassGuard) -> None:
+        self.roster, self.guard, self.db = roster, guard, roster.db
+
+    def sheet(self) -> Response:
         return Response(style(), mimetype="text/css", headers={"Cache-Control": "private, max-age=3600"})
 
-    @made.route("/join/<secret>", methods=["GET", "POST"])
-    def join(secret: str) -> Response:
+    def join(self, secret: str) -> Response:
         # Opening a link uses nothing up: mail programs and messengers look into links before people do.
         refused: list[str] = []
         entered: list[str] = []
@@ -47,68 +47,79 @@ def doors(roster: Roster, guard: ClassGuard) -> Blueprint:
         def right() -> bool:
             try:
                 if request.method == "POST":
-                    entered.append(members.join(db, secret))
+                    entered.append(members.join(self.db, secret))
                 else:
-                    members.of_link(db, secret)
+                    members.of_link(self.db, secret)
             except RetrompiError as error:
                 refused.append(str(error))
             return not refused
 
-        if guard.try_secret(request.remote_addr or "", right, 60, random=True) is None:
+        if self.guard.try_secret(request.remote_addr or "", right, 60, random=True) is None:
             return message("too many wrong links from this address; wait a minute", 429)
         if refused:
-            already = roster.member(g.session)
+            already = self.roster.member(g.session)
             return redirect("/", 303) if already is not None and request.method == "GET" else message(refused[0], 403)  # type: ignore[return-value]
         if entered:
-            found = members.by_session(db, entered[0])
+            found = members.by_session(self.db, entered[0])
             return came_in(entered[0], "/course/teacher" if found is not None and found.teaches else "/labs")
-        return page("join.html", course=about(db), who=members.of_link(db, secret))
+        return page("join.html", course=about(self.db), who=members.of_link(self.db, secret))
 
-    def mine(**values: Any) -> Response:
+    def _mine(self, **values: Any) -> Response:
         found = g.member
-        standing = standings(db, found.id)
+        standing = standings(self.db, found.id)
         rows, given = [], []
-        for plan in labs(db):
+        for plan in labs(self.db):
             about_lab = lab_of(plan["lab"])
             one = standing.get((found.id, plan["lab"]))
             rows.append({**plan, "title": f"{about_lab.key} {_(about_lab.title)}", "of": about_lab.points,
                          "points": one.points if one is not None and one.checked is not None else None,
                          "open_points": one.open if one is not None else 0.0})
             if plan["released"] is not None:
-                given += [{**m, "title": _(about_lab.title)} for m in marks.of_member(db, found.id, about_lab)]
+                given += [{**m, "title": _(about_lab.title)} for m in marks.of_member(self.db, found.id, about_lab)]
             if one is not None and one.checked is not None:  # marks that are not shown yet are not shown in the sum either
                 rows[-1]["points"], rows[-1]["open_points"] = visible_points(one, plan["released"])
-        used_today = usage_of(db, found.id, datetime.now(UTC).date())
-        return page("me.html", course=about(db), devices=devices(db, found.id, g.session), used=used_today, labs=rows, marks=given,
-                    login=f"{request.host_url}login", **values)
+        used_today = usage_of(self.db, found.id, datetime.now(UTC).date())
+        return page("me.html", course=about(self.db), devices=devices(self.db, found.id, g.session), used=used_today, labs=rows,
+                    marks=given, login=f"{request.host_url}login", **values)
 
-    @made.get("/course")
-    def home() -> Response:
+    def home(self) -> Response:
         return redirect("/course/teacher" if g.member.teaches else "/course/me", 303)  # type: ignore[return-value]
 
-    @made.get("/labs/<lab>")
-    def of_lab(lab: str) -> Response:
+    def of_lab(self, lab: str) -> Response:
         return redirect(f"/labs?lab={quote(lab[:80])}", 303)  # type: ignore[return-value]
 
-    @made.get("/course/me")
-    def me() -> Response:
-        return mine()
+    def me(self) -> Response:
+        return self._mine()
 
-    @made.post("/course/me/code")
-    def code() -> Response:
-        return mine(code=members.code_for(db, g.member.id))
+    def code(self) -> Response:
+        return self._mine(code=members.code_for(self.db, g.member.id))
 
-    @made.post("/course/me/out")
-    def out() -> Response:
-        members.sign_out(db, g.member.id, None if request.form.get("all") else [g.session])
-        roster.forget()
+    def out(self) -> Response:
+        members.sign_out(self.db, g.member.id, None if request.form.get("all") else [g.session])
+        self.roster.forget()
         answer = message(_("You are signed out on this device."))
         answer.delete_cookie(cookie("session"))
         return answer
 
-    @made.get("/course/me/data.zip")
-    def data() -> Response:
+    def data(self) -> Response:
         name = {"Content-Disposition": 'attachment; filename="my-course-data.zip"'}
-        return Response(archive(db, g.member.id), mimetype="application/zip", headers=name)
+        return Response(archive(self.db, g.member.id), mimetype="application/zip", headers=name)
 
+
+def doors(roster: Roster, guard: ClassGuard) -> Blueprint:
+    """The routes under /join, and those of /course/me."""
+    made = Blueprint("doors", __name__)
+    of = _Doors(roster, guard)
+    routes: tuple[tuple[str, Callable[..., Response], list[str]], ...] = (
+        ("/join/style.css", of.sheet, ["GET"]),
+        ("/join/<secret>", of.join, ["GET", "POST"]),
+        ("/course", of.home, ["GET"]),
+        ("/labs/<lab>", of.of_lab, ["GET"]),
+        ("/course/me", of.me, ["GET"]),
+        ("/course/me/code", of.code, ["POST"]),
+        ("/course/me/out", of.out, ["POST"]),
+        ("/course/me/data.zip", of.data, ["GET"]),
+    )
+    for rule, view, methods in routes:
+        made.add_url_rule(rule, view.__name__, view, methods=methods)
     return made

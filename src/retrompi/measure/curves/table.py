@@ -176,13 +176,11 @@ def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str
     return found
 
 
-def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> list[Measured]:
-    """One series. Raises InputError with the line for a missing declaration or an invalid number, UsageError for an invalid declaration."""
-    told, rows = _declarations(lines)
-    if not rows:
-        raise InputError("no rows in this file", path, code="no-results")
+def _columns_and_rows(
+    rows: list[Line], delimiter: str | None, said: Said, told: Mapping[str, str], path: Path
+) -> tuple[list[str], dict[str, _Column], list[Line]]:
+    """(the columns' names, those of them that are read by what they hold, the rows of numbers)."""
     first = rows[0]
-    delimiter = _delimiter(first[1])
     head = _split(first[1], delimiter)
     if all(_is_number(c) for c in head):
         if not said.columns and len(head) > 2:
@@ -198,23 +196,40 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
             columns = {"size": columns["size"], "rate": _Column(1, "rate", "", "")}
     else:
         columns, rows = _columns(head, said, path, first[0]), rows[1:]
+    return head, columns, rows
+
+
+def _stated_unit(main: _Column, unit: str, head: str, path: Path, line: int) -> str:
+    """The unit of the column that is read, by its name or by what is said of it. UsageError where the two differ."""
+    stated = main.unit or (unit if unit in (TIMES if main.role == "time" else RATES) else "")
+    if unit and main.unit and unit != main.unit and unit in (TIMES if main.role == "time" else RATES):
+        raise UsageError(f"the column '{head}' of {path} is in {main.unit}, not {unit}; leave out --unit or rename the column")
+    if not stated:
+        example = "--unit us" if main.role == "time" else "--unit MB/s"
+        raise InputError(
+            f"the unit of '{head}' is not stated: name the column time_us or bandwidth_MBps, add a line '# unit: us', "
+            f"or give {example}",
+            path,
+            line,
+            code="no-results",
+        )
+    return stated
+
+
+def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> list[Measured]:
+    """One series. Raises InputError with the line for a missing declaration or an invalid number, UsageError for an invalid declaration."""
+    told, rows = _declarations(lines)
+    if not rows:
+        raise InputError("no rows in this file", path, code="no-results")
+    first = rows[0]
+    delimiter = _delimiter(first[1])
+    head, columns, rows = _columns_and_rows(rows, delimiter, said, told, path)
     unit = _given_unit(said.unit, told, path)
     way = _given_way(said.way, told, path)
     if unit in RATES and "rate" in columns:
         columns.pop("time", None)  # the user's declaration of what is measured takes precedence
     main = columns.get("time") or columns["rate"]
-    stated = main.unit or (unit if unit in (TIMES if main.role == "time" else RATES) else "")
-    if unit and main.unit and unit != main.unit and unit in (TIMES if main.role == "time" else RATES):
-        raise UsageError(f"the column '{head[main.index]}' of {path} is in {main.unit}, not {unit}; leave out --unit or rename the column")
-    if not stated:
-        example = "--unit us" if main.role == "time" else "--unit MB/s"
-        raise InputError(
-            f"the unit of '{head[main.index]}' is not stated: name the column time_us or bandwidth_MBps, add a line '# unit: us', "
-            f"or give {example}",
-            path,
-            first[0],
-            code="no-results",
-        )
+    stated = _stated_unit(main, unit, head[main.index], path, first[0])
     crossings = main.way or way or _meaning_by_rate(rows, delimiter, columns, main, stated)
     if main.way and said.way and main.way != said.way:
         raise UsageError(

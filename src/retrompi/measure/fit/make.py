@@ -188,26 +188,9 @@ def make(
         raise UsageError(
             f"{target} holds something that 'retrompi fit' has not written; choose another --name or folder", code="exists-already"
         )
-    platform_file = None
-    where = platform or f"{name}-platform"
+    platform_file: Path | None = None
     if platform is None:
-        platform_file = (target.parent / f"{where}.toml") if folder is not None else paths.user_platforms_dir() / f"{where}.toml"
-        if folder is None:
-            check_name(where, "platform")
-        shared = any(c.kind != "remote" for c in curves)
-        cores = (
-            ("2", "assumed: a processor for each of two ranks")
-            if shared
-            else ("1", "assumed: a rank each; nothing of one host was measured")
-        )
-        IdealPlatform(
-            name=where,
-            title=f"Two hosts for the fitted curve {name}",
-            summary="a placeholder: all measured behaviour is in the model's curve",
-            years=_years(curves),
-            known={"cores": cores},
-            by=by,
-        ).write(platform_file)
+        where, platform_file = _write_platform(curves, name, folder, by)
         on = f"{where}:h1"
     else:
         loaded = registry.platform(platform)
@@ -242,6 +225,28 @@ def make(
         note=_note(curves),
     ).write(target)
     return FittedFiles(name, target, where, platform_file, {c.kind: c for c in curves})
+
+
+def _write_platform(curves: Sequence[PairFit], name: str, folder: Path | None, by: str) -> tuple[str, Path]:
+    """(name, file) of the platform for a model that is fitted on no known one, which is written beside it."""
+    where = f"{name}-platform"
+    if folder is None:
+        file = paths.user_platforms_dir() / f"{where}.toml"
+        check_name(where, "platform")
+    else:
+        file = (folder / name).resolve().parent / f"{where}.toml"
+    shared = any(c.kind != "remote" for c in curves)
+    cores = (("2", "assumed: a processor for each of two ranks") if shared
+             else ("1", "assumed: a rank each; nothing of one host was measured"))
+    IdealPlatform(
+        name=where,
+        title=f"Two hosts for the fitted curve {name}",
+        summary="a placeholder: all measured behaviour is in the model's curve",
+        years=_years(curves),
+        known={"cores": cores},
+        by=by,
+    ).write(file)
+    return where, file
 
 
 def _words(c: PairFit) -> str:

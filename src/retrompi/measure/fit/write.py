@@ -160,46 +160,17 @@ class ModelFiles:
             raise UsageError("a model needs the curve of one pair kind at least")
         for text in (self.sources or {}).values():
             _source(text)
-        fits, seen = self.fits or {}, self.seen or {}
-        all_sizes = [s for sizes in seen.values() for s in sizes] or [p.size for s in self.samples.values() for p in s.there]
+        all_sizes = [s for sizes in (self.seen or {}).values() for s in sizes] or [p.size for s in self.samples.values() for p in s.there]
         known = (f"Range(sizes=({units.format_bytes(min(all_sizes))!r}, {units.format_bytes(max(all_sizes))!r}), ranks={self.ranks!r}, "
                  f"platforms=({self.platform!r},), source={_source(self.source)!r})")
         params = _params(self.eager or {}, self.test, self.on or f"{self.platform}:h1")
         fitted = [p for p in params if p.source.startswith("fit:")]
         today = datetime.date.today().isoformat()
         doc = f"{self.summary}. Written by `{self.by}` on {today}; the points are in curve.csv, what is known of them in fit.toml."
-        tables: dict[str, Mapping[str, Any]] = {
-            "values": {p.name: p.text for p in fitted},
-            "bounds": {p.name: [p.low, p.high] for p in fitted},
-            "meta": {
-                "date": today,
-                "version": version(),
-                "by": self.by,
-                "note": self.note,
-                "platform": self.platform,
-                "sizes_seen": {k: sorted(s) for k, s in seen.items()},
-                "sizes_held_out": {k: sorted(s) for k, s in (self.held_out or {}).items()},
-                "identifiability": {p.name: p.source for p in fitted},
-                "connect_ps": {k: s.connect for k, s in self.samples.items()},
-                "sources": dict(self.sources or {}),
-                **(self.meta or {}),
-            },
-        }
-        for kind, fit in fits.items():
-            tables[f"{kind}-segments"] = {f"from {s.low} B": s.row() for s in fit.segments}
-            tables[f"{kind}-thresholds"] = {f"{t.size} B": t.row() for t in fit.thresholds}
-            tables[f"{kind}-residuals"] = {f"{r.size} B": r.row() for r in fit.residuals}
-            tables[f"{kind}-choice"] = fit.choice()
-        if self.work:
-            tables["work"] = {what: _source(text) for what, (_, text) in self.work.items()}
-        tables |= dict(self.extra or {})
-        lines = [f"# {self.name}: written by `{self.by}`; times in picoseconds, sizes in bytes", ",".join(COLUMNS)]
-        for kind, sample in self.samples.items():
-            for way, points in (("there", sample.there), ("back", () if sample.back == sample.there else sample.back)):
-                lines += [",".join(str(v) for v in (kind, way, *asdict(p).values())) for p in points]
+        points, tables = self._points_text(), self._tables(fitted, today)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "curve.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            (folder / "curve.csv").write_text(points, encoding="utf-8")
             (folder / "work.csv").unlink(missing_ok=True)
             if self.work:
                 (folder / "work.csv").write_text(_work_text(self.by, self.work), encoding="utf-8")
@@ -209,6 +180,42 @@ class ModelFiles:
             raise InputError(f"cannot write the model: {error.strerror}", folder, code="unwritable-file") from None
         registry.forget(folder)
         return folder
+
+    def _tables(self, fitted: Sequence[_Param], today: str) -> dict[str, Mapping[str, Any]]:
+        """What is known of the fit: the tables of fit.toml."""
+        tables: dict[str, Mapping[str, Any]] = {
+            "values": {p.name: p.text for p in fitted},
+            "bounds": {p.name: [p.low, p.high] for p in fitted},
+            "meta": {
+                "date": today,
+                "version": version(),
+                "by": self.by,
+                "note": self.note,
+                "platform": self.platform,
+                "sizes_seen": {k: sorted(s) for k, s in (self.seen or {}).items()},
+                "sizes_held_out": {k: sorted(s) for k, s in (self.held_out or {}).items()},
+                "identifiability": {p.name: p.source for p in fitted},
+                "connect_ps": {k: s.connect for k, s in self.samples.items()},
+                "sources": dict(self.sources or {}),
+                **(self.meta or {}),
+            },
+        }
+        for kind, fit in (self.fits or {}).items():
+            tables[f"{kind}-segments"] = {f"from {s.low} B": s.row() for s in fit.segments}
+            tables[f"{kind}-thresholds"] = {f"{t.size} B": t.row() for t in fit.thresholds}
+            tables[f"{kind}-residuals"] = {f"{r.size} B": r.row() for r in fit.residuals}
+            tables[f"{kind}-choice"] = fit.choice()
+        if self.work:
+            tables["work"] = {what: _source(text) for what, (_, text) in self.work.items()}
+        return tables | dict(self.extra or {})
+
+    def _points_text(self) -> str:
+        """The points of the curves: curve.csv."""
+        lines = [f"# {self.name}: written by `{self.by}`; times in picoseconds, sizes in bytes", ",".join(COLUMNS)]
+        for kind, sample in self.samples.items():
+            for way, points in (("there", sample.there), ("back", () if sample.back == sample.there else sample.back)):
+                lines += [",".join(str(v) for v in (kind, way, *asdict(p).values())) for p in points]
+        return "\n".join(lines) + "\n"
 
     def _module(self, doc: str, params: Sequence[_Param], known: str) -> str:
         words = {"title": self.title, "version": self.version, "years": self.years, "summary": self.summary}

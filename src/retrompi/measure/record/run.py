@@ -166,15 +166,7 @@ def record(
     target = Path(out)
     if not words:
         raise RecordError("nothing to record: give a command after --, e.g. -- mpiexec -n 4 ./app", code="bad-usage")
-    if target.exists():
-        raise RecordError(f"{out} exists; choose another name with --out", code="exists-already")
-    _check_clock(clock)
-    part = _part(target)
-    if part.exists():
-        raise RecordError(
-            f"{part} exists: another recording, or what an interrupted one left (--finish {part} makes a trace of it)",
-            code="exists-already",
-        )
+    part = _new_part(target, out, clock)
     rate = _rate(clock)
     launcher = find_launcher(words[0])
     use_smpi = use_smpi or (launcher is not None and launcher.kind == "smpirun")
@@ -202,16 +194,35 @@ def record(
             before = os.environ.get("LD_PRELOAD")
             variables["LD_PRELOAD"] = str(recorder) + (f":{before}" if before else "")
             words, environment = with_environment(launcher, words, variables)
-        try:
-            part.mkdir(parents=True)
-        except OSError as e:
-            raise RecordError(f"{part} cannot be made: {e.strerror or e}", code="unwritable-file") from e
-        try:
-            code = (runner or _run)(words, environment)
-        except OSError as e:
-            part.rmdir()
-            raise RecordError(f"{words[0]} cannot be run: {e.strerror or e}", code="not-found") from e
+        code = _carry_out(words, environment, part, runner or _run)
     return assemble(part, target, code, check=check)
+
+
+def _new_part(target: Path, out: str | Path, clock: Clock) -> Path:
+    """The folder in which the recorder writes. Raises RecordError where it or the trace exists, and for a clock that is not here."""
+    if target.exists():
+        raise RecordError(f"{out} exists; choose another name with --out", code="exists-already")
+    _check_clock(clock)
+    part = _part(target)
+    if part.exists():
+        raise RecordError(
+            f"{part} exists: another recording, or what an interrupted one left (--finish {part} makes a trace of it)",
+            code="exists-already",
+        )
+    return part
+
+
+def _carry_out(words: list[str], environment: dict[str, str], part: Path, runner: Callable[[list[str], dict[str, str]], int]) -> int:
+    """The exit code of the command line, which writes into ``part``. Raises RecordError."""
+    try:
+        part.mkdir(parents=True)
+    except OSError as e:
+        raise RecordError(f"{part} cannot be made: {e.strerror or e}", code="unwritable-file") from e
+    try:
+        return runner(words, environment)
+    except OSError as e:
+        part.rmdir()
+        raise RecordError(f"{words[0]} cannot be run: {e.strerror or e}", code="not-found") from e
 
 
 def _part(out: Path) -> Path:

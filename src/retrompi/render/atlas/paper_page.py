@@ -257,18 +257,11 @@ def _index(study: Reproduction) -> str:
     return table(head, rows)
 
 
-def page(
-    study: Reproduction,
-    figures: Mapping[str, go.Figure],
-    cards: Sequence[Card],
-    platforms: Mapping[str, Sequence[Mapping[str, str]]] | None = None,
-    footer: str = "",
-    home: str = "",
-) -> str:
-    """The page of a study as HTML text. ``figures``: name -> figure, those named ``anatomy-*`` and ``fidelity-*`` go to their own sections.
-
-    ``platforms``: name -> its numbers; ``home``: the file of the front page, where there is one.
-    """
+def _sections(
+    study: Reproduction, figures: Mapping[str, go.Figure], cards: Sequence[Card], platforms: Mapping[str, Sequence[Mapping[str, str]]],
+    home: str,
+) -> tuple[tuple[str, str, str], ...]:
+    """(name, title, HTML) of every section; no HTML where the study has nothing of it."""
     paper = study.paper
     readings = table(
         ("the paper's words", "interpretation"),
@@ -279,14 +272,14 @@ def page(
     ladder = f'{ladder_table(ladder_rows(study.facts))}<div class="figures">{rungs}</div>' if rungs else ""
     whys = "".join(f"<div>{why_paragraph(w, study)}</div>" for w in paper.why)
     evidence = _evidence()
-    models = "".join(_card(card, evidence) for card in cards) + "".join(_platform(name, rows) for name, rows in (platforms or {}).items())
+    models = "".join(_card(card, evidence) for card in cards) + "".join(_platform(name, rows) for name, rows in platforms.items())
     models += "".join(f"<details><summary>Posterior of the fit {escape(p['of'])}</summary>{section(p)}</details>"
                       for p in of_folder(paper.folder))
     drawn = _figures(study, figures)
     hint = (
         '<p class="soft">Hover over a point, a star, a band or a label for what it stands for. Click a name in the legend to hide it.</p>'
     )
-    sections = (
+    return (
         ("curves", "Figures", f'{hint}<div class="figures">{drawn}</div>' if drawn else ""),
         ("blind", "Predicted blind", blind_html(paper.key, [figure_html(f, n) for n, f in figures.items() if n.startswith(PREFIX)],
                                                    "blind.html" if home else "")),
@@ -306,7 +299,22 @@ def page(
         ("fidelity", "Levels of fidelity", ladder),
         ("models", "The models and the machines", models),
     )
-    shown = [part for part in sections if part[2]]
+
+
+def page(
+    study: Reproduction,
+    figures: Mapping[str, go.Figure],
+    cards: Sequence[Card],
+    platforms: Mapping[str, Sequence[Mapping[str, str]]] | None = None,
+    footer: str = "",
+    home: str = "",
+) -> str:
+    """The page of a study as HTML text. ``figures``: name -> figure, those named ``anatomy-*`` and ``fidelity-*`` go to their own sections.
+
+    ``platforms``: name -> its numbers; ``home``: the file of the front page, where there is one.
+    """
+    paper = study.paper
+    shown = [part for part in _sections(study, figures, cards, platforms or {}, home) if part[2]]
     links = " ".join(f'<a href="#{name}">{_SHORT.get(name, title)}</a>' for name, title, _ in shown)
     above = f'<a href="{escape(home)}">All papers</a> ' if home else ""
     body = "".join(f'<h2 id="{name}">{title}</h2>{html}' for name, title, html in shown)

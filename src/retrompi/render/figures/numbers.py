@@ -67,6 +67,22 @@ _LABELS = 5
 """The most labels of failing claims; more would overlap."""
 
 
+def _tolerance(shown: Sequence[NumberPair], low: float, high: float, off: bool) -> list[go.Scatter]:
+    """The stripe within which a prediction is right, and the line of equality."""
+    # The ends of a stated range have a wider reading tolerance than a single number.
+    ends = bool(shown) and all(p.part for p in shown)
+    slack = (1 / SAME, SAME) if ends else (1 - PREDICTED, 1 + PREDICTED)
+    edge = [low * slack[0], high * slack[0], high * slack[1], low * slack[1]]
+    if off:
+        edge = [100 * (s - 1) for s in (slack[0], slack[0], slack[1], slack[1])]
+    within = go.Scatter(
+        x=[low, high, high, low], y=edge, fill="toself", mode="lines", line={"width": 0}, fillcolor="rgba(120,120,120,0.15)",
+        hoverinfo="skip", name=f"within a factor {SAME}" if ends else f"within {PREDICTED:.0%}",
+    )
+    equal = [0, 0] if off else [low, high]
+    return [within, go.Scatter(x=[low, high], y=equal, mode="lines", line={"color": "#444", "width": 1.5}, hoverinfo="skip", name="equal")]
+
+
 def scatter_figure(found: Sequence[NumberPair], plan: ScatterFigure) -> go.Figure:
     """Simulated numbers, or their deviation, against the published ones; the stripe is the tolerance for predictions.
 
@@ -81,19 +97,7 @@ def scatter_figure(found: Sequence[NumberPair], plan: ScatterFigure) -> go.Figur
         return 100 * (p.deviation or 0.0) if off else p.simulated
 
     low, high = _ends([v for p in shown for v in (p.published, *(() if off else (p.simulated,)))], log)
-    figure = go.Figure()
-    # The ends of a stated range have a wider reading tolerance than a single number.
-    ends = bool(shown) and all(p.part for p in shown)
-    slack = (1 / SAME, SAME) if ends else (1 - PREDICTED, 1 + PREDICTED)
-    edge = [low * slack[0], high * slack[0], high * slack[1], low * slack[1]]
-    if off:
-        edge = [100 * (s - 1) for s in (slack[0], slack[0], slack[1], slack[1])]
-    figure.add_trace(go.Scatter(
-        x=[low, high, high, low], y=edge, fill="toself", mode="lines", line={"width": 0}, fillcolor="rgba(120,120,120,0.15)",
-        hoverinfo="skip", name=f"within a factor {SAME}" if ends else f"within {PREDICTED:.0%}",
-    ))
-    equal = [0, 0] if off else [low, high]
-    figure.add_trace(go.Scatter(x=[low, high], y=equal, mode="lines", line={"color": "#444", "width": 1.5}, hoverinfo="skip", name="equal"))
+    figure = go.Figure(_tolerance(shown, low, high, off))
     names = [n for n in (*plan.groups, "other", "") if any(_group_of(p.claim, plan.groups) == n for p in shown)]
     for i, name in enumerate(names):
         for use, meaning in (("validate", "held out"), ("calibrate", "fitted"), ("exclude", "excluded")):

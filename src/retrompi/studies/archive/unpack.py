@@ -259,76 +259,85 @@ def _check_manifest(manifest: Any, zip_file: Path) -> None:
         raise wrong("has no scenario in its definition")
 
 
-def _resolve_names(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> tuple[dict[str, Any], set[Path]]:
-    """The definition with its names replaced by their paths after unpacking, and the traces of it that were left out of the zip."""
-    files: Mapping[str, Any] = manifest["files"]
-    absent: set[Path] = set()
-    root = folder.resolve()
+class _Names:
+    """What a definition names, by its paths after unpacking. InputError for what is neither in the zip nor retrompi's."""
 
-    def refuse(text: str) -> InputError:
-        return InputError(f"its definition names '{text[:80]}', which is neither in it nor retrompi's", zip_file, code="bad-packed-study")
+    def __init__(self, manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> None:
+        self.manifest, self.root, self.zip_file = manifest, folder.resolve(), zip_file
+        self.files: Mapping[str, Any] = manifest["files"]
+        self.absent: set[Path] = set()
+        """The traces that were left out of the zip."""
 
-    def inside(text: str, holder: str) -> str:
+    def _refuse(self, text: str) -> InputError:
+        return InputError(f"its definition names '{text[:80]}', which is neither in it nor retrompi's", self.zip_file,
+                          code="bad-packed-study")
+
+    def _inside(self, text: str, holder: str) -> str:
         name = text.removeprefix(INSIDE)
         if not name.startswith(f"{holder}/") or ".." in name or not is_plain(name.split("/")):
-            raise refuse(text)
+            raise self._refuse(text)
         return name
 
-    def plain(text: str) -> str:
+    def _plain(self, text: str) -> str:
         if not _NAME.fullmatch(text) or ".." in text:
-            raise refuse(text)
+            raise self._refuse(text)
         return text
 
-    def model(text: str) -> str:
+    def model(self, text: str) -> str:
         if not text.startswith(INSIDE):
             base, colon, variant = text.partition(":")
-            if not (paths.models_dir() / plain(base) / "__init__.py").is_file() or (colon and not plain(variant)):
-                raise refuse(text)
+            if not (paths.models_dir() / self._plain(base) / "__init__.py").is_file() or (colon and not self._plain(variant)):
+                raise self._refuse(text)
             return text
         base, colon, variant = text.removeprefix(INSIDE).partition(":")
-        name = inside(f"{INSIDE}{base}", "models")
-        if f"{name}/__init__.py" not in files or name.count("/") != 1:
-            raise refuse(text)
-        return f"{root / name}{colon}{plain(variant) if colon else ''}"
+        name = self._inside(f"{INSIDE}{base}", "models")
+        if f"{name}/__init__.py" not in self.files or name.count("/") != 1:
+            raise self._refuse(text)
+        return f"{self.root / name}{colon}{self._plain(variant) if colon else ''}"
 
-    def platform(text: str) -> str:
+    def platform(self, text: str) -> str:
         base = without_size(text)
         if not base.startswith(INSIDE):
             for name in re.split("[*+@]", base):
-                plain(name)
+                self._plain(name)
             if not registry.shipped_platform(text):
-                raise refuse(text)
+                raise self._refuse(text)
             return text
-        name = inside(base, "platforms")
-        if name not in files or not name.endswith(".toml") or name.count("/") != 1:
-            raise refuse(text)
-        return f"{root / name}{text.removeprefix(base)}"
+        name = self._inside(base, "platforms")
+        if name not in self.files or not name.endswith(".toml") or name.count("/") != 1:
+            raise self._refuse(text)
+        return f"{self.root / name}{text.removeprefix(base)}"
 
-    def trace(text: str) -> str:
-        known = manifest["traces"].get(text)
+    def trace(self, text: str) -> str:
+        known = self.manifest["traces"].get(text)
         if not isinstance(known, dict):
-            raise refuse(text)
+            raise self._refuse(text)
         if text.startswith(OURS):
-            path = paths.reference_dir() / "traces" / plain(text.removeprefix(OURS))
+            path = paths.reference_dir() / "traces" / self._plain(text.removeprefix(OURS))
             if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != known.get("sha256"):
                 raise InputError(
-                    f"needs the trace {path.name[:80]} of retrompi, which is missing or another one here", zip_file, code="not-found"
+                    f"needs the trace {path.name[:80]} of retrompi, which is missing or another one here", self.zip_file, code="not-found"
                 )
             return str(path)
-        name = inside(text, "traces")
-        if not any(f == name or f.startswith(f"{name}/") for f in files):
+        name = self._inside(text, "traces")
+        if not any(f == name or f.startswith(f"{name}/") for f in self.files):
             if known.get("left_out") != "yes" or name.count("/") != 2:
-                raise refuse(text)
-            absent.add(root / name)
-        return str(root / name)
+                raise self._refuse(text)
+            self.absent.add(self.root / name)
+        return str(self.root / name)
 
+
+def _resolve_names(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> tuple[dict[str, Any], set[Path]]:
+    """The definition with its names replaced by their paths after unpacking, and the traces of it that were left out of the zip."""
+    names = _Names(manifest, folder, zip_file)
     for key in manifest["definition"]:
         if key not in _KEYS:
             raise InputError(f"its definition has '{key[:80]}', which no packed study has", zip_file, code="bad-packed-study")
     try:
-        return rewritten(manifest["definition"], {"model": model, "platform": platform, "trace": trace}), absent
+        found = rewritten(manifest["definition"], {"model": names.model, "platform": names.platform, "trace": names.trace})
     except UsageError as error:
         raise InputError(f"its definition is no study: {error}", zip_file, code="bad-packed-study") from None
+    return found, names.absent
 
 
 def _empty(folder: Path, *, made_anew: bool, zip_file: Path) -> list[Path]:

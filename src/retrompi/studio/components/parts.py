@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
@@ -310,73 +311,101 @@ def register_job(
     A job that ``begin`` gives something to do with its result (`Jobs.submit`, ``then``) is not cancelled when another one takes its place
     on the page: what was asked for is recorded.
     """
-
-    asked = len(inputs) + len(states)
     wrong_entries.register(app, page)
-
-    @app.callback(
+    job = _PageJob(resources, page, inputs, begin, outputs, show, states, views, failed, blame, resumes, owner)
+    app.callback(
         *outputs, Output(f"{page}-job", "data"), Output(f"{page}-job-line", "children"), Output(f"{page}-progress", "value"),
         Output(f"{page}-progress", "hidden"), Output(f"{page}-cancel", "hidden"), Output(f"{page}-tick", "max_intervals"),
         *inputs, *states, *views, Input(f"{page}-tick", "n_intervals"), Input(f"{page}-cancel", "n_clicks"),
         State("studio-tab", "data"), State("studio-letters", "data"),
         prevent_initial_call=prevent_initial_call,
-    )
-    def look(*values: Any) -> Any:
-        seen, ticks, tab = values[asked : asked + len(views)], values[-4], text(values[-2], 60)
-        same = [no_update] * len(outputs)
+    )(job.look)
+
+
+@dataclass(frozen=True)
+class _PageJob:
+    """What a page runs in the background, as `register_job` describes it."""
+
+    resources: Resources
+    page: str
+    inputs: Sequence[Any]
+    begin: Callable[..., Begun | None]
+    outputs: Sequence[Any]
+    show: Callable[..., Any]
+    states: Sequence[Any]
+    views: Sequence[Any]
+    failed: Callable[[JobState], Any] | None
+    blame: Callable[..., Mapping[str, str]] | None
+    resumes: bool
+    owner: Callable[[], str]
+
+    def look(self, *values: Any) -> Any:
+        """The outputs and the bar, after a change of the question or the view, a tick of the page's clock, or a click on Cancel."""
+        page, jobs, unchanged = self.page, self.resources.jobs, [no_update] * len(self.outputs)
+        asked = values[: len(self.inputs) + len(self.states)]
         patience = 0.0
-        slot, question = f"{page} {tab}", json.dumps(values[:asked], sort_keys=True, default=str)
+        slot, question = f"{page} {text(values[-2], 60)}", json.dumps(asked, sort_keys=True, default=str)
         by = {str(prop_id) for prop_id in ctx.triggered_prop_ids}
-        changed = not by or bool(by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs})
+        changed = not by or bool(by & {f"{i.component_id_str()}.{i.component_property}" for i in self.inputs})
         # Dash drops the response to a request when another request was sent after it, including those of ticks and views: so every response
         # reports on the newest job. Its job may be about to start in another thread: then it waits for it.
-        job = None if changed else resources.jobs.newest(owner(), slot, question, PATIENCE_S)
+        job = None if changed else jobs.newest(self.owner(), slot, question, PATIENCE_S)
         if job is None:
             set_props("studio-notice", {"children": []})
             if by and by <= {f"{page}-tick.n_intervals", f"{page}-cancel.n_clicks"}:  # neither starts a job
                 raise UsageError("no such job: it ended long ago, or belongs to another session", code="gone")
             try:
-                wanted = begin(*values[:asked])
+                wanted = self.begin(*asked)
             except wrong_entries.WrongEntries as error:
-                resources.jobs.leave(owner(), slot)
+                jobs.leave(self.owner(), slot)
                 wrong_entries.tell(page, error.lines)
                 line = _("Please correct what is marked; until then you see the last result.")
-                return *same, no_update, line, "0", True, True, 0
+                return *unchanged, no_update, line, "0", True, True, 0
             wrong_entries.tell(page, {})
-            if wanted is not None:
-                title, function, args, *then = wanted
-                after = then[0] if then else None
-                try:
-                    job = resources.jobs.submit(owner(), title, function, *args, slot=slot, question=question, client=client(),
-                                                payer=session(), then=after, stays=after is not None)
-                except RetrompiError:
-                    if after is not None:
-                        after(JobState("", title, "cancelled"))
-                    raise
-                patience = PATIENCE_S
-            elif resumes:
-                job = resources.jobs.take_up(owner(), page, slot, question)
-            else:
-                resources.jobs.leave(owner(), slot)
+            job, patience = self._start(wanted, slot, question), 0.0 if wanted is None else PATIENCE_S
             if job is None:
-                return *same, None, "", "0", True, True, 0
+                return *unchanged, None, "", "0", True, True, 0
         elif changed_by(f"{page}-cancel"):
-            resources.jobs.cancel(job, owner())
+            jobs.cancel(job, self.owner())
         elif not changed_by(f"{page}-tick"):
             patience = PATIENCE_S
-        state = resources.jobs.wait(job, owner(), patience)
+        return self._report(job, patience, values)
+
+    def _start(self, wanted: Begun | None, slot: str, question: str) -> str | None:
+        """The job that is begun, or that runs already; None if there is none."""
+        jobs = self.resources.jobs
+        if wanted is None:
+            if self.resumes:
+                return jobs.take_up(self.owner(), self.page, slot, question)
+            jobs.leave(self.owner(), slot)
+            return None
+        title, function, args, *then = wanted
+        after = then[0] if then else None
+        try:
+            return jobs.submit(self.owner(), title, function, *args, slot=slot, question=question, client=client(), payer=session(),
+                               then=after, stays=after is not None)
+        except RetrompiError:
+            if after is not None:
+                after(JobState("", title, "cancelled"))
+            raise
+
+    def _report(self, job: str, patience: float, values: Sequence[Any]) -> Any:
+        """The outputs and the bar, as far as the job is after so many seconds."""
+        asked, ticks, shown = len(self.inputs) + len(self.states), values[-4], [no_update] * len(self.outputs)
+        state = self.resources.jobs.wait(job, self.owner(), patience)
         if not state.ended:
             part = f"{state.done / state.total:.3f}" if state.total else "0"
             # One tick after each response: if ticks overtook slow responses, Dash would drop all of them.
-            return *same, job, job_line(state), part, False, False, (ticks if isinstance(ticks, int) else 0) + 1
+            return *shown, job, job_line(state), part, False, False, (ticks if isinstance(ticks, int) else 0) + 1
         if state.status == "done":
-            same = [enlarge_letters(v, values[-1]) for v in _values(show(state.result, *seen), len(outputs))]
+            told = self.show(state.result, *values[asked : asked + len(self.views)])
+            shown = [enlarge_letters(v, values[-1]) for v in _values(told, len(self.outputs))]
         else:
-            if blame is not None and state.error:
-                wrong_entries.tell(page, blame(state.error, *values[:asked]))
-            if failed is not None:
-                same = _values(failed(state), len(outputs))
-        return *same, job, job_line(state), "0", True, True, 0
+            if self.blame is not None and state.error:
+                wrong_entries.tell(self.page, self.blame(state.error, *values[:asked]))
+            if self.failed is not None:
+                shown = _values(self.failed(state), len(self.outputs))
+        return *shown, job, job_line(state), "0", True, True, 0
 
 
 def changed_by(component: str) -> bool:

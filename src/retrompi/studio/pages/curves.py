@@ -15,6 +15,7 @@ from retrompi.spec.runtime.legend import COLOURS, legend
 from retrompi.studio.anatomy.path_words import OUTCOME_WORDS
 from retrompi.studio.cards.statements import GROUPS
 from retrompi.studio.components import menus, parts, titles
+from retrompi.studio.components.callbacks import callback, register_methods
 from retrompi.studio.components.parameters import check_names, modes
 from retrompi.studio.curves import runs
 from retrompi.studio.curves.runs import UPLOAD
@@ -181,41 +182,43 @@ def _where(model: str, platform: str) -> str:
     return registry.own_platform(model) if platform == OWN else platform
 
 
-def register(app: Dash, resources: Resources) -> None:
-    """Registers the callbacks: the figure follows the controls; curves are simulated in the background."""
-    from retrompi.studio.curves import drawing
+class _Curves:
+    """The callbacks of the page, and the job that simulates what it shows."""
 
-    kept = uploads_of(resources)
+    def __init__(self, resources: Resources) -> None:
+        from retrompi.studio.curves import drawing
 
-    @app.callback(
+        self.resources = resources
+        self.drawing = drawing  # loaded before the first question
+        self.uploads = uploads_of(resources)
+
+    @callback(
         *parts.outputs("curves-overlays.options", "curves-overlays.value", "curves-upload-said.children", "curves-upload.contents"),
         Input("curves-upload", "contents"), State("curves-upload", "filename"), State("curves-overlays", "value"),
         prevent_initial_call=True,
     )
-    def add_upload(contents: Any, filename: Any, chosen: Any) -> Any:
+    def add_upload(self, contents: Any, filename: Any, chosen: Any) -> Any:
         if contents is None:
             return no_update, no_update, no_update, no_update
         before = parts.texts(chosen)
         try:
-            upload = kept.add(parts.session(), filename, contents, "curve")
+            upload = self.uploads.add(parts.session(), filename, contents, "curve")
         except UsageError as error:
             return no_update, no_update, parts.notices([str(error)]), None
         said = parts.uploaded_line(upload.label, upload.bytes)
-        options = _choices(resources, parts.session())
+        options = _choices(self.resources, parts.session())
         return options, [*_there(before, options), f"{UPLOAD}{upload.id}"], said, None
 
-    @app.callback(
+    @callback(
         Output("curves-modes", "options"), Input("curves-platform", "value"), State("curves-modes", "value"), prevent_initial_call=True
     )
-    def mode_options(platform: Any, chosen: Any) -> list[dict[str, str]]:
+    def mode_options(self, platform: Any, chosen: Any) -> list[dict[str, str]]:
         return _mode_options(parts.text(platform), parts.texts(chosen))
 
-    parts.register_graph(app, "curves-figure")
+    def begin(self, *asked: Any) -> Any:
+        return _question(self.resources, *asked)
 
-    def begin(*asked: Any) -> Any:
-        return _question(resources, *asked)
-
-    def show(answer: dict[str, Any], series: str, y: str, published: list[str]) -> Any:
+    def show(self, answer: dict[str, Any], series: str, y: str, published: list[str]) -> Any:
         lines = list(answer["problems"])
         for c in answer["curves"]:
             if c["outcome"] != Outcome.COMPLETED:
@@ -224,7 +227,7 @@ def register(app: Dash, resources: Resources) -> None:
                 beyond = "; ".join(c["outside"])
                 whose = titles.runtime(c["model"])
                 lines.append(_("{model} is outside its calibrated range: {outside}").format(model=whose, outside=beyond))
-        figure = drawing.curves_figure(answer, series, y, bool(published))
+        figure = self.drawing.curves_figure(answer, series, y, bool(published))
         named = [(titles.of_curve(c), c["cautions"]) for c in answer["curves"]]
         named += [(o["name"], o.get("cautions", ())) for o in answer["overlays"]]
         homes = dict.fromkeys(f"{titles.runtime(c['model'])}: {titles.platform(c['platform'])}" for c in answer["curves"])
@@ -233,20 +236,11 @@ def register(app: Dash, resources: Resources) -> None:
         told = html.Div([parts.notices(lines), parts.cautions(named), *soft])
         return figure, told, _statements(answer) if published else None, _numbers(answer, series)
 
-    parts.register_job(
-        app, resources, "curves",
-        [Input(f"curves-{name}", "value") for name in ("models", "platform", "modes", "overlays", "sizes")],
-        begin,
-        parts.outputs("curves-figure.figure", "curves-problems.children", "curves-statements.children", "curves-numbers.children"),
-        show,
-        views=[Input("curves-series", "value"), Input("curves-y", "value"), Input("curves-published", "value")],
-    )
-
-    @app.callback(
+    @callback(
         Output("curves-download", "data"), Input("curves-csv", "n_clicks"), State("curves-job", "data"), prevent_initial_call=True
     )
-    def download(_clicks: int, job: Any) -> Any:
-        answer = resources.jobs.state(parts.text(job), parts.session()).result
+    def download(self, _clicks: int, job: Any) -> Any:
+        answer = self.resources.jobs.state(parts.text(job), parts.session()).result
         if answer is None:
             raise UsageError("there are no results yet")
         rows = [
@@ -255,6 +249,21 @@ def register(app: Dash, resources: Resources) -> None:
             for name, points in _curves_by_name(answer) for r in points
         ]
         return dcc.send_string(parts.csv_text(rows, ("curve", "size_B", "time_us", "bandwidth_MBps", "repetitions")), "curves.csv")
+
+
+def register(app: Dash, resources: Resources) -> None:
+    """Registers the callbacks: the figure follows the controls; curves are simulated in the background."""
+    curves = _Curves(resources)
+    register_methods(app, curves)
+    parts.register_graph(app, "curves-figure")
+    parts.register_job(
+        app, resources, "curves",
+        [Input(f"curves-{name}", "value") for name in ("models", "platform", "modes", "overlays", "sizes")],
+        curves.begin,
+        parts.outputs("curves-figure.figure", "curves-problems.children", "curves-statements.children", "curves-numbers.children"),
+        curves.show,
+        views=[Input("curves-series", "value"), Input("curves-y", "value"), Input("curves-published", "value")],
+    )
 
 
 def _curves_by_name(answer: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
@@ -15,6 +14,7 @@ from retrompi.base.translate import _, lazy
 from retrompi.labs.student import normal_id
 from retrompi.studio.cards.card_pieces import Part, facts
 from retrompi.studio.components import parts
+from retrompi.studio.components.callbacks import callback, register_methods
 from retrompi.studio.labs import lab_jobs, lab_page, lab_text
 from retrompi.studio.labs.lab_session import Desk
 from retrompi.studio.requests import inputs, wrong_entries
@@ -167,103 +167,76 @@ def _answers_of(values: Any, ids: Any, places: Any, place_ids: Any) -> dict[str,
     return out
 
 
-def register(app: Dash, resources: Resources) -> None:
-    """Registers the callbacks."""
-    desk = Desk(resources)
-    wrong_entries.register(app, "labs-run")
-    wrong_entries.register(app, {"type": lab_page.WRONG, "task": MATCH})
-    wrong_entries.register(app, {"type": lab_page.FILE_WRONG, "name": MATCH})
-    lab_page.register(app)
+def _was_clicked() -> bool:
+    """Whether a button was really pressed: new ones come with no clicks."""
+    return any(t["value"] for t in ctx.triggered)
 
-    def was_clicked() -> bool:
-        """Whether a button was really pressed: new ones come with no clicks."""
-        return any(t["value"] for t in ctx.triggered)
 
-    @app.callback(
-        Output("labs-shown", "children"), Input("labs-lab", "value"), Input("labs-student", "value"), Input("labs-step", "data"),
-        Input("labs-again", "data"), prevent_initial_call=True,
-    )
-    def show_step(name: Any, student: Any, step: Any, _again: Any) -> Any:
-        if parts.changed_by("labs-lab") and step != 1:
-            set_props("labs-step", {"data": 1})
-            step = 1
-        return _lab_parts(desk, parts.text(name), parts.text(student), int(step or 1))
+class _Labs:
+    """The callbacks of the page, at one desk."""
 
-    def keep(name: Any, student: Any, fields: tuple[Any, ...]) -> list[str]:
-        """Saves what stands in the fields, typed a moment ago; returns what is wrong."""
-        values, ids, places, place_ids, files, file_ids = fields
-        wrong = []
-        for task, value in _answers_of(values, ids, places, place_ids).items():
-            said = desk.save(name, student, task, value)
-            wrong += [] if said.line else [said.wrong]
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+        self.desk = Desk(resources)
+
+    # The fields are saved as they are typed, and once more when a button is pressed.
+
+    def _keep_files(self, name: Any, student: Any, files: Any, file_ids: Any) -> None:
         for i, content in zip(file_ids, files, strict=True):
             if content:
-                desk.put(name, student, str(i["name"]), str(content).encode())
-        return wrong
+                self.desk.put(name, student, str(i["name"]), str(content).encode())
 
-    @app.callback(
-        Output("labs-step", "data"), Input({"type": "labs-go", "to": ALL}, "n_clicks"), Input({"type": "labs-turn", "to": ALL}, "n_clicks"),
-        *_WHERE, *_FIELDS, prevent_initial_call=True,
-    )
-    def turn(_steps: Any, _turns: Any, name: Any, student: Any, *fields: Any) -> Any:
-        if not was_clicked():
-            return no_update
-        keep(name, student, fields)
-        to = str(ctx.triggered_id["to"]).partition(" ")[0]
-        return int(to) + 1 if to.isdecimal() and int(to) < MOST_STEPS else no_update
+    def _keep(self, name: Any, student: Any, fields: Sequence[Any]) -> list[str]:
+        """Saves what stands in the fields, typed a moment ago; returns what is wrong."""
+        values, ids, places, place_ids, files, file_ids = fields
+        said = [self.desk.save(name, student, task, value) for task, value in _answers_of(values, ids, places, place_ids).items()]
+        self._keep_files(name, student, files, file_ids)
+        return [one.wrong for one in said if not one.line]
 
-    def keep_answer(name: Any, student: Any, value: Any) -> tuple[str, dict[str, str]]:
+    def _keep_answer(self, name: Any, student: Any, value: Any) -> tuple[str, dict[str, str]]:
         """Keeps the answer of the task that has changed: (the line beside it, what is wrong at its field)."""
         task = str(ctx.triggered_id["task"])
-        said = desk.save(name, student, task, value)
-        return said.line, lab_page.at(desk.lab(name).task(task), value, said.wrong)
+        said = self.desk.save(name, student, task, value)
+        return said.line, lab_page.at(self.desk.lab(name).task(task), value, said.wrong)
 
-    for typed, store, key in (("labs-answer", "labs-typed", "task"), ("labs-file", "labs-file-typed", "name")):
-        app.clientside_callback(
-            ClientsideFunction("retrompi_labs", "typed"), Output({"type": store, key: MATCH}, "data"),
-            Input({"type": typed, key: MATCH}, "value"), prevent_initial_call=True,
-        )
-    app.clientside_callback(ClientsideFunction("retrompi_labs", "top"), Output("labs-step", "clear_data"), Input("labs-step", "data"),
-                            Input("labs-shown", "children"), prevent_initial_call=True)
-
-    @app.callback(
+    @callback(
         Output({"type": "labs-saved", "task": MATCH}, "children"), Output({"type": lab_page.WRONG, "task": MATCH}, "data"),
         Input({"type": "labs-typed", "task": MATCH}, "data"), *_WHERE, prevent_initial_call=True,
     )
-    def save_answer(value: Any, name: Any, student: Any) -> Any:
-        return keep_answer(name, student, value or "") if ctx.triggered_id else (no_update, no_update)
+    def save_answer(self, value: Any, name: Any, student: Any) -> Any:
+        return self._keep_answer(name, student, value or "") if ctx.triggered_id else (no_update, no_update)
 
-    @app.callback(
+    @callback(
         Output({"type": "labs-saved", "task": MATCH}, "children", allow_duplicate=True),
         Output({"type": lab_page.WRONG, "task": MATCH}, "data", allow_duplicate=True),
         Input({"type": "labs-place", "task": MATCH, "place": ALL}, "value"), *_WHERE, prevent_initial_call=True,
     )
-    def save_order(values: Any, name: Any, student: Any) -> Any:
-        return keep_answer(name, student, [v for v in values if v]) if ctx.triggered_id else (no_update, no_update)
+    def save_order(self, values: Any, name: Any, student: Any) -> Any:
+        return self._keep_answer(name, student, [v for v in values if v]) if ctx.triggered_id else (no_update, no_update)
 
-    @app.callback(
+    @callback(
         Output({"type": "labs-file-said", "name": MATCH}, "children"), Output({"type": lab_page.FILE_WRONG, "name": MATCH}, "data"),
         Input({"type": "labs-file-typed", "name": MATCH}, "data"), *_WHERE, prevent_initial_call=True,
     )
-    def save_file(value: Any, name: Any, student: Any) -> Any:
+    def save_file(self, value: Any, name: Any, student: Any) -> Any:
         if not ctx.triggered_id:
             return no_update, no_update
         file = str(ctx.triggered_id["name"])
-        said = desk.put(name, student, file, str(value or "").encode())
+        said = self.desk.put(name, student, file, str(value or "").encode())
         return said.line, {wrong_entries.element({"type": "labs-file", "name": file}): said.wrong} if said.wrong else {}
 
-    @app.callback(
+    @callback(
         Output({"type": "labs-file-said", "name": MATCH}, "children", allow_duplicate=True),
         Output({"type": lab_page.FILE_WRONG, "name": MATCH}, "data", allow_duplicate=True),
         Output({"type": "labs-upload", "name": MATCH}, "contents"), Input({"type": "labs-upload", "name": MATCH}, "contents"), *_WHERE,
         State("labs-again", "data"), prevent_initial_call=True,
     )
-    def save_upload(contents: Any, name: Any, student: Any, again: Any) -> Any:
+    def save_upload(self, contents: Any, name: Any, student: Any, again: Any) -> Any:
         if not contents or not ctx.triggered_id:
             return no_update, no_update, no_update
         file = str(ctx.triggered_id["name"])
         try:
-            said = desk.put(name, student, file, base64.b64decode(str(contents).partition(",")[2], validate=True))
+            said = self.desk.put(name, student, file, base64.b64decode(str(contents).partition(",")[2], validate=True))
         except (binascii.Error, ValueError):
             said = lab_page.Saved(wrong=_("The upload is damaged."))
         if said.wrong:
@@ -271,41 +244,64 @@ def register(app: Dash, resources: Resources) -> None:
         set_props("labs-again", {"data": int(again or 0) + 1})
         return said.line, {}, None
 
-    def hint(take: bool, _clicks: Any, name: Any, student: Any) -> Any:
-        if not was_clicked():
-            return no_update
-        return desk.hint(name, student, str(ctx.triggered_id["task"]), take=take)
+    # From step to step.
 
-    @app.callback(
+    @callback(
+        Output("labs-shown", "children"), Input("labs-lab", "value"), Input("labs-student", "value"), Input("labs-step", "data"),
+        Input("labs-again", "data"), prevent_initial_call=True,
+    )
+    def show_step(self, name: Any, student: Any, step: Any, _again: Any) -> Any:
+        if parts.changed_by("labs-lab") and step != 1:
+            set_props("labs-step", {"data": 1})
+            step = 1
+        return _lab_parts(self.desk, parts.text(name), parts.text(student), int(step or 1))
+
+    @callback(
+        Output("labs-step", "data"), Input({"type": "labs-go", "to": ALL}, "n_clicks"), Input({"type": "labs-turn", "to": ALL}, "n_clicks"),
+        *_WHERE, *_FIELDS, prevent_initial_call=True,
+    )
+    def turn(self, _steps: Any, _turns: Any, name: Any, student: Any, *fields: Any) -> Any:
+        if not _was_clicked():
+            return no_update
+        self._keep(name, student, fields)
+        to = str(ctx.triggered_id["to"]).partition(" ")[0]
+        return int(to) + 1 if to.isdecimal() and int(to) < MOST_STEPS else no_update
+
+    @callback(
         Output("labs-again", "data"), Output("labs-seal-said", "children"), Input({"type": "labs-seal", "of": ALL}, "n_clicks"), *_WHERE,
         *_FIELDS, State("labs-again", "data"), State("labs-step", "data"), prevent_initial_call=True,
     )
-    def seal(_clicks: Any, name: Any, student: Any, *rest: Any) -> Any:
-        if not was_clicked():
+    def seal(self, _clicks: Any, name: Any, student: Any, *rest: Any) -> Any:
+        if not _was_clicked():
             return no_update, no_update
         *fields, again, step = rest
-        refused = keep(name, student, tuple(fields))
+        refused = self._keep(name, student, fields)
         if refused:
             return no_update, parts.notices(refused)
-        wrong, lab, given = desk.seal(name, student, int(step or 1)), desk.lab(name), _answers_of(*fields[:4])
+        wrong, lab, given = self.desk.seal(name, student, int(step or 1)), self.desk.lab(name), _answers_of(*fields[:4])
         for task, line in wrong.items():
             wrong_entries.tell({"type": lab_page.WRONG, "task": task}, lab_page.at(lab.task(task), given.get(task), line))
         return (no_update, parts.notices([f"{task}: {line}" for task, line in wrong.items()])) if wrong else (int(again or 0) + 1, [])
 
     # Two callbacks: the second button is there only after the first was pressed, and Dash runs none of whose inputs one is missing.
-    for pressed, take in (("labs-hint", False), ("labs-take", True)):
-        app.callback(
-            Output({"type": "labs-hints", "task": MATCH}, "children", allow_duplicate=take),
-            Input({"type": pressed, "task": MATCH}, "n_clicks"), *_WHERE, prevent_initial_call=True,
-        )(partial(hint, take))
 
-    app.clientside_callback(
-        ClientsideFunction("retrompi_labs", "slide"), Output({"type": "labs-field", "form": MATCH, "name": MATCH}, "value"),
-        Input({"type": "labs-slide", "form": MATCH, "name": MATCH}, "value"),
-        State({"type": "labs-slide", "form": MATCH, "name": MATCH}, "marks"), prevent_initial_call=True,
+    @callback(
+        Output({"type": "labs-hints", "task": MATCH}, "children"), Input({"type": "labs-hint", "task": MATCH}, "n_clicks"), *_WHERE,
+        prevent_initial_call=True,
     )
+    def offer_hint(self, _clicks: Any, name: Any, student: Any) -> Any:
+        return self.desk.hint(name, student, str(ctx.triggered_id["task"]), take=False) if _was_clicked() else no_update
 
-    @app.callback(
+    @callback(
+        Output({"type": "labs-hints", "task": MATCH}, "children", allow_duplicate=True),
+        Input({"type": "labs-take", "task": MATCH}, "n_clicks"), *_WHERE, prevent_initial_call=True,
+    )
+    def take_hint(self, _clicks: Any, name: Any, student: Any) -> Any:
+        return self.desk.hint(name, student, str(ctx.triggered_id["task"]), take=True) if _was_clicked() else no_update
+
+    # A run: from a step's form, as a job that the form's own clock looks after.
+
+    @callback(
         Output({"type": "labs-run-shown", "form": MATCH}, "children"), Output({"type": "labs-run-line", "form": MATCH}, "children"),
         Output({"type": "labs-run-job", "form": MATCH}, "data"), Output({"type": "labs-run-tick", "form": MATCH}, "max_intervals"),
         Input({"type": "labs-run", "form": MATCH}, "n_clicks"), Input({"type": "labs-run-tick", "form": MATCH}, "n_intervals"),
@@ -313,67 +309,60 @@ def register(app: Dash, resources: Resources) -> None:
         State({"type": "labs-run-job", "form": MATCH}, "data"), *_WHERE, State({"type": "labs-file", "name": ALL}, "value"),
         State({"type": "labs-file", "name": ALL}, "id"), prevent_initial_call=True,
     )
-    def run(_clicks: Any, ticks: Any, values: Any, ids: Any, job: Any, name: Any, student: Any, files: Any, file_ids: Any) -> Any:
-        if not was_clicked():
+    def run(self, _clicks: Any, ticks: Any, values: Any, ids: Any, job: Any, name: Any, student: Any, files: Any, file_ids: Any) -> Any:
+        if not _was_clicked():
             return no_update, no_update, no_update, no_update
-        key = str(ctx.triggered_id["form"])
-        fields = {wrong_entries.element(i): v for i, v in zip((*ids, *file_ids), (*values, *files), strict=True)}
-
-        def show_refusal(error: str) -> Any:
-            """Beside the field that the line quotes, else below the button."""
-            at = wrong_entries.blame_values(error, fields)
-            wrong_entries.tell("labs-run", at)
-            return [] if at else [parts.notices([error])], "", None, 0
-
         wrong_entries.tell("labs-run", {})
         try:
             if parts.changed_by("labs-run"):
-                for i, content in zip(file_ids, files, strict=True):
-                    if content:
-                        desk.put(name, student, str(i["name"]), str(content).encode())
-                job = desk.run(name, student, key, {str(i["name"]): str(v or "") for i, v in zip(ids, values, strict=True)})
-            state = resources.jobs.wait(parts.text(job), parts.session(), parts.PATIENCE_S)
+                self._keep_files(name, student, files, file_ids)
+                given = {str(i["name"]): str(v or "") for i, v in zip(ids, values, strict=True)}
+                job = self.desk.run(name, student, str(ctx.triggered_id["form"]), given)
+            state = self.resources.jobs.wait(parts.text(job), parts.session(), parts.PATIENCE_S)
             if not state.ended:
                 return no_update, parts.job_line(state), job, (ticks if isinstance(ticks, int) else 0) + 1
-            if state.status != "done":
-                return show_refusal(state.error or state.status)
-            return desk.ran(state.result), _("done in {seconds} s").format(seconds=f"{state.seconds:.2g}"), None, 0
+            if state.status == "done":
+                return self.desk.ran(state.result), _("done in {seconds} s").format(seconds=f"{state.seconds:.2g}"), None, 0
+            refused = state.error or state.status
         except RetrompiError as error:
-            return show_refusal(str(error))
+            refused = str(error)
+        # Beside the field that the line quotes, else below the button.
+        at = wrong_entries.blame_values(
+            refused, {wrong_entries.element(i): v for i, v in zip((*ids, *file_ids), (*values, *files), strict=True)})
+        wrong_entries.tell("labs-run", at)
+        return [] if at else [parts.notices([refused])], "", None, 0
 
-    @app.callback(
+    @callback(
         Output({"type": "labs-opened", "form": MATCH}, "children"), Output({"type": "labs-open", "form": MATCH}, "aria-expanded"),
         Input({"type": "labs-open", "form": MATCH}, "n_clicks"), *_WHERE, prevent_initial_call=True,
     )
-    def open_result(clicks: Any, name: Any, student: Any) -> Any:
-        if not was_clicked() or not isinstance(clicks, int) or clicks % 2 == 0:
+    def open_result(self, clicks: Any, name: Any, student: Any) -> Any:
+        if not _was_clicked() or not isinstance(clicks, int) or clicks % 2 == 0:
             return [], "false"
-        return desk.open_result(name, student, str(ctx.triggered_id["form"])), "true"
+        return self.desk.open_result(name, student, str(ctx.triggered_id["form"])), "true"
 
     # A check: the fields are saved and sealed at once; then the grading is a job, unless all right values are known.
 
-    @app.callback(
+    @callback(
         Output("labs-question", "data"), Input({"type": "labs-check", "task": ALL}, "n_clicks"), *_WHERE, *_FIELDS,
         State("labs-question", "data"), State("labs-step", "data"), prevent_initial_call=True,
     )
-    def check(_clicks: Any, name: Any, student: Any, *rest: Any) -> Any:
-        if not was_clicked():
+    def check(self, _clicks: Any, name: Any, student: Any, *rest: Any) -> Any:
+        if not _was_clicked():
             return no_update
         *fields, before, step = rest
-        wrong = keep(name, student, tuple(fields))
+        wrong = self._keep(name, student, fields)
         if wrong:
             set_props("studio-notice", {"children": parts.notices(wrong).children})
         count = int((before or {}).get("count") or 0) + 1
         return {"lab": name, "student": student, "task": str(ctx.triggered_id["task"]), "step": step, "count": count}
 
-    def begin(question: Any) -> Any:
-        if not question:
-            return None
-        return desk.check(question.get("lab"), question.get("student"))
+    def begin_check(self, question: Any) -> Any:
+        return self.desk.check(question.get("lab"), question.get("student")) if question else None
 
-    def show_grading(result: Mapping[str, Any], question: Any, name: Any, student: Any, step: Any) -> Any:
+    def show_grading(self, result: Mapping[str, Any], question: Any, name: Any, student: Any, step: Any) -> Any:
         """Shows a check where it belongs. The page may have been opened after it was asked for, and may show another lab by now."""
-        told = result["grading"]
+        desk, told = self.desk, result["grading"]
         if not name or (desk.lab(name).name, normal_id(desk.who(student))) != (told["lab"], normal_id(told["student"])):
             return told["checks"]
         found = desk.lab(name)
@@ -389,42 +378,64 @@ def register(app: Dash, resources: Resources) -> None:
         set_props("labs-summary", {"children": desk.summary(last)})
         return told["checks"]
 
-    parts.register_job(  # its output is always there: a page that is opened finds the check that runs
-        app, resources, "labs", [Input("labs-question", "data")], begin, parts.outputs("labs-checked.data"), show_grading,
-        views=[Input("labs-question", "data"), *_WHERE, State("labs-step", "data")], resumes=True, owner=desk.owner,
-    )
+    # What is taken away: the report, and the folder as a zip.
 
-    @app.callback(
+    @callback(
         Output("labs-paper-question", "data"), Input({"type": "labs-report", "of": ALL}, "n_clicks"), *_WHERE,
         State("labs-paper-question", "data"), prevent_initial_call=True,
     )
-    def report(_clicks: Any, name: Any, student: Any, before: Any) -> Any:
-        if not was_clicked():
+    def report(self, _clicks: Any, name: Any, student: Any, before: Any) -> Any:
+        if not _was_clicked():
             return no_update
         return {"lab": name, "student": student, "count": int((before or {}).get("count") or 0) + 1}
 
-    def paper(question: Any) -> Any:
+    def begin_report(self, question: Any) -> Any:
         if not question:
             return None
-        found = desk.lab(question["lab"])
-        done = desk.work(found, question["student"])
-        return _("report"), lab_jobs.report_page, (done, resources.places[1], desk.known.get(lab_jobs.key_of(found, done.state.student)))
+        found = self.desk.lab(question["lab"])
+        done = self.desk.work(found, question["student"])
+        known = self.desk.known.get(lab_jobs.key_of(found, done.state.student))
+        return _("report"), lab_jobs.report_page, (done, self.resources.places[1], known)
 
-    parts.register_job(
-        app, resources, "labs-paper", [Input("labs-paper-question", "data")], paper, parts.outputs("labs-download.data"),
-        lambda result: {"content": result["page"], "filename": "report.html", "type": "text/html"}, prevent_initial_call=True,
-    )
-
-    @app.callback(
+    @callback(
         Output("labs-download", "data", allow_duplicate=True), Input({"type": "labs-pack", "of": ALL}, "n_clicks"), *_WHERE,
         prevent_initial_call=True,
     )
-    def download_work(_clicks: Any, name: Any, student: Any) -> Any:
+    def download_work(self, _clicks: Any, name: Any, student: Any) -> Any:
         from retrompi.labs.shelf import pack
 
-        if not was_clicked():
+        if not _was_clicked():
             return no_update
-        found = desk.lab(name)
-        work = desk.work(found, student)
-        content = base64.b64encode(pack(work, found)).decode()
+        found = self.desk.lab(name)
+        content = base64.b64encode(pack(self.desk.work(found, student), found)).decode()
         return {"content": content, "filename": f"lab{found.key}.zip", "base64": True, "type": "application/zip"}
+
+
+def register(app: Dash, resources: Resources) -> None:
+    """Registers the callbacks."""
+    wrong_entries.register(app, "labs-run")
+    wrong_entries.register(app, {"type": lab_page.WRONG, "task": MATCH})
+    wrong_entries.register(app, {"type": lab_page.FILE_WRONG, "name": MATCH})
+    lab_page.register(app)
+    for typed, store, key in (("labs-answer", "labs-typed", "task"), ("labs-file", "labs-file-typed", "name")):
+        app.clientside_callback(
+            ClientsideFunction("retrompi_labs", "typed"), Output({"type": store, key: MATCH}, "data"),
+            Input({"type": typed, key: MATCH}, "value"), prevent_initial_call=True,
+        )
+    app.clientside_callback(ClientsideFunction("retrompi_labs", "top"), Output("labs-step", "clear_data"), Input("labs-step", "data"),
+                            Input("labs-shown", "children"), prevent_initial_call=True)
+    app.clientside_callback(
+        ClientsideFunction("retrompi_labs", "slide"), Output({"type": "labs-field", "form": MATCH, "name": MATCH}, "value"),
+        Input({"type": "labs-slide", "form": MATCH, "name": MATCH}, "value"),
+        State({"type": "labs-slide", "form": MATCH, "name": MATCH}, "marks"), prevent_initial_call=True,
+    )
+    labs = _Labs(resources)
+    register_methods(app, labs)
+    parts.register_job(  # its output is always there: a page that is opened finds the check that runs
+        app, resources, "labs", [Input("labs-question", "data")], labs.begin_check, parts.outputs("labs-checked.data"), labs.show_grading,
+        views=[Input("labs-question", "data"), *_WHERE, State("labs-step", "data")], resumes=True, owner=labs.desk.owner,
+    )
+    parts.register_job(
+        app, resources, "labs-paper", [Input("labs-paper-question", "data")], labs.begin_report, parts.outputs("labs-download.data"),
+        lambda result: {"content": result["page"], "filename": "report.html", "type": "text/html"}, prevent_initial_call=True,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from retrompi.studies.define import catalogue
 from retrompi.studio.cards import study_jobs, study_parts
 from retrompi.studio.cards.card_pieces import Part
 from retrompi.studio.components import parts
+from retrompi.studio.components.callbacks import callback, register_methods
 from retrompi.studio.requests import inputs, wrong_entries
 from retrompi.studio.requests.page import Page
 from retrompi.studio.requests.state import Control, Query, choice, read, text
@@ -126,6 +127,33 @@ def _form_line(values: Sequence[Any]) -> tuple[list[Part], dict[str, str]]:
     return [html.Span(_("{count} points").format(count=count(study)))], {}
 
 
+def _form_parts(values: Mapping[str, Any]) -> list[Part]:
+    """The form of a new study."""
+    fields = [
+        parts.entry(label, f"studies-{k}", values[k], maxLength=most, placeholder=f"e.g. {example}")
+        for k, label, most, example in (
+            ("key", _("Key"), 120, "wmpi.packet"), ("values", _("Values"), 200, "8KiB..32KiB:x2"),
+            ("key2", _("Second key (optional)"), 120, "platform.host.quantum"), ("values2", _("Its values"), 200, "20ms,120ms"),
+        )
+    ]
+    line, wrong = _form_line([values[k] for k in _FORM])
+    return [
+        html.H2(_("Vary something"), id="vary"),
+        parts.controls(
+            parts.menu(_("Scenario"), "studies-scenario", _scenarios(), values["scenario"], wide=True),
+            *fields,
+        ),
+        html.Div(
+            [
+                html.Button(_("Run it"), id="studies-vary", type="button"),
+                html.Span(line, id="studies-form", role="status"),
+                wrong_entries.store("studies-form", wrong),
+            ],
+            className="action",
+        ),
+    ]
+
+
 def layout(query: Query, resources: Resources) -> Component:
     """The list, the chosen study, and the form of a new one."""
     values, lines = read(PAGE.controls, query)
@@ -148,14 +176,6 @@ def layout(query: Query, resources: Resources) -> Component:
         *(parts.menu(label, f"studies-{k}", _axes(axes, False), [v for v in values[k] if v in axes], multi=True, clearable=True)
           for k, label in (("by", _("Lines by")), ("panel", _("One figure per")))),
     ]
-    fields = [
-        parts.entry(label, f"studies-{k}", values[k], maxLength=most, placeholder=f"e.g. {example}")
-        for k, label, most, example in (
-            ("key", _("Key"), 120, "wmpi.packet"), ("values", _("Values"), 200, "8KiB..32KiB:x2"),
-            ("key2", _("Second key (optional)"), 120, "platform.host.quantum"), ("values2", _("Its values"), 200, "20ms,120ms"),
-        )
-    ]
-    line, wrong = _form_line([values[k] for k in _FORM])
     return html.Div(
         [
             html.Div(parts.notices(lines)),
@@ -176,36 +196,26 @@ def layout(query: Query, resources: Resources) -> Component:
             dcc.Store(id="studies-ran"),
             html.Details([html.Summary(_("Display options")), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
             html.Div(content, id="studies-shown"),
-            html.H2(_("Vary something"), id="vary"),
-            parts.controls(
-                parts.menu(_("Scenario"), "studies-scenario", _scenarios(), values["scenario"], wide=True),
-                *fields,
-            ),
-            html.Div(
-                [
-                    html.Button(_("Run it"), id="studies-vary", type="button"),
-                    html.Span(line, id="studies-form", role="status"),
-                    wrong_entries.store("studies-form", wrong),
-                ],
-                className="action",
-            ),
+            *_form_parts(values),
             html.H2(_("All studies"), id="all"),
             html.Div(study_parts.listing(some), id="studies-list"),
         ]
     )
 
 
-def register(app: Dash, resources: Resources) -> None:
-    """Registers the callbacks for choosing, showing and running studies."""
-    wrong_entries.register(app, "studies-form")
+class _Studies:
+    """The callbacks of the page, and the job that runs a study."""
 
-    @app.callback(
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+
+    @callback(
         *parts.outputs("studies-study.options", "studies-study.value", "studies-list.children"),
         Input("studies-ran", "data"), Input({"type": "studies-pick", "name": ALL}, "n_clicks"), State("studies-study", "value"),
         prevent_initial_call=True,
     )
-    def choose_study(ran: Any, clicks: list[int | None], now: str | None) -> Any:
-        some = _list_studies(resources)
+    def choose_study(self, ran: Any, clicks: list[int | None], now: str | None) -> Any:
+        some = _list_studies(self.resources)
         if parts.changed_by("studies-ran"):
             number = str(ran.get("study", "")) if isinstance(ran, dict) else ""
             # A predefined study has a number once it was run.
@@ -217,25 +227,25 @@ def register(app: Dash, resources: Resources) -> None:
             return no_update, no_update, no_update
         return no_update, str(ctx.triggered_id["name"]), no_update
 
-    @app.callback(
+    @callback(
         *parts.outputs("studies-shown.children", "studies-x.options", "studies-by.options", "studies-panel.options", "studies-metric.value",
                        "studies-x.value", "studies-by.value", "studies-panel.value"),
         Input("studies-study", "value"), Input("studies-ran", "data"), *(Input(c.id, c.property) for c in SHOWN), prevent_initial_call=True,
     )
-    def view(which: str | None, _ran: Any, metric: Any, x: Any, by: Any, panel: Any) -> Any:
+    def view(self, which: str | None, _ran: Any, metric: Any, x: Any, by: Any, panel: Any) -> Any:
         if parts.changed_by("studies-study"):
             metric, x, by, panel = "", "", [], []
-        content, axes = _view(resources, str(which or ""), str(metric or "")[:60], str(x or ""), _texts(by), _texts(panel))
+        content, axes = _view(self.resources, str(which or ""), str(metric or "")[:60], str(x or ""), _texts(by), _texts(panel))
         return content, _axes(axes), _axes(axes, False), _axes(axes, False), metric, x or None, by, panel
 
-    @app.callback(Output("studies-form", "children"), *(Input(c.id, c.property) for c in FORM), prevent_initial_call=True)
-    def form(*values: Any) -> Any:
+    @callback(Output("studies-form", "children"), *(Input(c.id, c.property) for c in FORM), prevent_initial_call=True)
+    def form(self, *values: Any) -> Any:
         line, wrong = _form_line(values)
         wrong_entries.tell("studies", {})  # what a click found
         wrong_entries.tell("studies-form", wrong)
         return line
 
-    def begin(run: int | None, vary: int | None, which: str | None, *form: Any) -> Any:
+    def begin(self, run: int | None, vary: int | None, which: str | None, *form: Any) -> Any:
         from retrompi.studies.execute import design
 
         if parts.changed_by("studies-vary") and vary:
@@ -244,14 +254,20 @@ def register(app: Dash, resources: Resources) -> None:
             if not which:
                 with wrong_entries.beside_control("studies-study"):
                     raise UsageError(_("choose a study first"), code="missing-option")
-            study = study_jobs.find_study(resources.open_store(), which)
+            study = study_jobs.find_study(self.resources.open_store(), which)
             design.check(study, study_jobs.MOST_POINTS)
         else:
             return None
-        return _("study {name}").format(name=study.name), study_jobs.run, (resources.store, study.definition())
+        return _("study {name}").format(name=study.name), study_jobs.run, (self.resources.store, study.definition())
 
+
+def register(app: Dash, resources: Resources) -> None:
+    """Registers the callbacks for choosing, showing and running studies."""
+    wrong_entries.register(app, "studies-form")
+    studies = _Studies(resources)
+    register_methods(app, studies)
     parts.register_job(
-        app, resources, "studies", [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")], begin,
+        app, resources, "studies", [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")], studies.begin,
         parts.outputs("studies-ran.data"), lambda result: result,
         states=[State("studies-study", "value"), *(State(c.id, c.property) for c in FORM)], resumes=True,
         failed=lambda state: {"failed": state.id},

@@ -19,6 +19,7 @@ from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.registry import resolve
 from retrompi.studio.anatomy.path_words import OUTCOME_WORDS
 from retrompi.studio.components import home_platform, menus, parts, titles
+from retrompi.studio.components.callbacks import callback, register_methods
 from retrompi.studio.components.parameters import Slot, command_line, modes, overrides, readable, slots_for
 from retrompi.studio.curves import intervals, runs, slider_stops
 from retrompi.studio.requests import inputs, wrong_entries
@@ -64,6 +65,22 @@ PAGE = Page(
 )
 
 
+def _controls(values: Mapping[str, Any], mode: str) -> Component:
+    model, platform = values["model"], values["platform"]
+    drawn = _("{level} % interval").format(level=LEVEL_TEXT[:-1])
+    return parts.controls(
+        parts.menu(_("Runtime"), "whatif-model", menus.models(), model),
+        parts.menu(_("Platform"), "whatif-platform", menus.platforms(platform), platform),
+        parts.menu(_("Mode"), "whatif-mode", titles.modes(_modes(platform, mode)), mode),
+        home_platform.apart("whatif", model, platform),
+        parts.group(_("Series"), dcc.RadioItems(parts.series(), values["series"], id="whatif-series", inline=True)),
+        parts.group(_("Vertical axis"), dcc.RadioItems(parts.scales(), values["y"], id="whatif-y", inline=True)),
+        parts.group(_("Uncertainty"), dcc.Checklist([{"value": LEVEL_TEXT, "label": drawn}],
+                    values["interval"], id="whatif-interval", inline=True),
+                    _("{draws} draws of each curve, kept in the studio's store").format(draws=intervals.DRAWS)),
+    )
+
+
 def layout(query: Query, resources: Resources) -> Component:
     """The sliders as given by the query beside the figure, which stays in view; on a phone the figure comes first."""
     values, wrong = read(PAGE.controls, menus.with_platforms(query, PAGE.controls))
@@ -84,19 +101,8 @@ def layout(query: Query, resources: Resources) -> Component:
         ],
         className="held",
     )
-    drawn = _("{level} % interval").format(level=LEVEL_TEXT[:-1])
     asked = [
-        parts.controls(
-            parts.menu(_("Runtime"), "whatif-model", menus.models(), model),
-            parts.menu(_("Platform"), "whatif-platform", menus.platforms(platform), platform),
-            parts.menu(_("Mode"), "whatif-mode", titles.modes(_modes(platform, mode)), mode),
-            home_platform.apart("whatif", model, platform),
-            parts.group(_("Series"), dcc.RadioItems(parts.series(), values["series"], id="whatif-series", inline=True)),
-            parts.group(_("Vertical axis"), dcc.RadioItems(parts.scales(), values["y"], id="whatif-y", inline=True)),
-            parts.group(_("Uncertainty"), dcc.Checklist([{"value": LEVEL_TEXT, "label": drawn}],
-                        values["interval"], id="whatif-interval", inline=True),
-                        _("{draws} draws of each curve, kept in the studio's store").format(draws=intervals.DRAWS)),
-        ),
+        _controls(values, mode),
         html.Div(
             [
                 html.Div([html.H2(_("Parameters")), html.Button(_("As it was"), id="whatif-reset", className="quiet", type="button",
@@ -138,11 +144,7 @@ def first(query: Query, resources: Resources) -> Any:
     model, platform, mode = values["model"], values["platform"], values["mode"]
     sets, _notes = _known_overrides(model, platform, slots_for(model, platform, mode, values["set"]), values["set"])
     asked = _question_parts({"model": model, "platform": platform, "mode": mode, "sets": sets})
-    wanted = (
-        _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
-        runs.what_if,
-        (resources.places, *asked),
-    )
+    wanted = (_title(asked), runs.what_if, (resources.places, *asked))
     return wanted, lambda answer: drawing.what_if_figure(answer, values["series"], values["y"]), True
 
 
@@ -232,33 +234,23 @@ def _command(model: str, platform: str, mode: str, known: tuple[Slot, ...], sets
     return command_line(model, platform, mode, overrides(known, sets))
 
 
-def register(app: Dash, resources: Resources) -> None:
-    """Registers the callbacks: sliders and entries update each other in the browser; their values are simulated in the background."""
-    from retrompi.studio.curves import drawing
+class _WhatIf:
+    """The callbacks of the page, and the jobs that it begins."""
 
-    app.clientside_callback(
-        ClientsideFunction("retrompi_whatif", "together"),
-        Output({"type": "whatif-slide", "name": MATCH}, "value"), Output({"type": "whatif-text", "name": MATCH}, "value"),
-        Input({"type": "whatif-slide", "name": MATCH}, "value"), Input({"type": "whatif-text", "name": MATCH}, "value"),
-        State("whatif-slots", "data"), prevent_initial_call=True,
-    )
-    app.clientside_callback(
-        ClientsideFunction("retrompi_whatif", "gather"), Output("whatif-sets", "data"), Output("whatif-question", "data"),
-        Output("whatif-keep-line", "children"),
-        Input({"type": "whatif-text", "name": ALL}, "value"), Input({"type": "whatif-choice", "name": ALL}, "value"),
-        State("whatif-slots", "data"),
-    )
-    app.clientside_callback(ClientsideFunction("retrompi_whatif", "find"), Output("whatif-find", "placeholder"),
-                            Input("whatif-find", "value"), Input("whatif-parameters", "children"))
+    def __init__(self, resources: Resources) -> None:
+        from retrompi.studio.curves import drawing
 
-    @app.callback(
+        self.resources = resources
+        self.drawing = drawing  # loaded before the first question
+
+    @callback(
         *parts.outputs("whatif-parameters.children", "whatif-slots.data", "whatif-mode.options", "whatif-mode.value",
                        "whatif-platform.options", "whatif-platform.value", "whatif-apart.children", "whatif-wrong.children"),
         Output("whatif-sets", "data", allow_duplicate=True), Output("whatif-question", "data", allow_duplicate=True),
         Input("whatif-model", "value"), Input("whatif-platform", "value"), Input("whatif-mode", "value"), Input("whatif-reset", "n_clicks"),
         Input("whatif-own", "n_clicks"), State("whatif-sets", "data"), State("whatif-before", "data"), prevent_initial_call=True,
     )
-    def other(model: Any, platform: Any, mode: Any, _clicks: int | None, own: int | None, sets: Any, was: Any) -> Any:
+    def other(self, model: Any, platform: Any, mode: Any, _clicks: int | None, own: int | None, sets: Any, was: Any) -> Any:
         model, mode = parts.text(model), parts.text(mode)
         platform = home_platform.platform_after("whatif", model, parts.text(platform), own, parts.text(was))
         offered = modes(platform)
@@ -279,79 +271,93 @@ def register(app: Dash, resources: Resources) -> None:
                 menus.platforms(platform), platform, home_platform.apart("whatif", model, platform).children,
                 told, kept, question)
 
-    parts.register_graph(app, "whatif-figure")
-
-    def begin(question: Any) -> Any:
+    def begin(self, question: Any) -> Any:
         if not question:
             return None
-        model, platform, mode, sets = _question_parts(question)
-        return (
-            _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
-            runs.what_if,
-            (resources.places, model, platform, mode, sets),
-        )
+        asked = _question_parts(question)
+        return _title(asked), runs.what_if, (self.resources.places, *asked)
 
-    def draws_result(job: Any) -> dict[str, Any] | None:
+    def show(self, answer: dict[str, Any], series: str, y: str, switch: Any, job: Any, _drawn: Any) -> Any:
+        answer = intervals.beside(answer, self._draws_result(job) if switch and job else None)
+        base = answer["base"]
+        command = command_line(base["model"], base["platform"], base["mode"], (answer["changed"] or base)["sets"])
+        return self.drawing.what_if_figure(answer, series, y), _outcome(answer), _numbers(answer, series), command
+
+    def _draws_result(self, job: Any) -> dict[str, Any] | None:
         """The result of a job of draws; None before it ends, or when it is gone."""
         with suppress(UsageError):
-            found: dict[str, Any] | None = resources.jobs.state(parts.text(job), parts.session()).result
+            found: dict[str, Any] | None = self.resources.jobs.state(parts.text(job), parts.session()).result
             return found
         return None
 
-    def show(answer: dict[str, Any], series: str, y: str, switch: Any, job: Any, _drawn: Any) -> Any:
-        answer = intervals.beside(answer, draws_result(job) if switch and job else None)
-        base = answer["base"]
-        command = command_line(base["model"], base["platform"], base["mode"], (answer["changed"] or base)["sets"])
-        return drawing.what_if_figure(answer, series, y), _outcome(answer), _numbers(answer, series), command
+    def begin_stops(self, touched: Any) -> Any:
+        asked = _question_parts(touched)
+        model, platform, mode, _sets = asked
+        return _title(asked), slider_stops.simulate, (self.resources.places, model, platform, mode, _stops(model, platform, mode, touched))
 
-    parts.register_job(
-        app, resources, "whatif", [Input("whatif-question", "data")], begin,
-        parts.outputs("whatif-figure.figure", "whatif-outcome.children", "whatif-numbers.children", "whatif-command.children"),
-        show, views=[Input("whatif-series", "value"), Input("whatif-y", "value"), Input("whatif-interval", "value"),
-                     Input("whatif-draws-job", "data"), Input("whatif-drawn", "data")],
-    )
-
-    def begin_stops(touched: Any) -> Any:
-        model, platform, mode, _sets = _question_parts(touched)
-        wanted = _stops(model, platform, mode, touched)
-        title = _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode)
-        return title, slider_stops.simulate, (resources.places, model, platform, mode, wanted)
-
-    slider_stops.install(app.server, resources, begin_stops)
-    app.clientside_callback(ClientsideFunction("retrompi_whatif", "shown"), Input("whatif-figure", "figure"),
-                            Input("whatif-cancel", "hidden"), State("whatif-series", "value"))
-
-    def begin_draws(question: Any, switch: Any) -> Any:
+    def begin_draws(self, question: Any, switch: Any) -> Any:
         if not question or not switch:
             return None
         try:
-            model, platform, mode, sets = _question_parts(question)
+            asked = _question_parts(question)
         except wrong_entries.WrongEntries:  # the job of the curve tells it
             return None
-        return (
-            _("draws of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
-            intervals.what_if,
-            (resources.places, model, platform, mode, sets),
-        )
+        title = _("draws of {model}, {mode}").format(model=registry.models()[asked[0]].title, mode=asked[2])
+        return title, intervals.what_if, (self.resources.places, *asked)
 
-    parts.register_job(
-        app, resources, "whatif-draws", [Input("whatif-question", "data"), Input("whatif-interval", "value")], begin_draws,
-        parts.outputs("whatif-drawn.data"), lambda told: secrets.token_urlsafe(6),
-    )
-
-    @app.callback(
+    @callback(
         Output("whatif-keep-line", "children", allow_duplicate=True), Input("whatif-keep", "n_clicks"), State("whatif-question", "data"),
         prevent_initial_call=True,
     )
-    def keep(_clicks: int | None, question: Any) -> str:
+    def keep(self, _clicks: int | None, question: Any) -> str:
         if not question:
             return ""
-        job = resources.jobs.submit(parts.session(), _("keeping a run"), runs.keep, resources.places, *_question_parts(question),
-                               client=parts.client())
-        state = resources.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
+        jobs = self.resources.jobs
+        job = jobs.submit(parts.session(), _("keeping a run"), runs.keep, self.resources.places, *_question_parts(question),
+                          client=parts.client())
+        state = jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
         if state.status != "done":
             return state.error or _("it is being simulated for the store; 'retrompi runs list' will show it")
         return _("run {run} of the store").format(run=state.result["run"]) + (_(" (it was there already)") if state.result["there"] else "")
+
+
+def register(app: Dash, resources: Resources) -> None:
+    """Registers the callbacks: sliders and entries update each other in the browser; their values are simulated in the background."""
+    app.clientside_callback(
+        ClientsideFunction("retrompi_whatif", "together"),
+        Output({"type": "whatif-slide", "name": MATCH}, "value"), Output({"type": "whatif-text", "name": MATCH}, "value"),
+        Input({"type": "whatif-slide", "name": MATCH}, "value"), Input({"type": "whatif-text", "name": MATCH}, "value"),
+        State("whatif-slots", "data"), prevent_initial_call=True,
+    )
+    app.clientside_callback(
+        ClientsideFunction("retrompi_whatif", "gather"), Output("whatif-sets", "data"), Output("whatif-question", "data"),
+        Output("whatif-keep-line", "children"),
+        Input({"type": "whatif-text", "name": ALL}, "value"), Input({"type": "whatif-choice", "name": ALL}, "value"),
+        State("whatif-slots", "data"),
+    )
+    app.clientside_callback(ClientsideFunction("retrompi_whatif", "find"), Output("whatif-find", "placeholder"),
+                            Input("whatif-find", "value"), Input("whatif-parameters", "children"))
+    parts.register_graph(app, "whatif-figure")
+    whatif = _WhatIf(resources)
+    register_methods(app, whatif)
+    parts.register_job(
+        app, resources, "whatif", [Input("whatif-question", "data")], whatif.begin,
+        parts.outputs("whatif-figure.figure", "whatif-outcome.children", "whatif-numbers.children", "whatif-command.children"),
+        whatif.show, views=[Input("whatif-series", "value"), Input("whatif-y", "value"), Input("whatif-interval", "value"),
+                            Input("whatif-draws-job", "data"), Input("whatif-drawn", "data")],
+    )
+    slider_stops.install(app.server, resources, whatif.begin_stops)
+    app.clientside_callback(ClientsideFunction("retrompi_whatif", "shown"), Input("whatif-figure", "figure"),
+                            Input("whatif-cancel", "hidden"), State("whatif-series", "value"))
+    parts.register_job(
+        app, resources, "whatif-draws", [Input("whatif-question", "data"), Input("whatif-interval", "value")], whatif.begin_draws,
+        parts.outputs("whatif-drawn.data"), lambda told: secrets.token_urlsafe(6),
+    )
+
+
+def _title(asked: tuple[str, str, str, list[str]]) -> str:
+    """The title of a job of curves."""
+    return _("PingPong of {model}, {mode}").format(model=registry.models()[asked[0]].title, mode=asked[2])
 
 
 def _texts_by_name(sets: Any) -> dict[str, str]:
