@@ -227,7 +227,9 @@ def growth(model: str, rung: str, ranks: Sequence[int], iterations: int, actions
         trace = generate.halo(n, steps, HALO_B)
         reading = time.process_time() - begin
         with server() as at:
-            simulate.run(Question(model, f"{MODELS[model]}*2", Replay(generate.pingpong([1], 1)), fidelity=rung), server=at)
+            tiny = Replay(generate.pingpong([1], 1))
+            # Bounded in time it runs in a process of its own, as the large one does.
+            simulate.run(Question(model, f"{MODELS[model]}*2", tiny, fidelity=rung, bounds=Bounds(wall_s=60)), server=at)
             empty_B = at.spent["peak_B"]
             begin = time.process_time()
             asked = Question(model, f"{MODELS[model]}*{n}", Replay(trace), fidelity=rung, bounds=Bounds(memory_B=16 << 30))
