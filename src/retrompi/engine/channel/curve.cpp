@@ -29,6 +29,8 @@ class CurveChan final : public ChanOf<CurveSpec> {
       return {};
     }
     if (!open_) return open_and_push(p);
+    if (opened_ != 0) [[unlikely]]
+      world.anatomy.critical.follows(std::exchange(opened_, 0), world.loop.cause);
     return push_data(p);
   }
 
@@ -71,7 +73,7 @@ class CurveChan final : public ChanOf<CurveSpec> {
   };
   Task open_and_push(Packet p) {
     open_ = true;
-    if (reverse) reverse->open_ = true;
+    if (reverse) reverse->open_ = true, reverse->opened_ = world.loop.cause;
     co_await from.thread.run(spec.connect, Stage::Syscall);
     co_await push_data(p);
   }
@@ -159,6 +161,7 @@ class CurveChan final : public ChanOf<CurveSpec> {
   Fifo<Flight> flying_;
   Fifo<Packet> arrived_;
   bool open_ = false;
+  CriticalPath::Point opened_ = 0;  // by the other side, before the first message of this one
 };
 
 }  // namespace

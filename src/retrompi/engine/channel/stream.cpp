@@ -17,7 +17,7 @@ Task StreamChan::open_and_send(Packet p) {
   const SiteOf here([&](State& s) { put_packet(s, p); });
   co_await Task::At{here};
   open_ = true;
-  if (reverse_) reverse_->open_ = true;
+  if (reverse_) reverse_->open_ = true, reverse_->opened_ = world.loop.cause;
   co_await from.thread.run(from.host.time(spec.connect), Stage::Syscall);
   co_await send(p);
 }

@@ -426,7 +426,11 @@ void Host::begin_kernel_work(Core& c) {
   c.kernel_since = loop.now;
   kernel_.need = kjobs_.front().cost.ps;
   kernel_.memory = kjobs_.front().memory;
-  if (anatomy.critical.on) kernel_.point = anatomy.critical.join(anatomy.critical.join(loop.cause, kjobs_.front().point), kernel_.end);
+  if (CriticalPath& path = anatomy.critical; path.on) {
+    // Asked for after the work before it had ended, it would find that a thread has gone on between.
+    if (c.running || waiting_ != 0) path.follows(kjobs_.front().point, kernel_.end);
+    kernel_.point = path.join(path.join(loop.cause, kjobs_.front().point), kernel_.end);
+  }
 }
 
 void Host::start_kernel(Core& c) {

@@ -223,6 +223,8 @@ void RequestTable::take_out(std::vector<size_t> indices) {
   filed_.resize(to);
 }
 
+constexpr size_t kAhead = 8;  // requests whose state is fetched before it is looked at
+
 /// The line names no request: it refers to all outstanding ones.
 Task RequestTable::complete_all(const Action& a) {
   size_t i = 0;
@@ -230,12 +232,12 @@ Task RequestTable::complete_all(const Action& a) {
   co_await Task::At{here};
   switch (a.op) {
     case Op::Waitall:
-      for (const Filed& f : filed_) fetch_lines(f.r, 2);
+      for (size_t k = 0; k < std::min(kAhead, filed_.size()); ++k) fetch_lines(filed_[k].r, 2);
       for (; i < filed_.size(); ++i)
         if (filed_[i].r && (!filed_[i].r->persistent || filed_[i].r->active)) {
           if (filed_[i].r->done) continue;
           co_await rank_.wait(*filed_[i].r);
-          for (size_t k = i + 1; k < filed_.size(); ++k) fetch_lines(filed_[k].r, 2);
+          for (size_t k = i + 1; k < std::min(i + kAhead, filed_.size()); ++k) fetch_lines(filed_[k].r, 2);
         }
       for (i = filed_.size(); i-- > 0;) retire(i);
       break;

@@ -11,7 +11,6 @@ fat tree); for a wan the site of every host. As text: ``4x4x2``; ``4x8;1x2;1x1``
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from typing import ClassVar
@@ -91,7 +90,7 @@ class LinkKind:
         if not self.example:
             raise UsageError(f"a {self.name} has no shape; a torus and a fat-tree have one", code="bad-topology")
         parts = [part.strip().split("x") for part in text.split(";")]
-        fit = all(n.strip().isdecimal() and 0 < int(n) <= 1 << 16 for part in parts for n in part)
+        fit = all(0 < (counted(n) or 0) <= 1 << 16 for part in parts for n in part)
         numbers = self.complete([[int(n) for n in part] for part in parts]) if fit else []
         if len(numbers) != self.example.count(";") + 1 or len({len(part) for part in numbers}) != 1:
             raise UsageError(f"'{text}' is not the shape of a {self.name}; example: {self.example}", code="bad-topology")
@@ -279,7 +278,7 @@ def parse_word(word: str, text: str) -> str:
     """``text`` if it is a value of ``word`` (`WORDS`); else raises UsageError, suggesting the nearest."""
     valid = WORDS[word]
     if text not in valid:
-        raise UsageError(f"{word} cannot be '{text}'{nearest(text, valid)}; valid: {', '.join(valid)}", code="unknown-name")
+        raise UsageError(f"{word} cannot be '{text}'{nearest(text, valid)}", code="unknown-name")
     return text
 
 
@@ -288,23 +287,27 @@ def words(given: Mapping[str, object], otherwise: Mapping[str, str]) -> dict[str
     return {word: parse_word(word, str(given.get(word, otherwise[word]))) for word in WORDS}
 
 
+def counted(text: str) -> int | None:
+    """The whole number that ``text`` is; None if it is none, or one of more than nine digits."""
+    return int(text) if text.strip().isdecimal() and len(text.strip()) <= 9 else None
+
+
 def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
     """The site of each of ``hosts`` hosts in file order: ``4+2`` has four at the first, ``3`` means three sites of equal size.
 
     Raises UsageError for malformed sites or another number of hosts.
     """
-    sizes = [part.strip() for part in text.split("+")]
-    if not all(s.isdecimal() and int(s) > 0 for s in sizes):
+    sizes = [counted(part) or 0 for part in text.split("+")]
+    if not all(sizes):
         raise UsageError(f"'{text}' is not a list of sites; example: 3+3 (hosts at each), or 2 (sites of like size)", code="bad-topology")
     if len(sizes) == 1:
-        n = int(sizes[0])
+        n = sizes[0]
         if not 2 <= n <= hosts:
             raise UsageError(f"{hosts} hosts cannot be at {n} sites; 2 at least, and one host at each", code="bad-topology")
         return tuple(i * n // hosts for i in range(hosts))
-    found = tuple(site for site, size in enumerate(sizes) for _ in range(int(size)))
-    if len(found) != hosts:
-        raise UsageError(f"sites {text} cover {len(found)} hosts, but there are {hosts}", code="bad-topology")
-    return found
+    if sum(sizes) != hosts:
+        raise UsageError(f"sites {text} cover {sum(sizes)} hosts, but there are {hosts}", code="bad-topology")
+    return tuple(site for site, size in enumerate(sizes) for _ in range(size))
 
 
 def check_word(word: str, text: str) -> None:
@@ -312,7 +315,8 @@ def check_word(word: str, text: str) -> None:
     if word == "shape":
         next(kind for kind in KINDS.values() if kind.example and (";" in kind.example) == (";" in text)).parse(text)
     elif word == "sites":
-        parse_sites(text, sum(map(int, found)) if len(found := re.findall(r"\d+", text)) > 1 else 1 << 16)
+        sizes = [counted(n) or 0 for n in text.split("+")]
+        parse_sites(text, min(sum(sizes), 1 << 20) if len(sizes) > 1 else 1 << 16)
     else:
         parse_kind(text) if word == "kind" else parse_word(word, text)
 
