@@ -29,7 +29,7 @@ class EventHeap {
     v_.pop_back();
     const size_t n = v_.size();
     if (n == 0) return;
-    size_t i = n < kOutOfCache ? 0 : raise(n);
+    size_t i = n < kOutOfCache ? 0 : raise();
     while (true) {
       const size_t first = i * 4 + 1;
       if (first + 4 <= n) {
@@ -65,7 +65,7 @@ class EventHeap {
   }
   /// The first levels of a heap whose events' objects are in no cache: what an event will use is fetched step by step while it rises through them.
   /// Returns where the hole is then.
-  size_t raise([[maybe_unused]] size_t n) {
+  size_t raise() {
     size_t i = 0;
     if constexpr (requires(const E& e) { e.fetch(0); }) {
       static_assert(kOutOfCache > 4 * 4 * 4 * 4 * 2);
