@@ -13,7 +13,7 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
-from retrompi.spec.machine.topology import Failed, Part, counted
+from retrompi.spec.machine.topology import Failed, Part, whole_number
 from retrompi.spec.platform import Platform
 
 __all__ = ["failures", "traffic"]
@@ -124,7 +124,7 @@ def _places(word: str, which: str, platform: Platform, text: str) -> list[Failed
     if word == "link" and which:
         return [_link(which, platform, text)]
     parts = re.split(r"[.-]", which) if which else []
-    numbers = [n for n in map(counted, parts) if n is not None]
+    numbers = [n for n in map(whole_number, parts) if n is not None]
     if word == "rail" and len(numbers) == len(parts) == 1 and numbers[0] < platform.link.rails:
         return [(Part.RAIL, numbers[0], 0)]
     link = platform.link

@@ -90,7 +90,7 @@ class LinkKind:
         if not self.example:
             raise UsageError(f"a {self.name} has no shape; a torus and a fat-tree have one", code="bad-topology")
         parts = [part.strip().split("x") for part in text.split(";")]
-        fit = all(0 < (counted(n) or 0) <= 1 << 16 for part in parts for n in part)
+        fit = all(0 < (whole_number(n) or 0) <= 1 << 16 for part in parts for n in part)
         numbers = self.complete([[int(n) for n in part] for part in parts]) if fit else []
         if len(numbers) != self.example.count(";") + 1 or len({len(part) for part in numbers}) != 1:
             raise UsageError(f"'{text}' is not the shape of a {self.name}; example: {self.example}", code="bad-topology")
@@ -287,7 +287,7 @@ def words(given: Mapping[str, object], otherwise: Mapping[str, str]) -> dict[str
     return {word: parse_word(word, str(given.get(word, otherwise[word]))) for word in WORDS}
 
 
-def counted(text: str) -> int | None:
+def whole_number(text: str) -> int | None:
     """The whole number that ``text`` is; None if it is none, or one of more than nine digits."""
     return int(text) if text.strip().isdecimal() and len(text.strip()) <= 9 else None
 
@@ -297,7 +297,7 @@ def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
 
     Raises UsageError for malformed sites or another number of hosts.
     """
-    sizes = [counted(part) or 0 for part in text.split("+")]
+    sizes = [whole_number(part) or 0 for part in text.split("+")]
     if not all(sizes):
         raise UsageError(f"'{text}' is not a list of sites; example: 3+3 (hosts at each), or 2 (sites of like size)", code="bad-topology")
     if len(sizes) == 1:
@@ -315,7 +315,7 @@ def check_word(word: str, text: str) -> None:
     if word == "shape":
         next(kind for kind in KINDS.values() if kind.example and (";" in kind.example) == (";" in text)).parse(text)
     elif word == "sites":
-        sizes = [counted(n) or 0 for n in text.split("+")]
+        sizes = [whole_number(n) or 0 for n in text.split("+")]
         parse_sites(text, min(sum(sizes), 1 << 20) if len(sizes) > 1 else 1 << 16)
     else:
         parse_kind(text) if word == "kind" else parse_word(word, text)
