@@ -45,7 +45,7 @@ class TcpMpi(Mpich1):
         tcp = Stream(
             ("rank", "rank"), packet=p.fragment, header=p.header, call=p.socket_call, calls_in=self.calls_in, header_read=True,
             by_segment=True, sndbuf=buffer, rcvbuf=buffer, space_wait=self.waits(p),
-        )
+        )  # fmt: skip
         return Path([tcp], [eager(0, p.eager + 1), rendezvous(p.eager + 1)], ask=p.eager if self.asks_with_data else 0)
 
     def within_host(self, p: Values, layout: Layout) -> Path:

@@ -41,7 +41,7 @@ class Cheui(Mpich1, Euih):
         below = Euih.between_hosts(self, p, layout)
         return Path([
             replace(hop, copies_in=1, copies_out=1, message_header=p.envelope, alone=p.short) for hop in below.hops if isinstance(hop, Dma)
-        ])
+        ])  # fmt: skip
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """mpirun asks the resource manager for nodes and starts one process on each with poe; EUIH serves one process a node."""

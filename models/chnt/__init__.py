@@ -63,17 +63,17 @@ class ChNt(Mpich1):
             [into, self.handed_over(p, "memory", 1)], [eager(0, p.long_shm + 1), rendezvous(p.long_shm + 1)],
             bulk=[out_of, self.handed_over(p, "reader", 0)], idle={"memory": BLOCK, "reader": BLOCK},
             forward_cost={"memory": p.thread_work, "reader": p.thread_work},
-        )
+        )  # fmt: skip
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         tcp = Stream(
             ("rank", "port@dst"), packet=max(1, p.piece), header=0, message_header=p.net_header, call=p.socket_call, message_call=p.reads * p.read_call / 2,
             connect=p.connect, sndbuf=p.sockbuf, rcvbuf=p.sockbuf,
-        )
+        )  # fmt: skip
         return Path(
             [tcp, self.handed_over(p, "port", 1)], [eager(0, p.long_tcp + 1), rendezvous(p.long_tcp + 1)], idle={"port": BLOCK},
             forward_cost={"port": p.thread_work},
-        )
+        )  # fmt: skip
 
     def probing(self, p: Values, layout: Layout) -> Cost | float:
         """MPI_Test and MPI_Probe give up the processor (Sleep(0)) when there is nothing."""

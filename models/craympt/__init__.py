@@ -44,7 +44,7 @@ class CrayMpt(RuntimeModel):
     calibrated = Range(
         sizes=("1 MiB", "4 MiB"), ranks=(2, 8), platforms=("cray-j90", "cray-t3e"),
         source="assumed: only largest rates are published (HW-T1-MPI to HW-T6-SHMEM, 2 and 8 processes), so long messages, as the scenarios send",
-    )
+    )  # fmt: skip
 
     transport = Param("shared", "choice", "how ranks on one machine communicate: through shared memory or TCP sockets [HW-08]", source="paper:HW-08", choices=("shared", "tcp"))
     vector_share = Param(0.88, "1", "fraction of the memory's copy rate that a vector copy on a J90 reaches", source="fit:fit.toml", low=0.8, high=1)
@@ -145,7 +145,7 @@ class CrayPvm(CrayMpt):
         return Ring(
             ("rank", "rank"), packet=p.largest, header=p.header, slots=1, until_taken=True, copies_in=1, copies_out=1, lock=True,
             pack=p.pvm_pack, unpack=p.pvm_pack, space_wait=self.spin(p),
-        )
+        )  # fmt: skip
 
     def put(self, p: Values, rate: float) -> Dma:
         """In fragments, each with library work."""

@@ -24,7 +24,7 @@ class Euih(Bare):
     needs = Needs(networks=("sp-switch",), systems=("aix",), source="doc:GL94-001: the switch of an SP1, from user space under AIX")
     calibrated = Range(
         sizes=("0 B", "1048333 B"), ranks=(2, 2), platforms=("ibm-sp1*2@sp1-switch",), source="doc:GL94-001: curves_sp1_layers.csv",
-    )
+    )  # fmt: skip
 
     overhead = Param("8 us", "s", "library work of the sender per message", source="fit:fit.toml", on="ibm-sp1:n1", cost="work", low="1 us", high="20 us")
     packet_work = Param("4 us", "s", "library work per packet, at each end", source="fit:fit.toml", on="ibm-sp1:n1", cost="work", low="0.5 us", high="25 us")
@@ -38,13 +38,13 @@ class Euih(Bare):
         return WaitPolicy("spin", poll_cost=p.poll_cost)
 
     def within_host(self, p: Values, layout: Layout) -> Path:
-        return Path([Ring(("rank", "rank"), packet=p.packet, header=p.header, slots=16, send_cpu=p.packet_work, recv_cpu=p.packet_work, space_wait=self.waits(p))])
+        return Path([Ring(("rank", "rank"), packet=p.packet, header=p.header, slots=16, send_cpu=p.packet_work, recv_cpu=p.packet_work, space_wait=self.waits(p))])  # fmt: skip
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         return Path([
             Dma(("rank", "rank"), packet=p.packet, header=p.header, message_cpu=p.overhead, send_cpu=p.packet_work, recv_cpu=p.packet_work,
                 copies_in=0, copies_out=0, piece=p.packet + p.header, cpu_driven=True, rate=p.rate, space_wait=self.waits(p))
-        ])
+        ])  # fmt: skip
 
     def probing(self, p: Values, layout: Layout) -> float:
         return float(p.poll_cost)

@@ -25,7 +25,7 @@ class Gm(Bare):
     needs = Needs(networks=("myrinet",), systems=("linux",), source="doc:TC02-035: GM is the driver and the firmware of a Myrinet card; measured under Linux, drivers of other systems are not this model")
     calibrated = Range(
         sizes=("64 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@myrinet-pci64a",), source="doc:TC02-035: curves_turner2002_layers.csv, raw GM",
-    )
+    )  # fmt: skip
 
     overhead = Param("0.27 us", "s", "GM's library work per message, at each end", source="doc:E-MYR-04: 0.54 us for both ends, on a 2 GHz Xeon", on="xeon-2000:n1", cost="work", low="0.2 us", high="1 us")
     header = Param("24 B", "B", "header of a packet", source="code:gm.h, GM_SIZEOF_PACKET_HEADER")
@@ -38,13 +38,13 @@ class Gm(Bare):
         return WaitPolicy("spin", poll_cost=p.poll_cost)
 
     def within_host(self, p: Values, layout: Layout) -> Path:
-        return Path([Ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=16, send_cpu=p.overhead, recv_cpu=p.overhead, space_wait=self.waits(p))])
+        return Path([Ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=16, send_cpu=p.overhead, recv_cpu=p.overhead, space_wait=self.waits(p))])  # fmt: skip
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         return Path([
             Dma(("rank", "rank"), packet=2.0**40, header=p.header, send_cpu=p.overhead, recv_cpu=p.overhead, copies_in=0, copies_out=0,
                 piece=p.piece, space_wait=self.waits(p))
-        ])
+        ])  # fmt: skip
 
     def probing(self, p: Values, layout: Layout) -> float:
         return float(p.poll_cost)

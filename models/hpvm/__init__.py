@@ -49,7 +49,7 @@ class Hpvm(RuntimeModel):
         return Stream(
             ("rank", "rank"), packet=p.packet, header=p.header, call=p.socket_call, send_cpu=p.packet_cost, recv_cpu=p.packet_cost, message_call=message_call,
             rcvbuf=p.rcvbuf, connect=p.connect, credits=max(1, math.ceil(p.window / p.packet / senders)), nagle=p.nagle, progress=p.sends_extract == "yes",
-        )
+        )  # fmt: skip
 
     def calls(self, p: Values, layout: Layout) -> Library:
         receive = wait_by(p.receive, lambda: p.polls, lambda: Cost(os=p.poll_cost))

@@ -60,7 +60,7 @@ class Lam(Mpich1):
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@ge-ga620", "p4-1800*2@ge-trendnet", "alpha-ds20*2@ge-syskonnect-jumbo", "xeon-2000*2@ip-gm-pci64c"),
         source="doc:TC02-002: the machines are fitted to raw TCP, LAM to nothing",
-    )
+    )  # fmt: skip
 
     mode = Param("c2c", "choice", "how messages travel between machines: from process to process (-c2c, rpi tcp) or through the daemons (-lamd)", source="code:LAM 7.1.4, share/ssi/rpi/tcp and share/ssi/rpi/lamd", choices=("c2c", "lamd"))
     homogeneous = Param("auto", "choice", "whether all machines are taken to have one byte order: yes (mpirun -O of LAM 6), no (LAM 6 without it), or found out (LAM 7)", source="code:LAM 7.1.4, share/mpi/lamapps.c: lam_homog", choices=("auto", "yes", "no"))
@@ -102,7 +102,7 @@ class Lam(Mpich1):
             hops, [eager(0, longest + 1), rendezvous(longest + 1)], bulk, idle={"lamd": BLOCK} if lamd else {},
             forward_cost={"lamd": p.daemon_length * p.library} if lamd else {}, pack=copies, unpack=copies,
             ask=longest if lamd or bulk else 0,
-        )
+        )  # fmt: skip
 
     def tcp(self, p: Values, layout: Layout) -> Stream:
         """LAM asks how large a buffer is and sets it only if it is smaller (code: LAM 7, socket.c: sfh_sock_set_buf_size): a send buffer of Linux
@@ -111,7 +111,7 @@ class Lam(Mpich1):
         return Stream(
             ("rank", "rank"), packet=2.0**40, header=p.envelope, call=p.socket_call, header_read=True, by_segment=True, sndbuf=buffer,
             rcvbuf=buffer if layout.number("window") < p.sockbuf else 0,
-        )
+        )  # fmt: skip
 
     def to_daemon(self, p: Values, ends: tuple[str, str]) -> Stream:
         """Between a process and its daemon: a request and its answer for each packet, which the daemon copies once more inside."""
@@ -119,13 +119,13 @@ class Lam(Mpich1):
         return Stream(
             ends, packet=p.packet, header=p.request, call=p.socket_call, calls_out=2, calls_in=2, header_read=True, domain="unix", credits=1,
             sndbuf=p.unix_buffer, rcvbuf=p.unix_buffer, copies_out=2 if inward else 1, copies_in=1 if inward else 2,
-        )
+        )  # fmt: skip
 
     def through_daemons(self, p: Values, layout: Layout, remote: bool) -> Path:
         link = Datagram(
             ("lamd@src", "lamd@dst"), packet=p.packet, header=p.frame_header, call=p.socket_call, calls_out=1, calls_in=2,
             timeout=p.udp_timeout, retries=p.udp_retries, window=p.udp_window, loss=p.loss,
-        ) if remote else None
+        ) if remote else None  # fmt: skip
         first, last = self.to_daemon(p, ("rank", "lamd@src")), self.to_daemon(p, ("lamd@dst", "rank"))
         return self.path(p, layout, [first, link, last] if link else [first, last], p.packet)
 
@@ -165,7 +165,7 @@ class Sysv(Lam):
         """One buffer between two processes: the writer fills it, then the reader empties it. Each locks before and unlocks after."""
         return Ring(
             ("rank", "rank"), packet=packet, header=p.box_header, slots=1, one_message=True, event=2 * p.semaphore, take_call=2 * p.semaphore,
-        )
+        )  # fmt: skip
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         return self.path(p, layout, [self.ring(p, p.box)], p.box, (self.ring(p, p.chunk),))

@@ -30,7 +30,7 @@ class LaMpi(TcpMpi):
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("xeon-2000*2@ip-gm-pci64c",),
         source="doc:TG04F-015: the machine is fitted to raw TCP, LA-MPI to nothing",
-    )
+    )  # fmt: skip
 
     eager = Param("64 KiB", "B", "first fragment; a longer message waits for its match before the rest is sent", source=f"{_TCP}/tcppath.cc: DefaultEagerSendSize", low="1 KiB", high="1 MiB")
     fragment = Param("1 MiB", "B", "largest further fragment: 1 MiB with one card, 128 KiB with several", source=f"{_TCP}/tcppath.cc: initClient", low="64 KiB", high="16 MiB")

@@ -28,7 +28,7 @@ class MpiBip(RuntimeModel):
     calibrated = Range(
         sizes=("0 B", "128 MiB"), ranks=(1, 16), platforms=("myrinet-piii",),
         source="paper:LW-NAS-ISA-L01-T to LW-NAS-ISB-L16-T: NAS IS and LU; the keys of IS class B are 128 MiB",
-    )
+    )  # fmt: skip
 
     library = Param("1.5 us", "s", "MPICH's ADI and matching, per call", source="assumed: half of the 2-4 us of mechanisms.md", on="myrinet-piii:n1", cost="work", low="1 us", high="2 us")
     overhead = Param("1 us", "s", "BIP's own work per packet, at each end", source="assumed: low end of 1-3 us (E-BIP-01: 4.3 us in all on older hosts)", on="myrinet-piii:n1", cost="work", low="0.5 us", high="3 us")
@@ -52,7 +52,7 @@ class MpiBip(RuntimeModel):
             ("rank", "rank"), packet=2.0**40, header=p.header, send_cpu=p.overhead, recv_cpu=p.overhead, copies_in=0, slots=p.slots,
             pio_limit=p.short + p.header, pio_rate=p.pio_rate, piece_min=p.piece_min, piece=p.piece, pieces=p.pieces,
             pin=p.pin, pin_page=p.pin_page, page=p.page, space_wait=self.spin(p),
-        )
+        )  # fmt: skip
 
     def node(self, p: Values) -> Ring:
         """From rank to rank through the memory of a node."""

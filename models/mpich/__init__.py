@@ -37,7 +37,7 @@ class Mpich(Mpich1):
     calibrated: ClassVar[Range | None] = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=_MACHINES,
         source="doc:TC02-002: the machines are fitted to raw TCP; MPICH's own cost to GL94-003, on the SP1",
-    )
+    )  # fmt: skip
 
     sockbuf = Param("16 KiB", "B", "socket buffers that p4 asks for (P4_SOCKBUFSIZE)", source="code:MPICH 1.2.3, mpid/ch_p4/p4/lib/p4_sock_util.h: SOCK_BUFF_SIZE (SRC-004)", low="4 KiB", high="1 MiB")
     short = Param("16 KiB", "B", "longest message that is sent within a packet", source="code:MPICH 1.2.3, mpid/ch2/packets.h: MPID_PKT_MAX_DATA_SIZE of a heterogeneous device (SRC-002)", low="64 B", high="64 KiB")
@@ -58,7 +58,7 @@ class Mpich(Mpich1):
         stream = Stream(
             ("rank", "rank"), packet=NO_LIMIT, header=p.header, call=p.socket_call, calls_in=p.reads, connect=p.connect, by_segment=True,
             header_read=True, header_write=True, header_write_above=p.short, sndbuf=buffer, rcvbuf=buffer,
-        )
+        )  # fmt: skip
         # A short message is copied into a packet and out of one; p4's own copy, into and out of its buffer, is every message's.
         return Path([stream], [eager(0, p.long), rendezvous(p.long)], unpack=1, short_copies=1, short_until=p.short)
 
@@ -92,7 +92,7 @@ class Shmem(Mpich):
     calibrated = Range(
         sizes=("0 B", "0 B"), ranks=(2, 2), platforms=("ibm-sp1*2@sp1-switch",),
         source="doc:GL94-003: MPICH's own cost is fitted there; nothing to the memory of a machine",
-    )
+    )  # fmt: skip
 
     header = Param("32 B", "B", "header of a packet", source="code:MPICH 1.2.3, mpid/ch_shmem/shpackets.h: MPID_PKT_SHORT_T, eight words")
     packets = Param(128, "count", "packets of all processes together, divided among them", source="code:MPICH 1.2.3, mpid/ch_shmem/shdef.h: MPID_SHMEM_MAX_PKTS, 4 x 32", low=4, high=1024)
@@ -120,7 +120,7 @@ class Shmem(Mpich):
         return Ring(
             ("rank", "rank"), packet=p.long, header=p.header, slots=max(1, int(p.packets // len(layout.placement))), slots_of_sender=True,
             event=self.locks(p), by_event=False, space_wait=self.spin(p), ws_packet=1,
-        )
+        )  # fmt: skip
 
     def pieces(self, p: Values) -> Ring:
         """A rendezvous message is copied into shared memory as a whole, or in the largest piece that can be had, and then out of it."""
@@ -128,7 +128,7 @@ class Shmem(Mpich):
         return Ring(
             ("rank", "rank"), packet=largest, header=p.header, slots=1, one_message=True, until_taken=True, by_event=False,
             space_wait=self.spin(p), ws_packet=1,
-        )
+        )  # fmt: skip
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         return Path([self.queue(p, layout)], [eager(0, p.long), rendezvous(p.long)], bulk=[self.pieces(p)])
@@ -154,4 +154,4 @@ class LockFree(Shmem):
     def queue(self, p: Values, layout: Layout) -> Ring:
         return Ring(
             ("rank", "rank"), packet=p.long, header=p.header, slots=1, one_message=True, by_event=False, space_wait=self.spin(p), ws_packet=1
-        )
+        )  # fmt: skip

@@ -36,7 +36,7 @@ class Mpich2Sock(TcpMpi):
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("xeon-2000*2@ip-gm-pci64c",),
         source="doc:TG04F-015: the machine is fitted to raw TCP, MPICH2 to nothing",
-    )
+    )  # fmt: skip
 
     eager = Param("256 KiB", "B", "longest message sent without asking first", source="code:MPICH2 1.0.6, src/mpid/ch3/channels/sock/include/mpidi_ch3_post.h: MPIDI_CH3_EAGER_MAX_MSG_SIZE (0.97 is not at hand)", low="64 KiB", high="256 KiB")
     fragment = Param("1024 GiB", "B", "largest piece of a message: all of it", source="code:MPICH2 1.0.6, src/mpid/ch3/channels/sock/src/ch3_progress.c", low="64 KiB")

@@ -32,7 +32,7 @@ class MpichGm(Mpich1, Gm):
     needs = Needs(networks=("myrinet",), systems=("linux",), source="doc:TC02-035: GM is the driver and the firmware of a Myrinet card; measured under Linux, drivers of other systems are not this model")
     calibrated = Range(
         sizes=("64 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@myrinet-pci64a",), source="doc:TC02-035: the layer below, raw GM; nothing of MPICH-GM itself",
-    )
+    )  # fmt: skip
 
     envelope = Param("24 B", "B", "what is sent before the data of an eager message, or to ask", source="code:MPICH-GM 1.2.4..8b, packets.h: MPID_PKT_SHORT_T of a 32-bit machine")
     eager = Param("16288 B", "B", "size from which a message asks first (mpirun.ch_gm --gm-eager)", source="code:MPICH-GM 1.2.4..8b, gmpi.h: GMPI_EAGER_SIZE_DEFAULT", low="128 B", high="1 MiB")
@@ -64,7 +64,7 @@ class MpichGm(Mpich1, Gm):
         slots = max(2, int(p.queue / max(2, len(layout.placement)) / max(1, p.eager + p.node_header)))
         ring = Ring(
             ("rank", "rank"), packet=max(1, p.eager), header=p.node_header, slots=slots, send_cpu=p.node_work, recv_cpu=p.node_work, space_wait=self.waits(p),
-        )
+        )  # fmt: skip
         return Path([ring], self.protocol(p))
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
@@ -75,7 +75,7 @@ class MpichGm(Mpich1, Gm):
                 pin=p.pin, pin_page=p.pin_page, pin_cache=p.cache == "yes", sleeps=p.receive == "blocking", space_wait=self.waits(p),
             )
             for hop in below.hops if isinstance(hop, Dma)
-        ]
+        ]  # fmt: skip
         return Path(hops, self.protocol(p))
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:

@@ -29,7 +29,7 @@ class Mpif(Euih):
     calibrated = Range(
         sizes=("0 B", "1048333 B"), ranks=(2, 2), platforms=("ibm-sp1*2@sp1-switch",),
         source="doc:GL94-001: the layer below, EUIH; nothing of MPI-F itself",
-    )
+    )  # fmt: skip
 
     library = Param("5 us", "s", "work of the library on a message, a send and its receive together", source="assumed: derived from MPICH; half to one and a half of its path", on="ibm-sp1:n1", cost="work", low="1.7 us", high="15 us")
     envelope = Param("20 B", "B", "what is sent before the data: context, rank, tag, length", source="assumed: as MPICH's, from which it was derived", low="12 B", high="40 B")

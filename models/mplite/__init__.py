@@ -31,7 +31,7 @@ class MpLite(Mpich1):
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@ge-ga620", "p4-1800*2@ge-trendnet", "alpha-ds20*2@ge-syskonnect-jumbo"),
         source="doc:TC02-002: the machines are fitted to raw TCP, MP_Lite to nothing",
-    )
+    )  # fmt: skip
 
     sockbuf = Param("512 KiB", "B", "socket buffers: as large as the system allows", source="code:MP_Lite, tcp.c: the maximum it tells an administrator to set", low="32 KiB", high="4 MiB")
     header = Param("24 B", "B", "header of a message: length, source, tag, an address, destination", source="code:MP_Lite, globals.h: MP_msg_header")
@@ -60,7 +60,7 @@ class MpLite(Mpich1):
                 ("rank", "rank"), packet=NO_LIMIT, header=p.header, call=p.socket_call, message_call=p.block, io="signal", signal=p.signal,
                 calls_in=p.reads, calls_out=p.writes, sndbuf=buffer, rcvbuf=buffer, space_wait=self.spin(p),
             )
-        ])
+        ])  # fmt: skip
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         return self.socket(p, layout)

@@ -33,7 +33,7 @@ class Mvapich(Mpich1, Vapi):
     needs = Needs(networks=("infiniband",), systems=("linux",), source="assumed: the interface of a Mellanox InfiniBand card; measured under Linux")
     calibrated = Range(
         sizes=("64 B", "8 MiB"), ranks=(2, 2), platforms=("pc-2003*2@infiniband-2003",), source="doc:curves_turner2003_layers.csv: the layer below, raw VAPI; nothing of MVAPICH itself",
-    )
+    )  # fmt: skip
 
     envelope = Param("36 B", "B", "what is sent before the data of an eager message, or to ask", source="code:MVAPICH 1.2, viapacket.h: viadev_packet_eager_start")
     vbuf = Param("12 KiB", "B", "a registered buffer: from its size on, less the envelope, a message asks first", source="assumed: MVAPICH 1.2's for such cards (viaparam.c: MLX_PCI_X_GEN); 0.8's is not known", low="2 KiB", high="16 KiB")
@@ -63,7 +63,7 @@ class Mvapich(Mpich1, Vapi):
                 recv_buffers=p.prepost * p.vbuf, told_by=p.done, pin=p.pin, pin_page=p.pin_page, pin_cache=p.cache == "yes",
             )
             for hop in Vapi.between_hosts(self, p, layout).hops if isinstance(hop, Dma)
-        ]
+        ]  # fmt: skip
         return Path(hops, self.protocol(p))
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:

@@ -83,7 +83,7 @@ class Nemesis(RuntimeModel):
     calibrated = Range(
         sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("abe", "abe-windows"),
         source="paper:KB-01 to KB-20: OSU benchmarks of two processes; 4 MiB is the OSU suite's largest message",
-    )
+    )  # fmt: skip
 
     library = Param("60 ns", "s", "library instructions of a send or a receive", source="fit:fit.toml", on="abe:n1", cost="work", low="20 ns", high="120 ns")
     cell = Param("64 KiB", "B", "size of a cell of the queues", source="code:E-NEM-01")
@@ -117,7 +117,7 @@ class Nemesis(RuntimeModel):
         return Ring(
             ("rank", "rank"), packet=p.cell - p.cell_header, header=p.cell_header, slots=p.cells, slots_of_sender=True, cores=True,
             lines_in=p.queue_lines, lines_out=p.cell_lines, space_wait=self.polling(p, 0.0),
-        )
+        )  # fmt: skip
 
     def copy_buffer(self, p: Values) -> list[Ring]:
         """The hop of the data of long messages, if it differs."""
@@ -126,7 +126,7 @@ class Nemesis(RuntimeModel):
                 ("rank", "rank"), packet=p.chunk, header=0, short_packet=p.short_chunk, short_until=p.chunk_switch, slots=p.buffers,
                 one_message=True, cores=True, lines_in=1, lines_out=1, space_wait=self.polling(p, 0.0),
             )
-        ]
+        ]  # fmt: skip
 
     def lock(self, p: Values) -> Cost:
         """The cost of the global lock per call; a Windows mutex is an object of the kernel's."""
@@ -173,7 +173,7 @@ class Nemesis(RuntimeModel):
         socket = Stream(
             ("rank", "rank"), packet=NO_LIMIT, header=p.header, call=p.socket_call, connect=p.connect,
             sndbuf=p.socket_buffer, rcvbuf=p.socket_buffer, io="async" if p.progress == "iocp" else "nonblocking", first_read=p.first_read,
-        )
+        )  # fmt: skip
         return Path([socket], [eager(0, p.eager + 1), rendezvous(p.eager + 1)])
 
     def protocol(self, p: Values, queued_below: float) -> list[tuple[float, float, str]]:

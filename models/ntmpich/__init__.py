@@ -67,14 +67,14 @@ class NtMpich(Mpich1):
         ring = Ring(
             ("rank", "rank"), packet=max(1, p.long), short_packet=p.short, short_until=p.short, header=p.header, slots=max(1, len(layout.placement) - 1),
             ws_packet=1, event=p.event if sleeps else 0.0, space_wait=self.waits(p, layout),
-        )
+        )  # fmt: skip
         return Path([ring], [eager(0, p.long + 1), direct(p.long + 1)], direct_call=p.read_memory)
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         tcp = Stream(
             ("rank", "rank"), packet=2.0**40, header=0, message_header=p.net_header, call=p.socket_call, connect=p.connect, io="async",
             first_read=max(1, p.net_header), sndbuf=p.sockbuf, rcvbuf=p.sockbuf,
-        )
+        )  # fmt: skip
         return Path([tcp], [eager(0, p.ask), rendezvous(p.ask)], short_copies=1, short_until=p.net_short)
 
     def probing(self, p: Values, layout: Layout) -> Cost | float:

@@ -46,7 +46,7 @@ class Pvm(Mpich1):
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@ge-ga620", "p4-1800*2@ge-trendnet", "alpha-ds20*2@ge-syskonnect-jumbo"),
         source="doc:TC02-002: the machines are fitted to raw TCP, PVM to nothing",
-    )
+    )  # fmt: skip
 
     route = Param("daemon", "choice", "how messages travel: through the daemons, or directly (PvmRouteDirect)", source="code:PVM 3.4, pvm3/src/lpvm.c: pvmrouteopt, PvmAllowDirect", choices=("daemon", "direct"))
     encoding = Param("default", "choice", "what pvm_initsend is given: PvmDataDefault (XDR), PvmDataRaw, PvmDataInPlace (nothing is packed)", source="code:PVM 3.4, pvm3/src/lpvmpack.c: pvm_mkbuf", choices=("default", "raw", "inplace"))
@@ -83,7 +83,7 @@ class Pvm(Mpich1):
         return Path(
             hops, idle={"pvmd": BLOCK} if idle else {}, forward_cost={"pvmd": p.daemon_length * p.library} if idle else {},
             pack=0 if words or p.encoding == "inplace" else 1, unpack=0 if words else 1, pack_byte=p.xdr_byte if words else 0,
-        )
+        )  # fmt: skip
 
     def socket(self, p: Values, ends: tuple[str, str], *, local: bool, buffer: float, calls_in: float) -> Stream:
         """A connection between two tasks, or a task and its daemon. A task reads at most once after each select."""
@@ -95,7 +95,7 @@ class Pvm(Mpich1):
             sndbuf=buffer / 2 if unix else buffer, rcvbuf=buffer / 2 if unix else buffer,
             send_cpu=p.fragment_length * p.library if ends[0] == "rank" else 0, recv_cpu=p.fragment_length * p.library if ends[1] == "rank" else 0,
             connect=p.connect if ends == ("rank", "rank") else 0,
-        )
+        )  # fmt: skip
 
     def to_daemon(self, p: Values) -> Stream:
         """The daemon reads header and body of a fragment after one select."""
@@ -125,7 +125,7 @@ class Pvm(Mpich1):
             ("pvmd@src", "pvmd@dst"), packet=max(1.0, p.fragment - p.fragment_header - p.message_header), header=p.fragment_header,
             message_header=p.message_header, call=p.socket_call, calls_out=2, calls_in=3, timeout=p.udp_timeout, retries=p.udp_retries,
             window=p.udp_window, loss=p.loss,
-        )
+        )  # fmt: skip
         return self.path(p, [self.to_daemon(p), datagrams, self.from_daemon(p)], True)
 
     def probing(self, p: Values, layout: Layout) -> Cost:

@@ -36,7 +36,7 @@ class Sockets(Bare):
     def connection(self, p: Values) -> Path:
         return Path([
             Stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, space_wait=self.waits(p))
-        ])
+        ])  # fmt: skip
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         return self.connection(p)
@@ -58,7 +58,7 @@ class Netpipe(Sockets):
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@ge-ga620", "p4-1800*2@ge-trendnet", "p4-1800*2@ip-gm-pci64a", "alpha-ds20*2@ge-syskonnect-jumbo", "xeon-2000*2@ip-gm-pci64c"),
         source="doc:TC02-002: curves_turner2002_layers.csv and curves_teg2004_layers.csv",
-    )
+    )  # fmt: skip
 
     header = Param("0 B", "B", "header that the program sends before a block", source="code:NetPIPE's TCP module sends the buffer alone", low="0 B", high="64 B")
     call = Param("0.2 us", "s", "work of one socket call in addition to the bare system call", source="assumed: a few hundred cycles of the program's loop", on="p4-1800:n1", cost="work", low="0.05 us", high="5 us")
@@ -66,7 +66,7 @@ class Netpipe(Sockets):
     def connection(self, p: Values) -> Path:
         return Path([
             Stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, by_segment=True, space_wait=self.waits(p))
-        ])
+        ])  # fmt: skip
 
 
 class Pipe(Sockets):
@@ -85,7 +85,7 @@ class Pipe(Sockets):
     def within_host(self, p: Values, layout: Layout) -> Path:
         return Path([
             Ring(("rank", "rank"), packet=p.buffer, header=0, slots=1, event=p.operation, space_wait=self.waits(p))
-        ])
+        ])  # fmt: skip
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
         return "" if len(set(placement)) == 1 else "a pipe joins processes of one machine"

@@ -33,7 +33,7 @@ class Tcgmsg(Mpich1):
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@ge-ga620", "p4-1800*2@ge-trendnet", "alpha-ds20*2@ge-syskonnect-jumbo"),
         source="doc:TC02-002: the machines are fitted to raw TCP, TCGMSG to nothing",
-    )
+    )  # fmt: skip
 
     sockbuf = Param("32 KiB", "B", "socket buffers that it asks for, and its packets (SR_SOCK_BUF_SIZE, PACKET_SIZE)", source="code:TCGMSG 4.04, ipcv4.0/sndrcvP.h (SRC-025, SRC-026)", low="4 KiB", high="1 MiB")
     header = Param("20 B", "B", "header of a message: five words", source="code:TCGMSG 4.04, ipcv4.0/sndrcvP.h: MessageHeader")
@@ -52,7 +52,7 @@ class Tcgmsg(Mpich1):
         """One buffer for each sender: filled, announced, emptied, and filled again; two operations on semaphores at either end."""
         buffer = Ring(
             ("rank", "rank"), packet=p.shared_buffer, header=p.header, slots=1, slots_of_sender=True, event=4 * REFERENCE_CALL,
-        )
+        )  # fmt: skip
         return Path([buffer])
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
@@ -62,7 +62,7 @@ class Tcgmsg(Mpich1):
                 ("rank", "rank"), packet=p.sockbuf, header=0, message_header=p.header, call=p.socket_call, by_segment=True, header_read=True,
                 header_write=True, nagle=p.nodelay == "off", sndbuf=buffer, rcvbuf=buffer,
             )
-        ])
+        ])  # fmt: skip
 
     def probing(self, p: Values, layout: Layout) -> Cost:
         return Cost(os=p.probe)

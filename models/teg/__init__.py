@@ -34,7 +34,7 @@ class Teg(TcpMpi):
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("xeon-2000*2@ip-gm-pci64c",),
         source="doc:TG04F-015: the machine is fitted to raw TCP, TEG to nothing",
-    )
+    )  # fmt: skip
 
     eager = Param("64 KiB", "B", "first fragment; a longer message waits for its match before the rest is sent", source=f"{_PTL}/ptl_tcp_module.c: first_frag_size", low="1 KiB", high="1 MiB")
     fragment = Param("1024 GiB", "B", "largest further fragment: unlimited", source=f"{_PTL}/ptl_tcp_module.c: max_frag_size -1", low="64 KiB")

@@ -25,7 +25,7 @@ class Vapi(Bare):
     needs = Needs(networks=("infiniband",), systems=("linux",), source="assumed: the interface of a Mellanox InfiniBand card; measured under Linux")
     calibrated = Range(
         sizes=("64 B", "8 MiB"), ranks=(2, 2), platforms=("pc-2003*2@infiniband-2003",), source="doc:curves_turner2003_layers.csv, raw VAPI",
-    )
+    )  # fmt: skip
 
     overhead = Param("0.5 us", "s", "library work of a message at each end: a descriptor, a doorbell, a completion", source="assumed: a few hundred instructions and a write over the bus", on="xeon-2000:n1", cost="work", low="0.2 us", high="2 us")
     header = Param("26 B", "B", "headers and checksums of a packet", source="doc:InfiniBand Architecture 1.0: local route 8, base transport 12, checksums 4 and 2")
@@ -38,13 +38,13 @@ class Vapi(Bare):
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         """The card loops packets back."""
-        return Path([Ring(("rank", "rank"), packet=p.piece, header=p.header, slots=16, send_cpu=p.overhead, recv_cpu=p.overhead, space_wait=self.waits(p))])
+        return Path([Ring(("rank", "rank"), packet=p.piece, header=p.header, slots=16, send_cpu=p.overhead, recv_cpu=p.overhead, space_wait=self.waits(p))])  # fmt: skip
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         return Path([
             Dma(("rank", "rank"), packet=2.0**40, header=p.header, send_cpu=p.overhead, recv_cpu=p.overhead, copies_in=0, copies_out=0,
                 piece=p.piece, space_wait=self.waits(p))
-        ])
+        ])  # fmt: skip
 
     def probing(self, p: Values, layout: Layout) -> float:
         return float(p.poll_cost)

@@ -54,7 +54,7 @@ class WinMpich(RuntimeModel):
             slots=p.slots if ranks else p.proxy_slots, copies_in=p.copies / 2, copies_out=p.copies / 2,
             ws_message=p.live, event=p.event, by_event=by_event,
             progress=(p.send_drains if between[0] == "rank" else p.proxy_drains) == "yes",
-        )
+        )  # fmt: skip
 
     def calls(self, p: Values, layout: Layout) -> Library:
         return Library(p.library, p.library, BLOCK, BLOCK)

@@ -82,7 +82,7 @@ class Wmpi(RuntimeModel):
         pool = Pool(
             ("rank", "rank"), packet=p.packet, header=p.header, pool=p.pool, classes=CLASSES, prefix=p.prefix, copies_in=self.moved(p) / 2, copies_out=self.moved(p) / 2,
             exhausted_aborts=p.exhausted == "abort", event=p.event, hold_unexpected=True, space_wait=self.waits(p, p.pool_wait),
-        )
+        )  # fmt: skip
         # E-P4-01 puts the threshold of MPICH's p4 device at 128000 B; WMPI's curve has none there, so the hypothesis is that a
         # message uses rendezvous if it does not fit into a buffer of the pool (mechanisms.md). Its developers attributed the step to
         # the largest packet (BF-SM-05), so the buffer is the one that such a packet takes: 256 KiB for one of 128 KiB.
@@ -100,7 +100,7 @@ class Wmpi(RuntimeModel):
                 loss=p.loss, duplicate=p.duplicate, reorder=p.reorder, reorder_delay=p.reorder_delay if p.reorder > 0 else 0.0,
             ),
             Stream(("daemon@dst", "rank"), **tcp, **local),
-        ]
+        ]  # fmt: skip
         return Path(hops, idle={"daemon": BLOCK}, forward_cost={"daemon": p.daemon})
 
     def probing(self, p: Values, layout: Layout) -> float:
