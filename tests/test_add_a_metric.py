@@ -50,7 +50,7 @@ print(json.dumps({
 @pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which(os.environ.get("CXX", "c++")) is None, reason="no C++ compiler")
 def test_the_metric_of_the_page_is_counted(changed: Path) -> None:
-    """Builds the changed engine: a message that comes while its receiver computes is unexpected, one that is awaited is not."""
+    """Builds the changed engine: a message that is taken in while another is awaited is unexpected, one that is awaited is not."""
     build(changed)
     told = python(changed, """
 import json
@@ -63,13 +63,14 @@ from retrompi.studies.archive import export
 from retrompi.studies.compare import run_differences
 from retrompi.studies.define import metrics
 from retrompi.studies.read import interval_reasons
-def question(before):
-    ranks = (["0 init", "0 send 1 0 1000 6", "0 finalize"], ["1 init", *before, "1 recv 0 0 1000 6", "1 finalize"])
+def question(*tags):
+    sends, receives = ["0 send 1 0 1000 6", "0 send 1 1 1000 6"], [f"1 recv 0 {tag} 1000 6" for tag in tags]
+    ranks = (["0 init", *sends, "0 finalize"], ["1 init", *receives, "1 finalize"])
     return Question("wmpi", "nt-pair", Replay(Trace.parse([("\\n".join(lines).encode(), f"rank {r}", r) for r, lines in enumerate(ranks)])))
 if __name__ == "__main__":
-    counted = [simulate.run(question(before)).unexpected for before in ([], ["1 compute 1e9"])]
+    counted = [simulate.run(question(*tags)).unexpected for tags in ((0, 1), (1, 0))]
     store = open_store("runs.db")
-    stored = store.run(answer(store, question(["1 compute 1e9"])).run_id)
+    stored = store.run(answer(store, question(1, 0)).run_id)
     print(json.dumps({
         "counted": counted, "metric": metrics.parse("unexpected").of(stored), "column": export._RUN["unexpected"],
         "compared": run_differences.RESULTS["facts.unexpected"].unit, "reason": interval_reasons._COUNTERS["unexpected"],
