@@ -115,14 +115,14 @@ from retrompi import traces
 from retrompi.sim import simulate
 from retrompi.spec.question import Question, Replay
 def replay(text):
-    trace = traces.parse([text.encode()])
+    trace = traces.parse(text)
     assert traces.Trace.load(trace.dump()) == trace
     found = simulate.run(Question("nemesis", "nt-pair", Replay(trace), "shared"))
     return found.outcome, found.time_ps
 if __name__ == "__main__":
     text = Path("sync.txt").read_text()
-    trace = traces.parse([text.encode()])
-    bare = traces.parse([text.replace(" win=1", "").encode()])
+    trace = traces.parse(text)
+    bare = traces.parse(text.replace(" win=1", ""))
     print(json.dumps({
         "written": trace.to_ti(0), "calls": trace.info()["calls"], "refused": [row[2] for row in bare.unsupported()],
         "with": replay(text), "without": replay("".join(line for line in text.splitlines(True) if "sync" not in line)),
