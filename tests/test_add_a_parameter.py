@@ -117,7 +117,7 @@ from retrompi.spec.question import Question, Replay
 def replay(text):
     trace = traces.parse(text)
     assert traces.Trace.load(trace.dump()) == trace
-    found = simulate.run(Question("nemesis", "abe", Replay(trace), "shared"))
+    found = simulate.run(Question("craympt", "cray-t3e", Replay(trace), "distributed"))
     return found.outcome, found.time_ps
 if __name__ == "__main__":
     text = Path("sync.txt").read_text()
