@@ -133,4 +133,4 @@ if __name__ == "__main__":
     assert told["refused"][-2:] == ["Win_sync", "Win_sync"]
     (outcome, time), (_, before) = told["with"], told["without"]
     assert outcome == "completed"
-    assert time > before  # a call of the library more
+    assert time == before  # the one more call costs as much as a look, which is nothing in this library
