@@ -111,14 +111,17 @@ if __name__ == "__main__":
     told = python(changed, """
 import json
 from pathlib import Path
-from retrompi import traces
+from retrompi import _engine, traces
+from retrompi.reference.compare import UNOBSERVED
 from retrompi.sim import simulate
+from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, Replay
 def replay(text):
     trace = traces.parse(text)
     assert traces.Trace.load(trace.dump()) == trace
-    found = simulate.run(Question("craympt", "cray-t3e", Replay(trace), "distributed"))
-    return found.outcome, found.time_ps
+    asked = Resolved.of(Question("craympt", "cray-t3e", Replay(trace), "distributed"))  # it has one-sided operations, but looks for nothing
+    found = _engine.simulate({**UNOBSERVED, **simulate.engine_rows(asked), "test_cpu": 1e-6}, trace)
+    return found["outcome"], found["time_ps"]
 if __name__ == "__main__":
     text = Path("sync.txt").read_text()
     trace = traces.parse(text)
@@ -133,4 +136,4 @@ if __name__ == "__main__":
     assert told["refused"][-2:] == ["Win_sync", "Win_sync"]
     (outcome, time), (_, before) = told["with"], told["without"]
     assert outcome == "completed"
-    assert time == before  # the one more call costs as much as a look, which is nothing in this library
+    assert time > before  # a call of the library more
