@@ -10,6 +10,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,15 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
 
 
+@cache
+def _tools() -> dict[str, Any]:
+    """The part of pyproject.toml for tools."""
+    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"])
+
+
 def contracts() -> list[dict[str, Any]]:
     """The contracts of import-linter in pyproject.toml."""
-    tool = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
-    return list(tool["importlinter"]["contracts"])
+    return list(_tools()["importlinter"]["contracts"])
 
 
 def layers() -> dict[str, list[str]]:
@@ -42,7 +48,7 @@ def layers() -> dict[str, list[str]]:
 
 def contents(module: str) -> str:
     """The first sentence of a package's docstring, without its full stop."""
-    places = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["scikit-build"]["wheel"]["packages"]
+    places = _tools()["scikit-build"]["wheel"]["packages"]
     folder = ROOT / places.get(module.replace(".", "/"), "src/" + module.replace(".", "/"))
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
     first = " ".join(text.split("\n\n")[0].split())

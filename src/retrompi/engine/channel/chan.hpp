@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "channel/proc.hpp"
@@ -22,6 +23,26 @@ struct Resource {
   int64_t total = 0;  // in `unit`
   const char* unit = "B";
   std::vector<Occupant> used;
+};
+
+/// One direction of a connection, which the side opens that sends first.
+class Opening {
+ public:
+  [[nodiscard]] bool is_open() const { return open_; }
+  /// This side opens both directions.
+  void open(Opening* reverse, const World& w) {
+    open_ = true;
+    if (reverse) reverse->open_ = true, reverse->by_other_ = w.loop.cause;
+  }
+  /// This side sends, and need not open it: earlier than the other it would have had to.
+  void used(World& w) {
+    if (by_other_ != 0) [[unlikely]]
+      w.anatomy.critical.follows(std::exchange(by_other_, 0), w.loop.cause);
+  }
+
+ private:
+  bool open_ = false;
+  CriticalPath::Point by_other_ = 0;  // when the other side opened it, until this side has used it
 };
 
 /// A one-way channel between two processes.

@@ -28,9 +28,8 @@ class CurveChan final : public ChanOf<CurveSpec> {
       world.loop.cause = here;
       return {};
     }
-    if (!open_) return open_and_push(p);
-    if (opened_ != 0) [[unlikely]]
-      world.anatomy.critical.follows(std::exchange(opened_, 0), world.loop.cause);
+    if (!opening_.is_open()) return open_and_push(p);
+    opening_.used(world);
     return push_data(p);
   }
 
@@ -72,8 +71,7 @@ class CurveChan final : public ChanOf<CurveSpec> {
     Cause by;
   };
   Task open_and_push(Packet p) {
-    open_ = true;
-    if (reverse) reverse->open_ = true, reverse->opened_ = world.loop.cause;
+    opening_.open(reverse ? &reverse->opening_ : nullptr, world);
     co_await from.thread.run(spec.connect, Stage::Syscall);
     co_await push_data(p);
   }
@@ -160,8 +158,7 @@ class CurveChan final : public ChanOf<CurveSpec> {
   CurveLane lane_;
   Fifo<Flight> flying_;
   Fifo<Packet> arrived_;
-  bool open_ = false;
-  CriticalPath::Point opened_ = 0;  // by the other side, before the first message of this one
+  Opening opening_;
 };
 
 }  // namespace

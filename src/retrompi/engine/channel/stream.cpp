@@ -16,8 +16,7 @@ std::optional<Resource> StreamChan::resource() const {
 Task StreamChan::open_and_send(Packet p) {
   const SiteOf here([&](State& s) { put_packet(s, p); });
   co_await Task::At{here};
-  open_ = true;
-  if (reverse_) reverse_->open_ = true, reverse_->opened_ = world.loop.cause;
+  opening_.open(reverse_ ? &reverse_->opening_ : nullptr, world);
   co_await from.thread.run(from.host.time(spec.connect), Stage::Syscall);
   co_await send(p);
 }

@@ -22,8 +22,7 @@ struct StreamParts {
   bool offered_ = false;
   std::deque<Frame> frames_;  // not yet read completely
   StreamChan* reverse_ = nullptr;
-  bool open_ = false;
-  CriticalPath::Point opened_ = 0;  // by the other side, before the first packet of this one
+  Opening opening_;
 };
 
 class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User, protected StreamParts {
@@ -38,16 +37,15 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User, pro
   [[nodiscard]] bool out_of_space() const override { return credits_.exhausted() || tcp_.space() <= 0; }
   [[nodiscard]] std::optional<Resource> resource() const override;
   Task push(Packet p) final {
-    if (!open_) return open_and_send(p);
-    if (opened_ != 0) [[unlikely]]  // later it would have been this side that opens
-      world.anatomy.critical.follows(std::exchange(opened_, 0), world.loop.cause);
+    if (!opening_.is_open()) return open_and_send(p);
+    opening_.used(world);
     return send(p);
   }
 
  protected:
   void put_stream(State& s) {
     put_queue(s);
-    auto& [tcp_, credits_, offered_, frames_, reverse_, open_, opened_] = static_cast<StreamParts&>(*this);
+    auto& [tcp_, credits_, offered_, frames_, reverse_, opening_] = static_cast<StreamParts&>(*this);
     s.put(frames_.size());
     for (const Frame& f : frames_) {
       const auto& [p, end, credits] = f;
@@ -55,7 +53,7 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User, pro
       s.put(end - tcp_.written());
       s.put(credits);
     }
-    s.put(open_);
+    s.put(opening_.is_open());
     s.put(offered_);
     tcp_.state(s);
     credits_.put(s);

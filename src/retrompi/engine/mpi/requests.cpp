@@ -223,7 +223,11 @@ void RequestTable::take_out(std::vector<size_t> indices) {
   filed_.resize(to);
 }
 
-constexpr size_t kAhead = 8;  // requests whose state is fetched before it is looked at
+/// The next requests will be looked at: their state comes into the cache.
+void RequestTable::fetch_from(size_t i) const {
+  constexpr size_t kAhead = 8;
+  for (const size_t end = std::min(i + kAhead, filed_.size()); i < end; ++i) fetch_lines(filed_[i].r, 2);
+}
 
 /// The line names no request: it refers to all outstanding ones.
 Task RequestTable::complete_all(const Action& a) {
@@ -232,13 +236,13 @@ Task RequestTable::complete_all(const Action& a) {
   co_await Task::At{here};
   switch (a.op) {
     case Op::Waitall:
-      for (size_t k = 0; k < std::min(kAhead, filed_.size()); ++k) fetch_lines(filed_[k].r, 2);
-      for (; i < filed_.size(); ++i)
-        if (filed_[i].r && (!filed_[i].r->persistent || filed_[i].r->active)) {
-          if (filed_[i].r->done) continue;
-          co_await rank_.wait(*filed_[i].r);
-          for (size_t k = i + 1; k < std::min(i + kAhead, filed_.size()); ++k) fetch_lines(filed_[k].r, 2);
-        }
+      fetch_from(0);
+      for (; i < filed_.size(); ++i) {
+        Request* r = filed_[i].r;
+        if (!r || r->done || (r->persistent && !r->active)) continue;
+        co_await rank_.wait(*r);
+        fetch_from(i + 1);
+      }
       for (i = filed_.size(); i-- > 0;) retire(i);
       break;
     case Op::Waitany:

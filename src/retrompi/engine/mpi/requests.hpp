@@ -50,6 +50,7 @@ class RequestTable {
   [[nodiscard]] size_t place_of(int64_t req, size_t hint = 0) const;
   [[nodiscard]] size_t index_of(const Request& r) const;
   [[nodiscard]] size_t index_of(const Action& a, int64_t req, size_t hint = 0) const;
+  void fetch_from(size_t i) const;
   void retire(size_t i);  // a filed request is complete: removes it, or deactivates it
   void retire_complete(bool one);
   void take_out(std::vector<size_t> indices);

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -64,8 +65,8 @@ class Anatomy {
   MessagePath path;
   CriticalPath critical;
   /// The point on the critical path of what happens at `t` whatever the run does: a failure, a kill, a job's start, a frame of cross traffic.
-  [[nodiscard]] CriticalPath::Point appointed(Ps t, const std::string& what) {
-    return critical.on ? critical.extend_to_fixed(0, t, Stage::Wait, critical.place(what)) : 0;
+  [[nodiscard]] CriticalPath::Point appointed(Ps t, std::string_view what) {
+    return critical.on ? critical.extend_to_fixed(0, t, Stage::Wait, critical.place(std::string(what))) : 0;
   }
 
   int add_thread(const std::string& name) {

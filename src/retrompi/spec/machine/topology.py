@@ -89,9 +89,9 @@ class LinkKind:
         """The shape that a user states, such as ``4x4x2``. Raises UsageError for a malformed one, and if there is none to state."""
         if not self.example:
             raise UsageError(f"a {self.name} has no shape; a torus and a fat-tree have one", code="bad-topology")
-        parts = [part.strip().split("x") for part in text.split(";")]
-        fit = all(0 < (whole_number(n) or 0) <= 1 << 16 for part in parts for n in part)
-        numbers = self.complete([[int(n) for n in part] for part in parts]) if fit else []
+        given = [[whole_number(n) or 0 for n in part.split("x")] for part in text.split(";")]
+        fit = all(0 < n <= 1 << 16 for part in given for n in part)
+        numbers = self.complete(given) if fit else []
         if len(numbers) != self.example.count(";") + 1 or len({len(part) for part in numbers}) != 1:
             raise UsageError(f"'{text}' is not the shape of a {self.name}; example: {self.example}", code="bad-topology")
         return tuple(n for part in numbers for n in part)
@@ -292,12 +292,17 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.strip().isdecimal() and len(text.strip()) <= 9 else None
 
 
+def _sizes(text: str) -> list[int]:
+    """The numbers of ``4+2``; 0 for what is none."""
+    return [whole_number(part) or 0 for part in text.split("+")]
+
+
 def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
     """The site of each of ``hosts`` hosts in file order: ``4+2`` has four at the first, ``3`` means three sites of equal size.
 
     Raises UsageError for malformed sites or another number of hosts.
     """
-    sizes = [whole_number(part) or 0 for part in text.split("+")]
+    sizes = _sizes(text)
     if not all(sizes):
         raise UsageError(f"'{text}' is not a list of sites; example: 3+3 (hosts at each), or 2 (sites of like size)", code="bad-topology")
     if len(sizes) == 1:
@@ -315,7 +320,7 @@ def check_word(word: str, text: str) -> None:
     if word == "shape":
         next(kind for kind in KINDS.values() if kind.example and (";" in kind.example) == (";" in text)).parse(text)
     elif word == "sites":
-        sizes = [whole_number(n) or 0 for n in text.split("+")]
+        sizes = _sizes(text)
         parse_sites(text, min(sum(sizes), 1 << 20) if len(sizes) > 1 else 1 << 16)
     else:
         parse_kind(text) if word == "kind" else parse_word(word, text)
