@@ -1,7 +1,8 @@
 """Engine rates compared with SMPI's replay of the same trace: ``make bench``.
 
-Each case is a trace: LU of class A on 16 ranks as captured, a halo exchange of 64 ranks, an alltoall of 64, an allreduce of 256, and
-the PingPong of the papers. Every runtime replays it at every rung of the fidelity ladder on a platform of the era with one host
+Each case is a trace: LU of class A on 16 ranks with its computation smoothed, a halo exchange of 64 ranks, an alltoall of 64, an
+allreduce of 256, and the PingPong of the papers; and five programs as they were recorded (``NAME-recorded``) and without their computation
+(``NAME-bare``). Every runtime replays it at every rung of the fidelity ladder on a platform of the era with one host
 per rank (``PLATFORM*N``), and SMPI's replay on a platform of the same shape, in alternating rounds, so that a busy machine slows all of
 them alike; medians are printed. The figure of merit is processor time, user and system, of the simulating process. SMPI reads the
 trace while it replays it, so our reading of it is counted too; start-up is excluded on both sides (our fork server is warm and its
@@ -26,6 +27,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +59,14 @@ WANTED = {"mechanism": 1.0, "curve": 8.0, "loggp": 12.0}
 """Required speed as a multiple of SMPI's."""
 LONG_S = 20.0
 """A run that takes longer, in seconds, is not repeated."""
-NAS = "npb3.3.1-lu-A-16"
+RECORDED = {
+    "lu-A-16": "npb3.3.1-lu-A-16",
+    "cg-A-8": "npb3.3.1-cg-A-8",
+    "mg-A-8": "npb3.3.1-mg-A-8",
+    "sp-A-9": "npb3.3.1-sp-A-9",
+    "sweep3d-16": "sweep3d2.2b-50-16",
+}
+"""Recorded programs and their traces, in the reference data or beside this file."""
 HALO_B, ALLTOALL_B, ALLREDUCE_B = 8192, 1024, 8
 
 
@@ -76,18 +85,26 @@ def cases(scale: float) -> list[Case]:
     def times(n: int) -> int:
         return max(1, round(n * scale))
 
-    def lu() -> Trace:
-        return traces.read(paths.reference_dir() / "traces" / f"{NAS}.tar.zst").smoothed()
-
     def pingpong() -> Trace:
         return generate.pingpong(reps=lambda size: times(generate.default_reps(size)))
+
+    def recorded(name: str) -> Trace:
+        file = f"{RECORDED[name]}.tar.zst"
+        beside = Path(__file__).parent / "traces" / file
+        return traces.read(beside if beside.exists() else paths.reference_dir() / "traces" / file)
+
+    def bare(name: str) -> Trace:
+        whole = recorded(name)
+        texts = (whole.to_ti(r).splitlines(keepends=True) for r in range(whole.ranks))
+        return traces.parse(["".join(line for line in lines if line.split(maxsplit=2)[1] != "compute") for lines in texts])
 
     return [
         Case("pingpong", pingpong),
         Case("halo-64", lambda: generate.halo(64, times(200), HALO_B)),
         Case("alltoall-64", lambda: generate.alltoall(64, ALLTOALL_B, times(10)), times(10) * 64 * 63),
         Case("allreduce-256", lambda: generate.allreduce(256, ALLREDUCE_B, times(50)), times(50) * 256 * 8),
-        Case("lu-A-16", lu),
+        Case("lu-A-16", lambda: recorded("lu-A-16").smoothed()),
+        *(Case(f"{name}-{kind}", partial(make, name)) for name in RECORDED for kind, make in (("recorded", recorded), ("bare", bare))),
     ]
 
 
@@ -369,7 +386,7 @@ def main(arguments: list[str]) -> int:
     if chosen.rounds < 1 or chosen.scale <= 0:
         parser.error("--rounds is at least 1, --scale above 0")
     rounds, scale = (1, chosen.scale / 10) if chosen.quick else (chosen.rounds, chosen.scale)
-    wanted = [c for c in cases(scale) if (c.name in chosen.case if chosen.case else not (chosen.quick and c.name == "lu-A-16"))]
+    wanted = [c for c in cases(scale) if (c.name in chosen.case if chosen.case else not (chosen.quick and c.name.startswith("lu-")))]
     names = [c.name for c in cases(scale)] + ["growth"]
     if unknown := [c for c in chosen.case if c not in names]:
         parser.error(f"no case '{unknown[0]}'; there are {', '.join(names)}")
