@@ -54,6 +54,12 @@ def test_frames_that_a_host_only_takes_in_are_left_out_on_a_crowded_wire(cores: 
     assert engine["outcome"] == "completed"
 
 
+@for_each("size", (100, 65536, 300_000))
+def test_boosted_processes_that_yield_to_each_other_come_to_an_end(size: int) -> None:
+    """Each is woken above the others and offers the processor: what ends a quantum ends the boost, or nobody else would ever run."""
+    assert _equal("wmpi:absorbed", "nt-pair", Replay(generate.halo2d(1, 5, size, 1)), "shared") == "completed"
+
+
 @for_each("rank0, rank1, outcome", [
     ("recv 1 0 8 6", "recv 0 0 8 6", "deadlock"),
     ("send 1 0 100 6", "recv 0 0 8 6", "aborted"),

@@ -21,12 +21,19 @@ class Scheduler : public testing::Test {
     co_await t.run(ps, Stage::Compute);
     *done = loop.now;
   }
+  Task wake_then_spin(Thread& t, int polls) {
+    co_await t.wait({.kind = WaitPolicy::Block});
+    co_await t.wait({.kind = WaitPolicy::SpinYield, .polls = polls, .poll_cost = {kMillisecond / 10}});
+  }
   Task nap(Thread& t, Ps ps, Ps* done) {
     co_await t.sleep(ps);
     *done = loop.now;
   }
   void signal(uint64_t immediate) { waiting->signal(immediate != 0); }
   void signal_at(Ps t, bool immediate = true) { loop.schedule(t, callback<&Scheduler::signal>(*this, immediate ? 1 : 0)); }
+  void signal_boosted() {
+    for (Thread* t : boosted) t->signal();
+  }
   void kernel() { host->kernel(2 * kMillisecond, Stage::Stack, callback<&Scheduler::kernel_done>(*this)); }
   void kernel_copy() { host->kernel(2 * kMillisecond, Stage::Copy, callback<&Scheduler::kernel_done>(*this), false, 1); }
   void kernel_done() { kernel_at = loop.now; }
@@ -37,6 +44,7 @@ class Scheduler : public testing::Test {
   Anatomy anatomy;
   std::unique_ptr<Host> host;
   Thread* waiting = nullptr;
+  std::vector<Thread*> boosted;
   Ps a = -1, b = -1, woken = -1, kernel_at = -1;
 };
 
@@ -164,6 +172,21 @@ TEST_F(Scheduler, ASpinningThreadThatYieldsGivesTheProcessorBack) {
   run();
   EXPECT_EQ(a, 34 * kMillisecond);
   EXPECT_EQ(woken, 60 * kMillisecond + kMillisecond / 10);  // alone by then, it sees the signal with its next poll
+}
+
+// s and u are woken above a and offer the processor to each other, which ends their quanta and so their boost: else a would never get it again.
+TEST_F(Scheduler, AThreadThatYieldsLosesItsBoost) {
+  HostSpec spec = plain_host();
+  spec.boost = 1;
+  make(spec);
+  Thread &s = host->add_thread("s", 1), &u = host->add_thread("u", 1), &x = host->add_thread("a", 1);
+  s.start(wake_then_spin(s, 10));
+  u.start(wake_then_spin(u, 10));
+  x.start(work(x, 30 * kMillisecond, &a));
+  boosted = {&s, &u};
+  loop.schedule(5 * kMillisecond, callback<&Scheduler::signal_boosted>(*this));
+  for (int i = 0; i < 10000 && !loop.empty() && a < 0; ++i) loop.step();
+  EXPECT_GT(a, 0);
 }
 
 TEST_F(Scheduler, ASleepEndsAtATick) {

@@ -27,7 +27,8 @@ A process waits in one of four ways (``policy.kind``), by its library:
   is a tick of the clock.
 * ``spin``: with a processor, in a loop of polls of ``poll_cost`` each. It notices at the end of a poll; what came over a network it finds
   at every ``look_every``-th only.
-* ``spin_yield``: the same, but after ``polls`` polls in vain it offers its processor to threads of its priority or more.
+* ``spin_yield``: the same, but after ``polls`` polls in vain it offers its processor to threads of its priority or more. If there is
+  one, its quantum is over, as if it had ended.
 
 ``spec`` is the host's file: times in picoseconds, rates in bytes a second. ``memory`` (0 to 1) is the share of a burst of work in which it
 waits for main memory, where processors slow each other (the chapter before this one). Events that a thread has scheduled carry its
@@ -236,6 +237,7 @@ class Thread:
     def offers(self, turn: int) -> None:
         """It has polled so often in vain that it offers its processor to others."""
         if turn == self.turn and self.state == "running" and self.host.others_ready(self.priority, self.core):
+            self.priority = max(0, self.priority - 1)
             self.host.preempt(self.core, to_front=False)
 
     def quantum_ends(self, quantum: int) -> None:

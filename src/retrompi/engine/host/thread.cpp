@@ -254,6 +254,7 @@ void Thread::on_yield(uint32_t gen) {
   extend(host_.loop.now, Stage::Poll);
   host_.loop.cause = point_;
   host_.came();
+  prio_ = std::max(0, prio_ - 1);  // its quantum is over (E-NT-13)
   host_.preempt(core, false);
 }
 

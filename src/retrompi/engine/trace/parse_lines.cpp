@@ -21,6 +21,7 @@ void Parser::at_most(const Word &word, size_t most) {
 void Parser::read(const Source &source) {
   source_ = &source;
   line_ = 0;
+  known_.clear();
   bool any = false;
   Pieces pieces(source);
   for (std::string_view piece; pieces.next(piece);) any |= lines(source, piece.data(), piece.data() + piece.size());
@@ -65,7 +66,7 @@ bool Parser::lines(const Source &source, const char *p, const char *end) {
       if (*p == '#') {
         comment(p + 1, stop);
       } else {
-        line(p, stop);
+        if (!known_line({p, static_cast<size_t>(stop - p)})) line(p, stop);
         any = true;
         const RankState &s = state_[static_cast<size_t>(rank_)];
         if (!terminated_ && s.init && !s.finalize && !options_.partial)
@@ -125,7 +126,23 @@ int32_t Parser::label(std::string_view text) {
   return static_cast<int32_t>(labels.size() - 1);
 }
 
+bool Parser::known_line(std::string_view text) {
+  const KnownLines::Line *known = known_.find(text);
+  if (known == nullptr) return false;
+  RankState &state = state_[static_cast<size_t>(known->rank)];
+  if (state.more || state.finalize) return false;
+  rank_ = known->rank;
+  state.last_line = line_;
+  state.source = source_;
+  Action a = known->action;
+  a.line = line_;
+  trace_.ranks[static_cast<size_t>(rank_)].push_back(a);
+  return true;
+}
+
 void Parser::line(const char *p, const char *end) {
+  const std::string_view text(p, static_cast<size_t>(end - p));
+  const size_t remarks = trace_.refused_total + trace_.warned_total;
   args_.clear();
   std::string_view first, name;
   for (size_t i = 0; p < end; ++i) {
@@ -224,6 +241,10 @@ void Parser::line(const char *p, const char *end) {
   if (given_.has(Key::Req) && a.kind() != ActionKind::OneRequest) take_request(*word, a);
   if (is(a.op, Trait::Joint)) note_collective(a, word->form != Form::Rooted || args_.size() != 4);
   add(state, a);
+  // Nothing else follows from such a line unless the rank has requests by identity or communicators (`Extension`).
+  const bool alone = a.op == Op::Compute || a.kind() == ActionKind::PointToPoint || a.kind() == ActionKind::OneRequest ||
+                     a.kind() == ActionKind::SeveralRequests;
+  if (alone && given_.mask == 0 && !state.more && trace_.refused_total + trace_.warned_total == remarks) known_.add(text, a, rank_);
 }
 
 void Parser::send(const Word &word, Action &a) {
@@ -318,6 +339,7 @@ void Parser::arguments(const Word &word, Action &a) {
       state.init = true;
       // SMPI: an argument of init marks the old traces whose sizes are counts of doubles
       state.default_type = args_.empty() ? TYPE_BYTE : TYPE_DOUBLE;
+      known_.clear();
       break;
     case Op::Finalize:
       state.finalize = true;

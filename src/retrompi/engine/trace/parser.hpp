@@ -10,6 +10,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "trace/known_lines.hpp"
 #include "trace/parser_state.hpp"
 #include "trace/trace.hpp"
 #include "trace/words.hpp"
@@ -32,8 +33,24 @@ inline bool digits_only(std::string_view s) {
   return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+/// Up to 15 digits: most counts and amounts, exact in a double.
+inline bool few_digits(std::string_view s, int64_t &value) {
+  if (s.empty() || s.size() > 15) return false;
+  int64_t sum = 0;
+  for (const char c : s) {
+    if (c < '0' || c > '9') return false;
+    sum = sum * 10 + (c - '0');
+  }
+  value = sum;
+  return true;
+}
+
 // Numbers as SMPI's std::stod and std::stoi take them, except that a tail ("12x") is an error here.
 inline bool to_double(std::string_view s, double &value) {
+  if (int64_t digits = 0; few_digits(s, digits)) {
+    value = static_cast<double>(digits);
+    return true;
+  }
   if (s.size() > 1 && s[0] == '+' && s[1] != '-') s.remove_prefix(1);
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
   return error == std::errc{} && end == s.data() + s.size() && std::isfinite(value);
@@ -65,6 +82,7 @@ class Parser {
  private:
   bool lines(const Source &source, const char *p, const char *end);  // whether one of them is an action
   void line(const char *p, const char *end);
+  bool known_line(std::string_view text);  // whether it is one, and has been added
   void comment(const char *p, const char *end);
   int32_t label(std::string_view text);  // its index in Trace::labels
   void arguments(const Word &word, Action &a);
@@ -208,11 +226,7 @@ class Parser {
   // Counts are doubles cut to integers, as in SMPI: 1e6 is legal. -1 means unknown, where that is allowed.
   int64_t count(size_t i, const char *what, bool may_be_unknown = false) const {
     const std::string_view s = args_[i];
-    if (s.size() <= 15 && digits_only(s)) {
-      int64_t value = 0;
-      for (char c : s) value = value * 10 + (c - '0');
-      return check_count(static_cast<double>(value), value, i, what);
-    }
+    if (int64_t digits = 0; few_digits(s, digits)) return check_count(static_cast<double>(digits), digits, i, what);
     double value = 0;
     if (!to_double(s, value)) fail(std::string(what) + " " + quoted(s) + " is not a number");
     value = std::trunc(value);
@@ -317,6 +331,7 @@ class Parser {
   const ReadOptions &options_;
   int32_t n_;
   std::vector<RankState> state_;
+  KnownLines known_;
   const Source *source_ = nullptr;
   uint32_t line_ = 0;
   int32_t rank_ = 0;
