@@ -131,8 +131,8 @@ def test_an_outage_longer_than_all_retransmissions_ends_the_connection() -> None
 )
 @example(("winmpich", "nt-pair"), [4086, 1_016_577], 1.0, SHORT)
 def test_whatever_is_lost_every_byte_arrives_once(where: tuple[str, str], cuts: list[int], width: float, trace: Any) -> None:
-    """The link is down again and again, for parts of the stretches between random millionths of the time that the job takes alone, all within
-    an outage that TCP survives."""
+    """The link is down again and again, for parts of the stretches between random millionths of the time that the job takes alone, all
+    within an outage that TCP survives."""
     scale = min(run(*where, trace).time_s / 1e6, 0.99 * _survived_s(where[1]) / 1_500_000)
     downs = [(scale * a, scale * (a + (b - a) * width)) for a, b in list(pairwise(cuts))[::2]]
     result = run(*where, trace, *downs)

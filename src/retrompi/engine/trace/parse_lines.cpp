@@ -242,8 +242,8 @@ void Parser::line(const char *p, const char *end) {
   if (is(a.op, Trait::Joint)) note_collective(a, word->form != Form::Rooted || args_.size() != 4);
   add(state, a);
   // Nothing else follows from such a line unless the rank has requests by identity or communicators (`Extension`).
-  const bool alone = a.op == Op::Compute || a.kind() == ActionKind::PointToPoint || a.kind() == ActionKind::OneRequest ||
-                     a.kind() == ActionKind::SeveralRequests;
+  const bool alone =
+      a.op == Op::Compute || a.kind() == ActionKind::PointToPoint || a.kind() == ActionKind::OneRequest || a.kind() == ActionKind::SeveralRequests;
   if (alone && given_.mask == 0 && !state.more && trace_.refused_total + trace_.warned_total == remarks) known_.add(text, a, rank_);
 }
 
