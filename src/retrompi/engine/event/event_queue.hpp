@@ -10,7 +10,7 @@ namespace retrompi {
 /// Most events are scheduled shortly before they happen, beside timers that are due long after: with all in one heap each event would go through
 /// as many levels as the timers make. Here they wait in no order until the heap is empty; then those of the next `width_` go into it. What is
 /// popped is in the order of one heap. The width follows what there is: between two looks at all that is later, an eighth to a half as many
-/// events are popped.
+/// events are popped, and where there are few, some dozens.
 template <class E>
 class EventQueue {
  public:
@@ -41,6 +41,7 @@ class EventQueue {
 
  private:
   static constexpr size_t kMany = size_t{1} << 16;  // then it is not copied into twice the space for one more
+  static constexpr size_t kFew = 32;
   static constexpr Ps kWidest = kNever / 4;
 
   void postpone(const E& e) {
@@ -49,9 +50,9 @@ class EventQueue {
     if (empty()) refill();
   }
   [[gnu::noinline]] void refill() {
-    if (popped_ < later_.size() / 8)
+    if (popped_ < std::max(later_.size() / 8, kFew))
       width_ = std::min(2 * width_, kWidest);
-    else if (popped_ > later_.size() / 2)
+    else if (popped_ > std::max(later_.size() / 2, 4 * kFew))
       width_ = std::max<Ps>(width_ / 2, 1);
     popped_ = 0;
     Ps first = kNever;
