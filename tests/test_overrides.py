@@ -189,3 +189,18 @@ def test_what_a_call_is_made_of_is_named_where_it_cannot_be(tmp_path: Path) -> N
     file.write_text("".join(f"{r} init\n{r} comm_split 1 0-1\n{r} finalize\n" for r in range(2)))
     with pytest.raises(RetrompiError, match=r"comm_split: this runtime has no one-sided .* two hosts; craympt:shmem broad.* by puts"):
         simulate.run(Question("craympt:shmem", "cray-j90*2", Replay(traces.read(file)), "distributed"))
+
+
+@pytest.mark.parametrize(("sets", "without", "told"), [
+    (["platform.host.quantum=15us"], ["platform.host.quantum=16us"], "quantum of 'server' .* is not longer than its context switch"),
+    (["platform.host.dispatch=1s"], [], "quantum of 'server' .* is not longer than its context switch"),
+    (["hpvm.receive=spin_yield", "hpvm.poll_cost=0us", "platform.host.dispatch=0us"], ["hpvm.receive=spin_yield", "hpvm.poll_cost=0us"],
+     "polls that take no time"),
+])
+def test_processes_do_not_take_turns_for_ever(sets: list[str], without: list[str], told: str) -> None:
+    """Each of these runs would last until it is killed."""
+    halo = Replay(generate.halo2d(1, 3, 100, 1))
+    with pytest.raises(UsageError, match=told) as error:
+        simulate.engine_rows(Resolved.of(Question("hpvm", "nt-pair", halo, "shared", sets)))
+    assert error.value.code == "out-of-range"
+    assert simulate.run(Question("hpvm", "nt-pair", halo, "shared", without)).outcome == "completed"

@@ -193,6 +193,18 @@ def test_a_pattern_does_not_leave_the_ranks() -> None:
         Trace.of_patterns([(named, "t", 0)], array("q", [0, 0]), "t")
 
 
+def test_a_pattern_is_read_as_the_file_of_a_rank_is() -> None:
+    """By default: what is cut is refused, and so is a receive from who knows whom."""
+    whole, cut = b"0 init\n0 finalize\n", b"1 init\n1 compute 5\n"
+    for of in ([0, 1], [0, 1, 0], [0, 1, 1, 0]):
+        with pytest.raises(TraceError, match="rank 1 begins with 'init' but ends without 'finalize'"):
+            Trace.of_patterns([(whole, "t", 0), (cut, "t", 1)], array("q", of), "t")
+    with pytest.raises(TraceError, match="the file ends inside this line"):
+        Trace.of_patterns([(whole, "t", 0), (cut[:-1], "t", 1)], array("q", [0, 1]), "t")
+    trace = Trace.of_patterns([(b"0 init\n0 recv -333 0 8\n0 finalize\n", "t", 0)], array("q", [0, 0]), "t")
+    assert [(rank, action) for rank, _, action, _ in trace.unsupported()] == [("t/rank-0.txt", "recv")]
+
+
 def test_equal_ranks_share_their_actions() -> None:
     small, large = (generate.halo(n, 10, 100).info()["memory_B"] for n in (1_000, 100_000))
     assert large - small < 100 * 99_000  # bytes a rank; ninety actions of the 56 B that the engine sees would be 5,000

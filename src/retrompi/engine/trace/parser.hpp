@@ -328,7 +328,7 @@ class Parser {
   void differ(Mismatch &&m);
 
   Trace &trace_;
-  const ReadOptions &options_;
+  const ReadOptions options_;  // a copy: the caller's may be a temporary
   int32_t n_;
   std::vector<RankState> state_;
   KnownLines known_;

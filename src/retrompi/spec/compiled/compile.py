@@ -110,6 +110,7 @@ def _compile(cls: type[RuntimeModel], values: Values, layout: Layout, calls: Cal
         rows = cls().compile(values, layout, parts)
         compiled_values.check(cls, rows)
         rows["collectives"] = engine_rows(cls.collectives, values, rows["bcast"]["algorithm"])
+    compiled_values.check_progress(rows)
     rows |= {"context_bytes": cls.communicators.context_bytes, "split_gathers": cls.communicators.gathers}
     if "start_up" in parts:
         _start(cls, values, layout)

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base import units
-from retrompi.base.errors import InputError
+from retrompi.base.errors import InputError, UsageError
 from retrompi.spec.declare.fields import fields_of
 from retrompi.spec.host import Host
 
-__all__ = ["check", "place"]
+__all__ = ["check", "check_progress", "place"]
 
 _NUMBERS: Mapping[str, tuple[str, str]] = {
     "send_cpu": ("calls", "s"),
@@ -49,6 +49,36 @@ def check(cls: Any, rows: Mapping[str, Any]) -> None:
     """Raises InputError with the model's file and part for the first value of ``rows`` that the engine cannot count with."""
     for part, what, problem in _problems(rows):
         raise InputError(f"{part}: {what} {problem}", *place(cls, part), code="out-of-range")
+
+
+def check_progress(rows: Mapping[str, Any]) -> None:
+    """Refuses what would have processes take turns for ever: quanta that are over before the switch to their process is, and offers of a
+    processor in no time at all."""
+    for host in rows["hosts"]["kinds"]:
+        if host["quantum"] <= host["dispatch"]:
+            raise UsageError(
+                f"quantum of '{host['name']}' ({host['quantum']:g} s) is not longer than its context switch ({host['dispatch']:g} s): of "
+                "processes that share a processor none would ever do anything", code="out-of-range",
+            )
+    waits = _yielding([rows[key] for key in ("recv_wait", "send_wait", "idle", "same", "same_bulk", "remote")])
+    timeless = any(wait["polls"] * (wait["poll_cost"] + wait["poll_call"]) < units.PS for wait in waits)
+    for host in rows["hosts"]["kinds"]:
+        if timeless and host["dispatch"] < units.PS:
+            raise UsageError(
+                f"a process that waits offers its processor after polls that take no time, and a context switch (dispatch) of "
+                f"'{host['name']}' takes none either: two of them would do so for ever", code="out-of-range",
+            )
+
+
+def _yielding(row: Any) -> Iterator[Mapping[str, Any]]:
+    """Every wait in a row that offers the processor."""
+    if isinstance(row, Mapping):
+        if row.get("kind") == "spin_yield":
+            yield row
+        row = list(row.values())
+    if isinstance(row, list | tuple):
+        for part in row:
+            yield from _yielding(part)
 
 
 def _number(value: Any, unit: str) -> str:
