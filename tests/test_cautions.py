@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 import retrompi as api
-from retrompi.sim import simulate
 from retrompi.sim.cautions import CODES, Caution, calibration, mark, merge_cautions, stored_cautions
-from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
@@ -255,18 +253,3 @@ def test_a_far_end_says_what_its_draws_have_that_the_others_have_not(store_path:
     (odd,) = reasons(drawn, [DrawnReading("time", 1.0, values)])
     assert "neither a counter nor a single parameter" in odd.text or "with " in odd.text
     assert reasons(drawn, [DrawnReading("time", 1.0, [0.5, 1.5] * 10)]) == []
-
-
-def test_where_a_faster_link_is_slower_it_is_the_quantum() -> None:
-    """As docs/faq.md says of `wmpi:absorbed` on nt-fat-tree: more quanta are waited for, and without them the faster link is faster."""
-
-    def took(rate: str, quantum: str) -> tuple[float, float]:
-        sets = {"platform.link.bandwidth": rate, "platform.host.quantum": quantum}
-        asked = Question("wmpi:absorbed", "nt-fat-tree", pingpong([400_000], 10, 1), "distributed", sets)
-        result = simulate.run(asked, Observe(critical_path=True))
-        return result.time_s, result.critical_path.by("stage").get("quantum", 0) * 1e-12
-
-    slow, fast = took("50Mbps", "120ms"), took("200Mbps", "120ms")
-    assert slow[0] < fast[0]
-    assert fast[1] - slow[1] > fast[0] - slow[0]
-    assert took("200Mbps", "1s")[0] < took("50Mbps", "1s")[0]

@@ -57,7 +57,7 @@ def test_frames_that_a_host_only_takes_in_are_left_out_on_a_crowded_wire(cores: 
 @for_each("size", (100, 65536, 300_000))
 def test_boosted_processes_that_yield_to_each_other_come_to_an_end(size: int) -> None:
     """Each is woken above the others and offers the processor: what ends a quantum ends the boost, or nobody else would ever run."""
-    assert _equal("wmpi:absorbed", "nt-pair", Replay(generate.halo2d(1, 5, size, 1)), "shared") == "completed"
+    assert _equal("wmpi:absorbed", "nt-pair", Replay(generate.halo2d(1, 5, size, 2)), "shared") == "completed"
 
 
 @for_each("rank0, rank1, outcome", [
