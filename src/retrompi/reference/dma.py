@@ -96,13 +96,15 @@ class Dma(Channel):
         piece = min(spec.piece, max(spec.piece_min, size // spec.pieces))
         burst = Burst(packet)
         self.flying.append(burst)
-        if size <= spec.pio_limit:  # the processor writes it to the card
+        by_processor = size <= spec.pio_limit
+        if by_processor:  # it writes the message to the card
             yield from source.thread.run(picoseconds(size / spec.pio_rate))
         # The card puts data into memory without a word: a message behind them says that they are there.
         behind = spec.told_by if direct else 0
         hosts = self.job.hosts
         ends = hosts.index(source.host), hosts.index(self.target.host)
-        left = self.job.net.burst(*ends, size, spec.rate, piece, behind, lambda: self._ends(burst, False), lambda: self._ends(burst, True))
+        left = self.job.net.burst(*ends, size, spec.rate, piece, behind, lambda: self._ends(burst, False), lambda: self._ends(burst, True),
+                                  0 if by_processor or (by_card and not direct) else spec.fetch)
         if behind > 0:
             yield from self._work(source, spec.send_cpu)
         if spec.cpu_driven:
@@ -154,7 +156,7 @@ class Dma(Channel):
         self.answers.append(answer)
         ends = hosts.index(self.target.host), hosts.index(self.source.host)
         piece = min(spec.piece, max(spec.piece_min, size // spec.pieces))
-        self.job.net.burst(*ends, size, spec.rate, piece, 0, lambda: self._answered(answer, False), lambda: self._answered(answer, True))
+        self.job.net.burst(*ends, size, spec.rate, piece, 0, lambda: self._answered(answer, False), lambda: self._answered(answer, True), spec.answer)
 
     def _answered(self, answer: Burst, lost: bool) -> None:
         answer.arrived, answer.lost = True, lost

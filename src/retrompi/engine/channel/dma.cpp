@@ -58,15 +58,15 @@ class DmaChan final : public ChanOf<DmaSpec> {
     const bool by_card = direct || reads(p);  // the library says nothing
     const int64_t bytes = p.bytes + spec.header + (p.first && !by_card ? spec.message_header : 0);
     const int64_t piece = std::min(spec.piece, std::max(spec.piece_min, bytes / spec.pieces));
-    const bool pio = bytes <= spec.pio_limit;
+    const bool pio = bytes <= spec.pio_limit || reads(p);
     const uint32_t seq = base_ + static_cast<uint32_t>(flying_.size());
     flying_.push_back({p, false, false});
-    if (pio) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
+    if (bytes <= spec.pio_limit) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
     attribute(NetworkPacket::Transfer, p.bytes, false, p.transit);
     // A card puts data into memory without a word: a message right behind them says that they are there.
     const int64_t behind = direct ? spec.told_by : 0;
     const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece,
-                                     delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq), behind);
+                                     delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq), behind, pio ? Ps{} : spec.fetch);
     if (behind > 0) co_await work(from, copied_number::send_cpu);
     if (spec.cpu_driven) {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
@@ -138,7 +138,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     answers_.push_back({data, false, false});
     attribute(NetworkPacket::Transfer, m.bytes, true, data.transit);
     world.net->burst(common, to.host_index, from.host_index, bytes, spec.rate, piece,
-                     delivery<&DmaChan::on_answer, &DmaChan::on_answer_lost>(*this, seq), 0);
+                     delivery<&DmaChan::on_answer, &DmaChan::on_answer_lost>(*this, seq), 0, spec.answer);
   }
   void on_answer(uint32_t seq) { answer_ends(seq, false); }
   void on_answer_lost(uint32_t seq) { answer_ends(seq, true); }
