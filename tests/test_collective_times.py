@@ -75,7 +75,7 @@ def weight_scatter(p: int) -> int:
 
 
 def bintree(p: int) -> int:
-    """Messages on the longest way down a binary tree, whose members send to the left child first: m of level k has m + 2^k and m + 2^(k+1)."""
+    """Messages on the longest way down a binary tree, the left child's first: member m of level k has m + 2^k and m + 2^(k+1) below it."""
 
     def below(m: int) -> int:
         width = 1 << ((m + 1).bit_length() - 1)

@@ -115,7 +115,7 @@ class OpenMpi(Vapi):
         hops = [
             replace(
                 hop, send_cpu=cost, recv_cpu=cost, message_header=p.envelope, copies_in=1, copies_out=1, slots=p.ring,
-                recv_buffers=IN_MEMORY, pio_limit=p.inline + p.header, pio_rate=p.doorbell_rate, fetch=p.fetch, reads=True, answer=p.answer,
+                recv_buffers=IN_MEMORY, pio_limit=p.inline + p.header, pio_rate=p.doorbell_rate, fetch=p.fetch, interleaved=True, reads=True, answer=p.answer,
                 pin=p.pin, pin_page=p.pin_page, pin_cache=p.leave_pinned == "yes",
             )
             for hop in Vapi.between_hosts(self, p, layout).hops if isinstance(hop, Dma)

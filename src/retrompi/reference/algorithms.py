@@ -182,8 +182,8 @@ def barrier_power_of_two(m: CollectiveMember) -> Steps:
 
 
 def barrier_doubling(m: CollectiveMember) -> Steps:
-    """Two exchange; of more, those beyond the largest power of two below their number report first and are released last. What goes to another
-    one last is a synchronous send (code: Open MPI 1.1)."""
+    """Two exchange; of more, those beyond the largest power of two below their number report first and are released last. What goes to
+    another one last is a synchronous send (code: Open MPI 1.1)."""
     inner = 2 if m.n == 2 else max([k for k in powers(2 * m.n) if k < m.n], default=1)
     if m.me >= inner:
         yield from give(m.me - inner, 0)
@@ -973,7 +973,8 @@ ALGORITHMS: dict[str, dict[str, Callable[[CollectiveMember], Steps]]] = {
     "barrier": {"dissemination": barrier_dissemination, "power_of_two": barrier_power_of_two, "tree": barrier_tree,
                 "doubling": barrier_doubling, "nodes": barrier_nodes},
     "bcast": {"binomial": bcast_binomial, "folded": bcast_folded, "linear": bcast_linear, "chain": bcast_chain,
-              "posted": bcast_posted, "bintree": bcast_down(2, 0), "bintree_16k": bcast_down(2, 16384), "pipeline_16k": bcast_down(1, 16384),
+              "posted": bcast_posted, "bintree": bcast_down(2, 0), "bintree_16k": bcast_down(2, 16384),
+              "pipeline_16k": bcast_down(1, 16384),
               "scatter_doubling": bcast_scatter_doubling, "scatter_ring": bcast_scatter_ring, "nodes": bcast_nodes,
               "nodes_scatter": bcast_nodes_scatter, "by_reference": bcast_by_reference, "put_tree": bcast_put_tree, "nothing": nothing},
     "reduce": {"binomial": reduce_binomial, "linear": reduce_linear, "linear_copy": reduce_linear_copy,
@@ -992,8 +993,8 @@ ALGORITHMS: dict[str, dict[str, Callable[[CollectiveMember], Steps]]] = {
     "alltoall": {"in_order": alltoall_in_order, "posted": alltoall_posted, "linear": alltoall_linear, "rotated": alltoall_rotated,
                  "pairwise": alltoall_pairwise, "bruck": alltoall_bruck,
                  "throttled_4": alltoall_throttled(4, True), "throttled_32": alltoall_throttled(32, True), "nothing": nothing},
-    **{vector: {"in_order": alltoall_in_order, "posted": alltoall_posted, "linear": alltoall_linear, "pairwise": alltoall_pairwise,
-                "throttled_4": alltoall_throttled(4, False), "throttled_32": alltoall_throttled(32, False)}
+    **{vector: {"in_order": alltoall_in_order, "posted": alltoall_posted, "linear": alltoall_linear,
+                "pairwise": alltoall_pairwise, "throttled_4": alltoall_throttled(4, False), "throttled_32": alltoall_throttled(32, False)}
        for vector in ("alltoallv", "alltoallw")},
     "reducescatter": {"reduce_scatterv": reduce_scatterv, "halving": reduce_scatter_halving, "pairwise": reduce_scatter_pairwise,
                       "nothing": nothing},

@@ -104,7 +104,7 @@ class Dma(Channel):
         hosts = self.job.hosts
         ends = hosts.index(source.host), hosts.index(self.target.host)
         left = self.job.net.burst(*ends, size, spec.rate, piece, behind, lambda: self._ends(burst, False), lambda: self._ends(burst, True),
-                                  0 if by_processor or (by_card and not direct) else spec.fetch)
+                                  0 if by_processor or (by_card and not direct) else spec.fetch, spec.interleaved)
         if behind > 0:
             yield from self._work(source, spec.send_cpu)
         if spec.cpu_driven:
@@ -156,7 +156,8 @@ class Dma(Channel):
         self.answers.append(answer)
         ends = hosts.index(self.target.host), hosts.index(self.source.host)
         piece = min(spec.piece, max(spec.piece_min, size // spec.pieces))
-        self.job.net.burst(*ends, size, spec.rate, piece, 0, lambda: self._answered(answer, False), lambda: self._answered(answer, True), spec.answer)
+        self.job.net.burst(*ends, size, spec.rate, piece, 0, lambda: self._answered(answer, False), lambda: self._answered(answer, True),
+                           spec.answer, spec.interleaved)
 
     def _answered(self, answer: Burst, lost: bool) -> None:
         answer.arrived, answer.lost = True, lost

@@ -66,7 +66,8 @@ class DmaChan final : public ChanOf<DmaSpec> {
     // A card puts data into memory without a word: a message right behind them says that they are there.
     const int64_t behind = direct ? spec.told_by : 0;
     const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece,
-                                     delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq), behind, pio ? Ps{} : spec.fetch);
+                                     delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq), behind,
+                                     {.fetch = pio ? Ps{} : spec.fetch, .interleaved = spec.interleaved});
     if (behind > 0) co_await work(from, copied_number::send_cpu);
     if (spec.cpu_driven) {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
@@ -128,8 +129,8 @@ class DmaChan final : public ChanOf<DmaSpec> {
     Packet data{.m = &m, .bytes = m.bytes, .from = m.src, .to = m.dst, .kind = Packet::Data, .first = true, .last = true};
     if (MessagePath& path = world.anatomy.path; path.on) {
       const Ps now = world.loop.now;
-      data.transit = path.add(PacketTransit{number, to.thread.log(), from.thread.log(), m.src, m.dst, Packet::Data, true, true, m.at, m.bytes, m.bytes,
-                                            now, now, now});
+      data.transit = path.add(
+          PacketTransit{number, to.thread.log(), from.thread.log(), m.src, m.dst, Packet::Data, true, true, m.at, m.bytes, m.bytes, now, now, now});
     }
     ++common.count.packets;
     const int64_t bytes = m.bytes + spec.header;
@@ -138,7 +139,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     answers_.push_back({data, false, false});
     attribute(NetworkPacket::Transfer, m.bytes, true, data.transit);
     world.net->burst(common, to.host_index, from.host_index, bytes, spec.rate, piece,
-                     delivery<&DmaChan::on_answer, &DmaChan::on_answer_lost>(*this, seq), 0, spec.answer);
+                     delivery<&DmaChan::on_answer, &DmaChan::on_answer_lost>(*this, seq), 0, {.fetch = spec.answer, .interleaved = spec.interleaved});
   }
   void on_answer(uint32_t seq) { answer_ends(seq, false); }
   void on_answer_lost(uint32_t seq) { answer_ends(seq, true); }
