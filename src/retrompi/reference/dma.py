@@ -156,10 +156,10 @@ class Dma(Channel):
         self.answers.append(answer)
         ends = hosts.index(self.target.host), hosts.index(self.source.host)
         piece = min(spec.piece, max(spec.piece_min, size // spec.pieces))
-        self.job.net.burst(*ends, size, spec.rate, piece, 0, lambda: self._answered(answer, False), lambda: self._answered(answer, True),
+        self.job.net.burst(*ends, size, spec.rate, piece, 0, lambda: self._answer_ends(answer, False), lambda: self._answer_ends(answer, True),
                            spec.answer, spec.interleaved)
 
-    def _answered(self, answer: Burst, lost: bool) -> None:
+    def _answer_ends(self, answer: Burst, lost: bool) -> None:
         answer.arrived, answer.lost = True, lost
         while self.answers and self.answers[0].arrived:
             first = self.answers.popleft()
