@@ -62,6 +62,7 @@ _HDR = f"{_OMPI}/pml/ob1/pml_ob1_hdr.h"
 _SM = f"{_OMPI}/btl/sm/btl_sm_component.c"
 NEAR = 32 * 1024
 """Bytes of operands up to which a sum finds them in the cache: what is longer has been written to memory by the card."""
+PAGE = 4096
 IN_MEMORY = 2.0**40
 """Bytes that no cache holds: what a card writes to memory is in none (assumed: a bus master's write takes the line from the caches)."""
 
@@ -89,8 +90,10 @@ class OpenMpi(Vapi):
     answer = Param("10 us", "s", "until a card that is asked to read has the first byte, and whatever else a message that asks takes beside the mechanisms", source="fit:fit.toml", cost="device", low="1 us", high="40 us")
     completion = Param("0.5 us", "s", "taking a completion from the card's queue and giving the fragment back, at each end", source="assumed: as MVAPICH's", on="xeon-2000:n1", cost="work", low="0.1 us", high="1.5 us")
     leave_pinned = Param("yes", "choice", "whether registered memory stays registered (mpi_leave_pinned 1); no: it is registered for each message, as where neighbouring blocks share a page and each takes the other's registration away", source=f"{_OMPI}/pml/ob1/pml_ob1_rdma.c; rcache/rb/rcache_rb.c", choices=("yes", "no"))
-    pin = Param("30 us", "s", "a call that registers memory, and the one that gives it back", source="assumed: two system calls that write the card's tables", on="xeon-2000:n1", cost="os", low="8 us", high="150 us")
-    pin_page = Param("0.5 us", "s", "additional time per page registered", source="assumed: a lock and a table entry over the bus", on="xeon-2000:n1", cost="os", low="0.1 us", high="2 us")
+    pin = Param("15 us", "s", "a call that registers memory, and the one that gives it back", source="assumed: two system calls that write the card's tables; such calls of VAPI were said to take 8 us and more", on="xeon-2000:n1", cost="os", low="6 us", high="60 us")
+    pin_page = Param("0.9 us", "s", "additional time per page, both ways", source="assumed: a lock and a table entry over the bus; a microsecond was said of VAPI", on="xeon-2000:n1", cost="os", low="0.3 us", high="1.8 us")
+    trim = Param("128 KiB", "B", "temporary buffer from which on the heap gives its pages back when it is freed, and their registration with them", source="code:open-mpi/ompi of 2006, opal/mca/memory/ptmalloc2/malloc.c: DEFAULT_TRIM_THRESHOLD", low="64 KiB", high="4 MiB")
+    fresh_page = Param("2.5 us", "s", "a page of such a buffer: its fault, clearing it, registering it and giving it back", source="assumed: a fault of a microsecond, 4 KiB at the rate of memory, and pin_page", on="poweredge-2650:n1", cost="work", low="1 us", high="5 us")
     add_near = Param("0.8 ns/B", "s/B", "adding floats, a byte of operands in the cache", source="assumed: eight cycles for four bytes, a load, an addition and a store of x87 code", on="poweredge-2650:n1", cost="work", low="0.4 ns/B", high="1.5 ns/B")
     add_far = Param("1.5 ns/B", "s/B", "adding floats, a byte of longer operands", source="assumed: two reads and a write of memory, half more than a copy at the range of copy_mem", on="poweredge-2650:n1", cost="work", low="0.8 ns/B", high="3 ns/B")
     sm_eager = Param("1 KiB", "B", "largest fragment within a machine that is sent before its receiver has matched it", source=f"{_SM}: eager_limit", low="256 B", high="64 KiB")
@@ -124,10 +127,12 @@ class OpenMpi(Vapi):
         return Path(hops, [eager(0, longest), rendezvous(longest)])
 
     def compile(self, p: Values, layout: Layout, parts: Collection[str]) -> Row:
-        """With what combining the operands of a reduction takes."""
+        """With what combining the operands of a reduction takes, and filling a temporary buffer whose pages are fresh."""
         base = super().compile(p, layout, parts)
         near, far = (round(rate * NEAR * 1e12) for rate in (p.add_near, p.add_far))
-        base["work"] = work(call={}, combine=[(0, 0), (NEAR, near), (2 * NEAR, 2 * far), (4 * NEAR, 4 * far)])
+        page = p.fresh_page * 1e12 / PAGE
+        buffer = [(0, 0), (int(p.trim) - 1, 0), *((size, round(size * page)) for size in (int(p.trim), 2 * int(p.trim)))]
+        base["work"] = work(call={}, buffers=(buffer, buffer), combine=[(0, 0), (NEAR, near), (2 * NEAR, 2 * far), (4 * NEAR, 4 * far)])
         return base
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:

@@ -422,8 +422,12 @@ def reduce_linear(m: CollectiveMember) -> Steps:
 
 
 def reduce_linear_copy(m: CollectiveMember) -> Steps:
-    """The same, where a root that is the last member copies its operands first (code: Open MPI 1.1)."""
-    if m.me == m.root == m.n - 1 and m.n > 1:
+    """The same, where a root that is the last member copies its operands first, and messages other than the first come into a temporary
+    buffer (code: Open MPI 1.1)."""
+    last = m.me == m.n - 1
+    if m.me == m.root and (m.n > 2 or (m.n == 2 and last)):
+        yield from temporary(m, 1, m.size)
+    if m.me == m.root and last and m.n > 1:
         yield CollectiveStep("copy", size=m.size)
     yield from reduce_linear(m)
 

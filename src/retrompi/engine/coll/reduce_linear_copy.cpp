@@ -13,7 +13,11 @@ Steps linear(Args a) {
     co_yield wait();
     co_return;
   }
-  if (a.n > 1 && a.me == a.n - 1) co_yield copy(a.bytes);
+  const bool last = a.me == a.n - 1;
+  // The first operands go into the result, all others into a temporary buffer.
+  if (a.n > 2 || (a.n == 2 && last))
+    if (const Ps ps = a.table->temporary(a, 1, a.bytes, a.bytes); ps > 0) co_yield work(ps);
+  if (a.n > 1 && last) co_yield copy(a.bytes);
   for (int32_t r = a.n - 1; r >= 0; --r)
     if (r != a.root) {
       co_yield receive(r, all, 0, kCombined);
