@@ -156,7 +156,8 @@ class Dma(Channel):
         self.answers.append(answer)
         ends = hosts.index(self.target.host), hosts.index(self.source.host)
         piece = min(spec.piece, max(spec.piece_min, size // spec.pieces))
-        self.job.net.burst(*ends, size, spec.rate, piece, 0, lambda: self._answer_ends(answer, False), lambda: self._answer_ends(answer, True),
+        self.job.net.burst(*ends, size, spec.rate, piece, 0, lambda: self._answer_ends(answer, False),
+                           lambda: self._answer_ends(answer, True),
                            spec.answer, spec.interleaved)
 
     def _answer_ends(self, answer: Burst, lost: bool) -> None:

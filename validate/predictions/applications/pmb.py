@@ -43,9 +43,14 @@ ASK = 32 * 1024 - 64
 READ = 5.0
 """What a card that is asked to read takes of `answer` (us), in the draws in which the rest is work (assumed: reads of few bytes took about
 twice as long as writes)."""
-BESIDE = 0.08
-"""Deviation of the logarithm of a benchmark's time beside what its PingPong has (assumed: half as much again as the
-median discrepancy of a library)."""
+BESIDE = 0.1
+"""Deviation of the logarithm of a benchmark's time beside what its PingPong has (assumed: as the prior of any library's
+discrepancy)."""
+CALL = 1.0
+"""Microseconds that a call takes beside the messages that the PingPong knows, at most (assumed: choosing an algorithm, making the tree of a new
+root, requests of their own)."""
+CALLS = {"PingPong": 0, "Exchange": 3, "Allreduce": 2, "Reduce_scatter": 2}
+"""How many such calls a round has, if not one."""
 OPENED = 3.0
 """Microseconds that setting up a pair adds to each round of the first loop at most (assumed: as much as the open PingPong of no bytes has,
 where one is set up)."""
@@ -192,6 +197,7 @@ def value(row: Benchmark, size: int, draw: int | None) -> float:
     told *= math.exp(rng.gauss(0, BESIDE))
     if rng.random() < 0.5 and row.processes == 4 and row.name in TREE and size > ASK:
         told += published()[size]
+    told += rng.uniform(0, CALL) * CALLS.get(row.name, 1)
     opening = rng.choice((0.0, rng.uniform(0, OPENED))) * (row.processes - 1)
     return told + opening * (size == row.sizes[0])
 
