@@ -47,8 +47,8 @@ BESIDE = 0.1
 """Deviation of the logarithm of a benchmark's time beside what its PingPong has (assumed: as the prior of any library's
 discrepancy)."""
 CALL = 1.0
-"""Microseconds that a call takes beside the messages that the PingPong knows, at most (assumed: choosing an algorithm, making the tree of a new
-root, requests of their own)."""
+"""Microseconds that a call takes beside the messages that the PingPong knows, at most (assumed: choosing an algorithm, making the tree
+of a new root, requests of their own)."""
 CALLS = {"PingPong": 0, "Exchange": 3, "Allreduce": 2, "Reduce_scatter": 2}
 """How many such calls a round has, if not one."""
 OPENED = 3.0
