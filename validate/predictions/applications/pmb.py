@@ -35,7 +35,7 @@ FIRST = ("openmpi.library=2us", "openmpi.fetch=1us", "openmpi.answer=10us",
 BYTES = (0, *(1 << k for k in range(23)))
 FLOATS = BYTES[3:]
 VOLUME, MOST = 40 << 20, 1000
-"""Bytes that a loop moves, and how often it goes round at most (code: PMB 2.2.1, settings.h: OVERALL_VOL, MSGSPERSAMPLE)."""
+"""Bytes that a loop moves, and how often it goes round at most (assumed: as IMB, its successor; PMB 2.2.1's source was not at hand)."""
 SIMULATED = 48
 """Rounds that are simulated at most: a loop of more is in its steady state by then."""
 ASK = 32 * 1024 - 64
@@ -90,7 +90,7 @@ BYTE, FLOAT = 6, 1
 
 
 def rounds(name: str, size: int, p: int, me: int, k: int) -> list[str]:
-    """What a process does in round ``k`` of a loop (code: PMB 2.2.1)."""
+    """What a process does in round ``k`` of a loop (assumed: as the set says, and as IMB has it; roots go round, also of Reduce)."""
     left, right = (me - 1) % p, (me + 1) % p
     match name:
         case "PingPong":
