@@ -47,7 +47,7 @@ def sizes(name: str, n: int) -> tuple[int, ...]:
     if name == "nothing":
         return (0,)
     usual = SIZES if n <= 8 else (7, 61)
-    return (*usual, 20000) if name in ("chain", "ring_pipelined") and n in (1, 2, 3, 7) else usual
+    return (*usual, 20000) if name in ("chain", "ring_pipelined", "bintree_16k", "pipeline_16k") and n in (1, 2, 3, 7) else usual
 
 
 @pytest.mark.parametrize(("op", "name"), ALL)

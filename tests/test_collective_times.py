@@ -74,6 +74,16 @@ def weight_scatter(p: int) -> int:
     return (p - half) + weight_scatter(p - half) + weight_scatter(half)
 
 
+def bintree(p: int) -> int:
+    """Messages on the longest way down a binary tree, the left child's first: member m of level k has m + 2^k and m + 2^(k+1) below it."""
+
+    def below(m: int) -> int:
+        width = 1 << ((m + 1).bit_length() - 1)
+        return max((k + below(m + k * width) for k in (1, 2) if m + k * width < p), default=0)
+
+    return below(0)
+
+
 Form = tuple[Callable[[int], bool], Callable[[int, int], int], Callable[[int, int], int], Callable[[int, int], int]]
 # (operation, algorithm): for which p; picoseconds, messages, bytes of p members and blocks (or pieces of a vector) of b bytes.
 # A vector of bcast, reduce, allreduce, scan has p pieces (Rabenseifner's: as many as the power of two).
@@ -82,15 +92,21 @@ FORMS: dict[tuple[str, str], Form] = {
     ("barrier", "power_of_two"): (anyone, lambda p, b: (up(power(p)) + 2 * folded(p)) * c(0),
                                   lambda p, b: power(p) * up(power(p)) + 2 * (p - power(p)), lambda p, b: 0),
     ("barrier", "tree"): (anyone, lambda p, b: (depth(p) + up(p)) * c(0), lambda p, b: 2 * (p - 1), lambda p, b: 0),
+    # a synchronous send is a message and its acknowledgement; half of a power of two reports first and is released last
+    ("barrier", "doubling"): (is_power, lambda p, b: (2 if p == 2 else 2 * up(p) + 1) * c(0),
+                              lambda p, b: 2 if p == 2 else p + p // 2 * (up(p) - 1), lambda p, b: 0),
     ("bcast", "binomial"): (anyone, lambda p, b: up(p) * c(p * b), lambda p, b: p - 1, lambda p, b: (p - 1) * p * b),
     ("bcast", "folded"): (anyone, lambda p, b: (up(power(p)) + folded(p)) * c(p * b), lambda p, b: p - 1, lambda p, b: (p - 1) * p * b),
     ("bcast", "linear"): (anyone, lambda p, b: (p - 1) * c(p * b), lambda p, b: p - 1, lambda p, b: (p - 1) * p * b),
+    ("bcast", "posted"): (anyone, lambda p, b: (p - 1) * c(p * b), lambda p, b: p - 1, lambda p, b: (p - 1) * p * b),
+    ("bcast", "bintree"): (anyone, lambda p, b: bintree(p) * c(p * b), lambda p, b: p - 1, lambda p, b: (p - 1) * p * b),
     ("bcast", "scatter_doubling"): (is_power, lambda p, b: (scatter(p, b) if b else 0) + halves(p, b),
                                     lambda p, b: (p - 1 if b else 0) + p * up(p), lambda p, b: weight_scatter(p) * b + p * (p - 1) * b),
     ("bcast", "scatter_ring"): (anyone, lambda p, b: (scatter(p, b) if b else 0) + (p - 1) * c(b),
                                 lambda p, b: (p - 1 if b else 0) + p * (p - 1), lambda p, b: weight_scatter(p) * b + p * (p - 1) * b),
     ("reduce", "binomial"): (anyone, lambda p, b: depth(p) * c(p * b), lambda p, b: p - 1, lambda p, b: (p - 1) * p * b),
     ("reduce", "linear"): (anyone, lambda p, b: c(p * b), lambda p, b: p - 1, lambda p, b: (p - 1) * p * b),
+    ("reduce", "linear_copy"): (anyone, lambda p, b: c(p * b), lambda p, b: p - 1, lambda p, b: (p - 1) * p * b),
     ("reduce", "rabenseifner"): (anyone, lambda p, b: folded(p) * c(power(p) * b) + 2 * halves(power(p), b),
                                  lambda p, b: p - power(p) + power(p) * up(power(p)) + power(p) - 1,
                                  lambda p, b: (p - power(p)) * power(p) * b + power(p) * (power(p) - 1) * b + weight_scatter(power(p)) * b),
@@ -118,6 +134,8 @@ FORMS: dict[tuple[str, str], Form] = {
     ("allgatherv", "gather_bcast"): (anyone, lambda p, b: c(b) + up(p) * c(p * b), lambda p, b: 2 * (p - 1),
                                   lambda p, b: (p - 1) * (b + p * b)),
     ("alltoall", "posted"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * p, lambda p, b: p * p * b),
+    ("alltoall", "linear"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * (p - 1), lambda p, b: p * (p - 1) * b),
+    ("alltoall", "rotated"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * (p - 1), lambda p, b: p * (p - 1) * b),
     ("alltoall", "in_order"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * p, lambda p, b: p * p * b),
     ("alltoall", "throttled_4"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * p, lambda p, b: p * p * b),
     ("alltoall", "throttled_32"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * p, lambda p, b: p * p * b),
@@ -126,6 +144,7 @@ FORMS: dict[tuple[str, str], Form] = {
                                   lambda p, b: p * up(p),
                             lambda p, b: p * b * sum(d.bit_count() for d in range(p))),
     ("alltoallv", "posted"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * p, lambda p, b: p * p * b),
+    ("alltoallv", "linear"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * (p - 1), lambda p, b: p * (p - 1) * b),
     ("alltoallv", "in_order"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * p, lambda p, b: p * p * b),
     ("alltoallv", "throttled_4"): (anyone, lambda p, b: (p - 1) * c(b) if b else 0, lambda p, b: p * p if b else 0, lambda p, b: p * p * b),
     ("alltoallv", "pairwise"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * (p - 1), lambda p, b: p * (p - 1) * b),
@@ -209,11 +228,28 @@ def test_time_messages_and_bytes_are_those_of_the_closed_form(op: str, name: str
 def test_every_algorithm_made_of_messages_alone_has_a_closed_form() -> None:
     from retrompi.spec.collectives import OPERATIONS, algorithms
 
-    # chain below; nodes: test_collectives_on_nodes
-    apart = {"put_tree", "by_reference", "nothing", "nodes", "nodes_scatter", "nodes_forward", "chain"}
+    # pipelines below; nodes: test_collectives_on_nodes
+    apart = {"put_tree", "by_reference", "nothing", "nodes", "nodes_scatter", "nodes_forward", *PIPELINES}
     like = {("reducescatterblock", "*"), ("alltoallw", "*"), ("alltoallv", "throttled_32")}  # the same code as the form that is there
     left = [(op, a) for op in OPERATIONS for a in algorithms(op) if a not in apart and (op, a) not in FORMS]
     assert {(op, a) for op, a in left if (op, "*") not in like} <= like
+
+
+PIPELINES = {"chain": 8192, "pipeline_16k": 16384, "bintree_16k": 16384}
+"""Broadcasts in segments of so many bytes."""
+
+
+@for_each("n", [1, 16384, 16385, 100_000])
+def test_a_tree_in_segments_of_16_kib_is_one_of_whole_messages_for_each(n: int) -> None:
+    """Two children limit a member to two messages a segment; down a chain each segment takes one."""
+    segments = [min(16384, n - at) for at in range(0, n, 16384)]
+    for p in (3, 4, 7, 9, 17):
+        for name, first, others in (("bintree_16k", bintree(p), 2), ("pipeline_16k", p - 1, 1)):
+            got = run(lines("bcast", p, 0, vector=n), algorithms={"bcast": name})
+            assert (got["messages"], got["bytes"]) == ((p - 1) * len(segments), (p - 1) * n)
+            full = max(map(c, segments))
+            least = (first - others) * c(segments[-1]) + others * sum(map(c, segments))
+            assert least <= got["time_ps"] <= (first - others) * full + others * sum(map(c, segments)), (name, p)
 
 
 @for_each("p", [2, 3, 5, 9, 17])
@@ -270,7 +306,7 @@ def critical_path(case: Case) -> int:
     return max(now)
 
 
-@for_each("op, name", [*FORMS, ("bcast", "chain")])
+@for_each("op, name", [*(form for form in FORMS if form != ("barrier", "doubling")), *(("bcast", name) for name in PIPELINES)])
 def test_odd_sizes_and_numbers_take_the_critical_path_of_the_steps(op: str, name: str) -> None:
     for p in MEMBERS:
         root = p // 3 if op in ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv") else 0

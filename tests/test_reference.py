@@ -85,7 +85,8 @@ EVERY_COLLECTIVE = (
 
 
 @for_each("model, platform, mode", [("wmpi", "nt-cluster", "distributed"), ("winmpich", "nt-cluster", "shared"),
-                                    ("nemesis", "abe", [0, 1, 0]), ("lam", "nt-cluster", "distributed")])
+                                    ("nemesis", "abe", [0, 1, 0]), ("lam", "nt-cluster", "distributed"),
+                                    ("openmpi", "poweredge-2650*3@infiniband-topspin", "distributed")])
 @for_each("calls", lambda: EVERY_COLLECTIVE)
 def test_collectives(model: str, platform: str, mode: Any, calls: str) -> None:
     assert _equal(model, platform, Replay(job(calls, calls, calls)), mode, what_if_hardware=True) in ("completed", "deadlock")

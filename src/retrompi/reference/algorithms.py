@@ -19,7 +19,8 @@ class CollectiveStep:
     """``send`` and ``receive`` of ``size`` bytes; ``wait`` for the step ``of``, or without one for all that are open, in the order in which
     they were begun; ``copy`` within its own memory, so many ``copies``, of its ``own`` block where that is all; ``combine`` operands of
     ``size``; ``work``: the library's own, ``size`` picoseconds on the reference host; ``put`` into the peer's memory, until the data are
-    there; ``taken``: tells the peer that its buffer has been read; ``all taken``: waits until ``size`` have told so."""
+    there; ``taken``: tells the peer that its buffer has been read; ``all taken``: waits until ``size`` have told so. A ``sync`` send is
+    complete when its receiver has matched it."""
 
     kind: str
     peer: int = 0
@@ -27,6 +28,7 @@ class CollectiveStep:
     of: CollectiveStep | None = None
     copies: float = 1.0
     own: bool = False
+    sync: bool = False
 
 
 Steps = Iterator[CollectiveStep]
@@ -83,9 +85,9 @@ class CollectiveMember:
 # ------------------------------------------------------------------------------------------------------------- what all are made of
 
 
-def give(peer: int, size: int) -> Steps:
+def give(peer: int, size: int, sync: bool = False) -> Steps:
     """Sends, and waits until the data have left."""
-    send = CollectiveStep("send", peer, size)
+    send = CollectiveStep("send", peer, size, sync=sync)
     yield send
     yield CollectiveStep("wait", of=send)
 
@@ -179,6 +181,25 @@ def barrier_power_of_two(m: CollectiveMember) -> Steps:
         yield from give(m.me + inner, 0)
 
 
+def barrier_doubling(m: CollectiveMember) -> Steps:
+    """Two exchange; of more, those beyond the largest power of two below their number report first and are released last. What goes to
+    another one last is a synchronous send (code: Open MPI 1.1)."""
+    inner = 2 if m.n == 2 else max([k for k in powers(2 * m.n) if k < m.n], default=1)
+    if m.me >= inner:
+        yield from give(m.me - inner, 0)
+        yield from take(m.me - inner, 0)
+        return
+    if m.me + inner < m.n:
+        yield from take(m.me + inner, 0)
+    for k in powers(inner):
+        receive = CollectiveStep("receive", m.me ^ k, 0)
+        yield receive
+        yield from give(m.me ^ k, 0, sync=True)
+        yield CollectiveStep("wait", of=receive)
+    if m.me + inner < m.n:
+        yield from give(m.me + inner, 0, sync=True)
+
+
 def barrier_tree(m: CollectiveMember) -> Steps:
     """Up a binomial tree, and down again (code: Open MPI 1.x)."""
     mine = span(m.me, m.n)
@@ -250,6 +271,45 @@ def bcast_chain(m: CollectiveMember) -> Steps:
         if at >= m.size:
             break
     yield CollectiveStep("wait")
+
+
+def bcast_posted(m: CollectiveMember) -> Steps:
+    """The root starts all its sends at once (code: Open MPI 1.1)."""
+    if m.me != m.root:
+        yield from take(m.root, m.size)
+        return
+    for r in range(m.n):
+        if r != m.root:
+            yield CollectiveStep("send", r, m.size)
+    yield CollectiveStep("wait")
+
+
+def bcast_down(degree: int, segment: int) -> Callable[[CollectiveMember], Steps]:
+    """Down a tree of this degree, segment by segment. Who passes on has the next one coming meanwhile (code: Open MPI 1.1)."""
+
+    def steps(m: CollectiveMember) -> Steps:
+        level = [0] if degree == 1 else [k for k in range(32) if (1 << k) - 1 <= m.relative]
+        below = [m.relative + 1] if degree == 1 else [m.relative + (i << level[-1]) for i in (1, 2)]
+        children = [m.absolute(r) for r in below if r < m.n]
+        parent = m.relative - 1 if degree == 1 else next(
+            (r for r in range(m.relative) for i in (1, 2) if r + (i << ((r + 1).bit_length() - 1)) == m.relative), -1)
+        sizes = [min(segment, m.size - at) for at in range(0, m.size, segment)] if segment and m.size else [m.size]
+        receives = [CollectiveStep("receive", m.absolute(parent), size) for size in sizes] if parent >= 0 else []
+        yield from receives[:1]
+        for k, size in enumerate(sizes):
+            following = receives[k + 1 : k + 2]
+            if children:
+                yield from following
+            if receives:
+                yield CollectiveStep("wait", of=receives[k])
+            if not children:
+                yield from following
+            sends = [CollectiveStep("send", r, size) for r in children]
+            yield from sends
+            for send in sends:
+                yield CollectiveStep("wait", of=send)
+
+    return steps
 
 
 def scattered_vector(m: CollectiveMember) -> Steps:
@@ -359,6 +419,17 @@ def reduce_linear(m: CollectiveMember) -> Steps:
             if r != m.root:
                 yield from take(r, m.size)
                 yield from combine(m.size)
+
+
+def reduce_linear_copy(m: CollectiveMember) -> Steps:
+    """The same, where a root that is the last member copies its operands first, and messages other than the first come into a temporary
+    buffer (code: Open MPI 1.1)."""
+    last = m.me == m.n - 1
+    if m.me == m.root and (m.n > 2 or (m.n == 2 and last)):
+        yield from temporary(m, 1, m.size)
+    if m.me == m.root and last and m.n > 1:
+        yield CollectiveStep("copy", size=m.size)
+    yield from reduce_linear(m)
 
 
 class Inner:
@@ -713,6 +784,27 @@ def alltoall_posted(m: CollectiveMember) -> Steps:
     yield CollectiveStep("wait")
 
 
+def alltoall_linear(m: CollectiveMember) -> Steps:
+    """The own block is copied; then all receives and all sends, each from the next member on (code: Open MPI 1.1)."""
+    yield CollectiveStep("copy", size=m.gives(m.me), own=True)
+    peers = [(m.me + k) % m.n for k in range(1, m.n)]
+    for r in peers:
+        yield CollectiveStep("receive", r, m.gets(r))
+    for r in peers:
+        yield CollectiveStep("send", r, m.gives(r))
+    yield CollectiveStep("wait")
+
+
+def alltoall_rotated(m: CollectiveMember) -> Steps:
+    """To the next member while from the one before, then two apart, and so on; the own block is copied last (code: Open MPI 1.1)."""
+    for k in range(1, m.n):
+        before, after = (m.me - k) % m.n, (m.me + k) % m.n
+        yield CollectiveStep("receive", before, m.gets(before))
+        yield CollectiveStep("send", after, m.gives(after))
+        yield CollectiveStep("wait")
+    yield CollectiveStep("copy", size=m.gives(m.me), own=True)
+
+
 def alltoall_throttled(most: int, empty: bool) -> Callable[[CollectiveMember], Steps]:
     """So many at a time, the vector form without empty blocks (code: MPICH2 1.2 to MPICH 3.0.4)."""
 
@@ -882,11 +974,15 @@ def among(m: CollectiveMember, members: Sequence[int], root: int, operation: str
 
 
 ALGORITHMS: dict[str, dict[str, Callable[[CollectiveMember], Steps]]] = {
-    "barrier": {"dissemination": barrier_dissemination, "power_of_two": barrier_power_of_two, "tree": barrier_tree, "nodes": barrier_nodes},
+    "barrier": {"dissemination": barrier_dissemination, "power_of_two": barrier_power_of_two, "tree": barrier_tree,
+                "doubling": barrier_doubling, "nodes": barrier_nodes},
     "bcast": {"binomial": bcast_binomial, "folded": bcast_folded, "linear": bcast_linear, "chain": bcast_chain,
+              "posted": bcast_posted, "bintree": bcast_down(2, 0), "bintree_16k": bcast_down(2, 16384),
+              "pipeline_16k": bcast_down(1, 16384),
               "scatter_doubling": bcast_scatter_doubling, "scatter_ring": bcast_scatter_ring, "nodes": bcast_nodes,
               "nodes_scatter": bcast_nodes_scatter, "by_reference": bcast_by_reference, "put_tree": bcast_put_tree, "nothing": nothing},
-    "reduce": {"binomial": reduce_binomial, "linear": reduce_linear, "rabenseifner": reduce_rabenseifner, "nodes": reduce_nodes,
+    "reduce": {"binomial": reduce_binomial, "linear": reduce_linear, "linear_copy": reduce_linear_copy,
+               "rabenseifner": reduce_rabenseifner, "nodes": reduce_nodes,
                "nodes_forward": reduce_nodes_forward, "nothing": nothing},
     "allreduce": {"reduce_bcast": allreduce_reduce_bcast, "doubling": allreduce_doubling, "rabenseifner": allreduce_rabenseifner,
                   "ring": allreduce_ring, "nodes": allreduce_nodes, "nothing": nothing},
@@ -898,10 +994,11 @@ ALGORITHMS: dict[str, dict[str, Callable[[CollectiveMember], Steps]]] = {
                   "nothing": nothing},
     "allgatherv": {"ring": allgather_ring, "doubling": allgather_doubling, "bruck": allgather_bruck, "ring_pipelined":
                    allgather_ring_pipelined, "gather_bcast": allgatherv_gather_bcast, "nothing": nothing},
-    "alltoall": {"in_order": alltoall_in_order, "posted": alltoall_posted, "pairwise": alltoall_pairwise, "bruck": alltoall_bruck,
+    "alltoall": {"in_order": alltoall_in_order, "posted": alltoall_posted, "linear": alltoall_linear, "rotated": alltoall_rotated,
+                 "pairwise": alltoall_pairwise, "bruck": alltoall_bruck,
                  "throttled_4": alltoall_throttled(4, True), "throttled_32": alltoall_throttled(32, True), "nothing": nothing},
-    **{vector: {"in_order": alltoall_in_order, "posted": alltoall_posted, "pairwise": alltoall_pairwise,
-                "throttled_4": alltoall_throttled(4, False), "throttled_32": alltoall_throttled(32, False)}
+    **{vector: {"in_order": alltoall_in_order, "posted": alltoall_posted, "linear": alltoall_linear,
+                "pairwise": alltoall_pairwise, "throttled_4": alltoall_throttled(4, False), "throttled_32": alltoall_throttled(32, False)}
        for vector in ("alltoallv", "alltoallw")},
     "reducescatter": {"reduce_scatterv": reduce_scatterv, "halving": reduce_scatter_halving, "pairwise": reduce_scatter_pairwise,
                       "nothing": nothing},

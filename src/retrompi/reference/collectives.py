@@ -489,7 +489,8 @@ class Collectives:
                 case "send":
                     request = rank.new_request("send", run.context)
                     run.open.append((step, request))
-                    yield from rank.isend(request, self._world(run, step.peer), run.tag, step.size, "standard")
+                    mode = "synchronous" if step.sync else "standard"
+                    yield from rank.isend(request, self._world(run, step.peer), run.tag, step.size, mode)
                 case "receive":
                     request = rank.new_request("receive", run.context)
                     run.open.append((step, request))

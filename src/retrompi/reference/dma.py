@@ -1,7 +1,8 @@
 """Transfers from memory to memory by a card, or by the processor itself, without the operating system.
 
 A small message goes into a place that the sender has in the receiver's memory, and is copied out of it. The data of a rendezvous go into
-the user's buffer, when both ends have made their memory known to the card. Nothing is sent again: a burst that the network loses is lost.
+the user's buffer, when both ends have made their memory known to the card: written by the sender's card when the receiver has answered, or
+read by the receiver's, which then tells the sender. Nothing is sent again: a burst that the network loses is lost.
 Messages on one path stay in order. Sources: the models (BIP, HPVM, GM); docs/networks.md.
 """
 
@@ -35,6 +36,8 @@ class Dma(Channel):
         self.places = spec.slots
         self.flying: deque[Burst] = deque()
         self.landed: deque[Packet] = deque()
+        self.answers: deque[Burst] = deque()
+        self.read: deque[Packet] = deque()
         self.reading = self.header_went = False
         self.moved = 0
 
@@ -79,6 +82,8 @@ class Dma(Channel):
         yield from self._work(source, spec.send_cpu + begins * spec.message_cpu + fragments * spec.fragment_cpu)
         if size := self._copied_bytes(packet, packet.first):
             yield from source.thread.copy(self.copy_cost(packet, size, True).times(spec.copies_in))
+        if spec.reads and packet.kind == "rts":
+            source.pinned_to_send = yield from self._pin(0, message.size, source.pinned_to_send)
         if packet.kind == "cts":
             source.pinned_to_receive = yield from self._pin(0, message.size, source.pinned_to_receive)
         if direct:
@@ -86,24 +91,27 @@ class Dma(Channel):
             self.moved = begin + packet.size
             source.pinned_to_send = yield from self._pin(begin, self.moved, source.pinned_to_send)
         self.job.count.packets += 1
-        size = packet.size + spec.header + (spec.message_header if packet.first and not direct else 0)
+        by_card = direct or (spec.reads and packet.kind == "cts")
+        size = packet.size + spec.header + (spec.message_header if packet.first and not by_card else 0)
         piece = min(spec.piece, max(spec.piece_min, size // spec.pieces))
         burst = Burst(packet)
         self.flying.append(burst)
-        if size <= spec.pio_limit:  # the processor writes it to the card
+        by_processor = size <= spec.pio_limit
+        if by_processor:  # it writes the message to the card
             yield from source.thread.run(picoseconds(size / spec.pio_rate))
         # The card puts data into memory without a word: a message behind them says that they are there.
         behind = spec.told_by if direct else 0
         hosts = self.job.hosts
         ends = hosts.index(source.host), hosts.index(self.target.host)
-        left = self.job.net.burst(*ends, size, spec.rate, piece, behind, lambda: self._ends(burst, False), lambda: self._ends(burst, True))
+        left = self.job.net.burst(*ends, size, spec.rate, piece, behind, lambda: self._ends(burst, False), lambda: self._ends(burst, True),
+                                  0 if by_processor or (by_card and not direct) else spec.fetch, spec.interleaved)
         if behind > 0:
             yield from self._work(source, spec.send_cpu)
         if spec.cpu_driven:
             yield from source.thread.run(left - self.loop.now)
         elif direct and packet.last:  # its memory is the user's only when the card has read it
             self.reading = True
-            self.loop.schedule(left, self._has_read)
+            self.loop.schedule(left, self._is_read)
             yield from source.until(lambda: not self.reading, spec.space_wait, spec.progress)
 
     def _pin(self, begin: int, end: int, known: int) -> Any:
@@ -118,7 +126,7 @@ class Dma(Channel):
         yield from self.source.thread.run(host.service(spec.pin + pages * spec.pin_page))
         return max(known, end)
 
-    def _has_read(self) -> None:
+    def _is_read(self) -> None:
         self.reading = False
         self.source.thread.signal()
 
@@ -129,6 +137,9 @@ class Dma(Channel):
             first = self.flying.popleft()
             if first.lost:
                 continue
+            if self.spec.reads and first.packet.kind == "cts":
+                self._answer(first.packet.message)
+                continue
             self.landed.append(first.packet)
             if self.spec.sleeps and self.target.thread.mode != "work":
                 host = self.target.host
@@ -136,7 +147,39 @@ class Dma(Channel):
             else:
                 self.target.arrive(self)
 
+    def _answer(self, message: MpiMessage) -> None:
+        """The other end's card reads its memory and sends the data back; no process of that host takes part."""
+        self.job.count.packets += 1
+        spec, hosts = self.spec, self.job.hosts
+        size = message.size + spec.header
+        answer = Burst(Packet(message, message.size, message.src, message.dst))
+        self.answers.append(answer)
+        ends = hosts.index(self.target.host), hosts.index(self.source.host)
+        piece = min(spec.piece, max(spec.piece_min, size // spec.pieces))
+        self.job.net.burst(*ends, size, spec.rate, piece, 0, lambda: self._answer_ends(answer, False),
+                           lambda: self._answer_ends(answer, True),
+                           spec.answer, spec.interleaved)
+
+    def _answer_ends(self, answer: Burst, lost: bool) -> None:
+        answer.arrived, answer.lost = True, lost
+        while self.answers and self.answers[0].arrived:
+            first = self.answers.popleft()
+            if not first.lost:
+                self.read.append(first.packet)
+                self.source.arrive(self, "read")
+
+    def _has_read(self) -> Steps:
+        """The data are there: the message is complete here, and the sender is told."""
+        source, packet = self.source, self.read.popleft()
+        message = packet.message
+        yield from self._work(source, self.spec.recv_cpu)
+        yield from source.handle(packet)
+        yield from source.post(self, Packet(message, 0, message.dst, message.src, "done"))
+
     def pull(self, what: Any) -> Steps:
+        if what == "read":
+            yield from self._has_read()
+            return
         target, packet = self.target, self.landed.popleft()
         if what == "woken":
             yield from target.thread.run(target.host.spec.syscall)

@@ -582,11 +582,13 @@ class Cards:
         return int(self.free[card] + self.job.hosts[host].spec.nic_latency)
 
     def burst(self, source: int, target: int, size: int, rate: float, piece: int, behind: int, delivered: Callable[[], None],
-              lost: Callable[[], None]) -> int:
+              lost: Callable[[], None], fetch: int = 0, interleaved: bool = False) -> int:
         """Moves a message from memory to memory, with ``behind`` bytes more in a packet of its own; returns when it has left the sender's.
 
         A stage begins when a piece has crossed the one before. ``rate``: that of the sender's memory, 0 for the card's; memory and bus are
-        shared by both directions of all of a host's cards. Over several rails it goes in equal parts, each at a part of that rate.
+        shared by both directions of all of a host's cards. It takes ``fetch`` until the first byte is there;
+        ``interleaved``: what fits into a packet goes between those of longer messages. Over several rails it goes in equal parts,
+        each at a part of that rate.
         """
         size += behind
         parts = self.rails if self.stripe and size > self.mtu else 1
@@ -599,18 +601,25 @@ class Cards:
                 (lost if any_lost else delivered)()
 
         if parts == 1:
-            return self._leaves((source, target, self._rail(source, target)), size, rate, piece, behind, over)
+            return self._leaves((source, target, self._rail(source, target)), size, rate, piece, behind, over, fetch, interleaved)
         sizes = [size // parts + (k < size % parts) for k in range(parts)]
-        return max(self._leaves((source, target, k), sizes[k], rate / parts, piece, 0, over) for k in range(parts))
+        return max(self._leaves((source, target, k), sizes[k], rate / parts, piece, 0, over, fetch, interleaved) for k in range(parts))
 
-    def _leaves(self, way: tuple[int, int, int], size: int, rate: float, piece: int, behind: int, over: Callable[[bool], None]) -> int:
+    def _leaves(self, way: tuple[int, int, int], size: int, rate: float, piece: int, behind: int, over: Callable[[bool], None],
+                fetch: int, interleaved: bool) -> int:
         source, target, rail = way
         spec, card, now = self.job.hosts[source].spec, (True, source, rail), self.loop.now
         self.job.count.frames += 1
         piece, rate = min(piece, size), rate or self._rate(True, source)
-        start = max(now, self.free.get(card, 0), self.memory_free.get(source, 0))
-        self.memory_free[source] = start + picoseconds(size / spec.bus_rate)
-        left = self.free[card] = max(start + picoseconds(size / rate), self.memory_free[source])
+        through, share = picoseconds(size / rate), picoseconds(size / spec.bus_rate)
+        between = interleaved and size <= self.mtu
+        start = now if between else max(now, self.free.get(card, 0), self.memory_free.get(source, 0))
+        self.memory_free[source] = max(start, self.memory_free.get(source, 0)) + share
+        if between:
+            self.free[card] = max(now, self.free.get(card, 0)) + through
+        else:
+            self.free[card] = max(start + through, self.memory_free[source])
+        left = (start + max(through, share) if between else self.free[card]) + fetch  # the card does something else until then
         packets = max(1, -(-(size - behind) // self.mtu)) + (behind > 0)
 
         def lose_frame() -> None:
@@ -622,7 +631,7 @@ class Cards:
             carried = partial(self._comes_in, target, rail, size, piece, left, over)
             self.wire.send(self.loop.now, *ends, size + packets * self.overhead, carried, lose_frame)
 
-        self.loop.schedule(start + picoseconds(piece / rate) + spec.nic_latency, sets_out)
+        self.loop.schedule(start + fetch + picoseconds(piece / rate) + spec.nic_latency, sets_out)
         return int(left)
 
     def _comes_in(self, target: int, rail: int, size: int, piece: int, left: int, over: Callable[[bool], None]) -> None:

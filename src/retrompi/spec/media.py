@@ -236,7 +236,8 @@ class Dma(Copied):
     A message is cut into ``pieces`` of ``piece_min`` to ``piece`` bytes, one of which must have crossed a stage before the next stage
     starts. Rendezvous messages go into the user's buffer after both ends have made it known to the card. A library's ``message_header``
     is in the first packet; a message longer than ``alone`` sends it alone and its data behind it, from memory to memory without a copy.
-    A message with such a header is copied as a whole, before its first packet is sent and after its last has come.
+    A message with such a header is copied as a whole, before its first packet is sent and after its last has come. With ``reads`` the
+    request for permission to send says where the data lie: the sender's processor has no part in moving them.
     """
 
     name: ClassVar[str] = "dma"
@@ -249,6 +250,7 @@ class Dma(Copied):
     cpu_driven: bool = flag("1 when the processor moves the data itself", default=False)
     pio_limit: float = quantity("B", "size up to which the processor writes a message to the card", default=0.0)
     pio_rate: float = quantity("B/s", "rate of that", scale="device", default=1.0, above=0)
+    fetch: float = quantity("s", "until the card has the first bytes of what it reads from memory", scale="device", default=0.0)
     pin: float = quantity("s", "making memory known to the card, a call (rendezvous)", scale="os", default=0.0)
     pin_page: float = quantity("s", "making memory known to the card, a page (rendezvous)", scale="os", default=0.0)
     page: float = quantity("B", "size of such a page", default=4096.0, low=1)
@@ -256,12 +258,20 @@ class Dma(Copied):
     recv_buffers: float = quantity("B", "buffers of the receiver that the card fills in turn; 0: a packet's", default=0.0)
     sleeps: bool = flag("1 when a receiver that waits sleeps in the system until the card interrupts", default=False)
     told_by: float = quantity("B", "message behind rendezvous data that tells the receiver; 0: the data do", default=0.0)
+    interleaved: bool = flag("1 when what fits into a packet of the link goes between the packets of longer messages", default=False)
+    reads: bool = flag("1 when the receiver's card reads rendezvous data and the receiver tells the sender when it has them", default=False)
+    answer: float = quantity("s", "until the card that is asked for such data has their first byte", scale="device", default=0.0)
     message_header: float = quantity("B", "the library's header of a message, in its first packet", default=0.0)
     alone: float = quantity("B", "size above which an eager message's header goes alone, its data uncopied; 0: none", default=0.0)
     message_cpu: float = quantity("s", "library work of the sender for a message, whatever its length", scale="work", default=0.0)
     fragment: float = quantity("B", "bytes for which the sender's library works once more; 0: none", default=0.0)
     fragment_cpu: float = quantity("s", "that work", scale="work", default=0.0)
     progress: bool = flag("1 when a sender that waits takes in packets meanwhile", default=True)
+
+    def __post_init__(self) -> None:
+        Checked.__post_init__(self)
+        if self.reads and (self.cpu_driven or self.sleeps or self.told_by > 0):
+            raise UsageError("dma: data that the receiver's card reads need no processor, interrupt or message", code="out-of-range")
 
     def uses(self, remote: bool) -> set[Use]:
         found = Copied.uses(self, remote) | ({Use.BURSTS, Use.FRAGMENTS} if remote else set())

@@ -107,6 +107,7 @@ py::list steps(const std::string& op_text, const std::string& name, int32_t n, i
     d["slot"] = t.slot;
     d["bytes"] = t.bytes;
     d["copies"] = t.copies;
+    d["sync"] = t.sync;
     if (t.kind == Step::Isend || t.kind == Step::Irecv) d["moves"] = notes.next();
     result.append(d);
   }

@@ -45,7 +45,9 @@ class DmaChan final : public ChanOf<DmaSpec> {
     if (p.kind == Packet::Data) second_ = p.first && !p.last && header_alone(*p.m);
     co_await work(from, copied_number::send_cpu, static_cast<int64_t>(begins) * dma_number::message_cpu, fragments * dma_number::fragment_cpu);
     if (const int64_t n = copied(p, p.first)) co_await from.thread.run(copy_cost(p, n, true).times(spec.copies_in));
-    // Both ends register their memory with the card: the receiver before it answers, the sender before its data leave.
+    // Both ends register their memory with the card: the receiver before it answers, the sender before its data leave, or before it asks
+    // where the receiver's card reads them.
+    if (spec.reads && p.kind == Packet::Rts) co_await pin(0, p.m->bytes, from.pinned_to_send);
     if (p.kind == Packet::Cts) co_await pin(0, p.m->bytes, from.pinned_to_receive);
     if (direct) {
       const int64_t at = p.first ? 0 : moved_;
@@ -53,17 +55,19 @@ class DmaChan final : public ChanOf<DmaSpec> {
       co_await pin(at, moved_, from.pinned_to_send);
     }
     ++common.count.packets;
-    const int64_t bytes = p.bytes + spec.header + (p.first && !direct ? spec.message_header : 0);
+    const bool by_card = direct || reads(p);  // the library says nothing
+    const int64_t bytes = p.bytes + spec.header + (p.first && !by_card ? spec.message_header : 0);
     const int64_t piece = std::min(spec.piece, std::max(spec.piece_min, bytes / spec.pieces));
-    const bool pio = bytes <= spec.pio_limit;
+    const bool pio = bytes <= spec.pio_limit || reads(p);
     const uint32_t seq = base_ + static_cast<uint32_t>(flying_.size());
     flying_.push_back({p, false, false});
-    if (pio) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
+    if (bytes <= spec.pio_limit) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
     attribute(NetworkPacket::Transfer, p.bytes, false, p.transit);
     // A card puts data into memory without a word: a message right behind them says that they are there.
     const int64_t behind = direct ? spec.told_by : 0;
     const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece,
-                                     delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq), behind);
+                                     delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq), behind,
+                                     {.fetch = pio ? Ps{} : spec.fetch, .interleaved = spec.interleaved});
     if (behind > 0) co_await work(from, copied_number::send_cpu);
     if (spec.cpu_driven) {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
@@ -78,6 +82,18 @@ class DmaChan final : public ChanOf<DmaSpec> {
   }
 
   Task pull(Token t) override {
+    if (t.kind == kRead) return has_read();
+    return take_in(t);
+  }
+
+ private:
+  static constexpr uint8_t kWoken = 1;  // a token of a packet for which the receiver slept
+  static constexpr uint8_t kRead = 2;   // a token of data that this end has read
+  struct Flying {
+    Packet p;
+    bool arrived, lost;
+  };
+  Task take_in(Token t) {
     const Packet p = landed_.front();
     landed_.pop_front();
     copy_out_begins(p);
@@ -96,9 +112,53 @@ class DmaChan final : public ChanOf<DmaSpec> {
     copy_out_ends(p);
     if (!to.take(p)) co_await to.handle(p);
   }
-
- private:
-  static constexpr uint8_t kWoken = 1;  // a token of a packet for which the receiver slept
+  /// The data of a message have come against the direction of this channel, which carried the request to read them.
+  Task has_read() {
+    const Packet p = read_.front();
+    read_.pop_front();
+    copy_out_begins(p);
+    co_await work(from, copied_number::recv_cpu);
+    Message& m = *p.m;  // the sender keeps it until it is told
+    copy_out_ends(p);
+    co_await from.handle(p);
+    co_await from.post(*this, {.m = &m, .from = m.dst, .to = m.src, .kind = Packet::Done, .first = true, .last = true});
+  }
+  /// The card at the other end has the request: it reads its memory and sends what is there. No process takes part.
+  void answer(const Packet& request) {
+    Message& m = *request.m;
+    Packet data{.m = &m, .bytes = m.bytes, .from = m.src, .to = m.dst, .kind = Packet::Data, .first = true, .last = true};
+    if (MessagePath& path = world.anatomy.path; path.on) {
+      const Ps now = world.loop.now;
+      data.transit = path.add(
+          PacketTransit{number, to.thread.log(), from.thread.log(), m.src, m.dst, Packet::Data, true, true, m.at, m.bytes, m.bytes, now, now, now});
+    }
+    ++common.count.packets;
+    const int64_t bytes = m.bytes + spec.header;
+    const int64_t piece = std::min(spec.piece, std::max(spec.piece_min, bytes / spec.pieces));
+    const uint32_t seq = answered_ + static_cast<uint32_t>(answers_.size());
+    answers_.push_back({data, false, false});
+    attribute(NetworkPacket::Transfer, m.bytes, true, data.transit);
+    world.net->burst(common, to.host_index, from.host_index, bytes, spec.rate, piece,
+                     delivery<&DmaChan::on_answer, &DmaChan::on_answer_lost>(*this, seq), 0, {.fetch = spec.answer, .interleaved = spec.interleaved});
+  }
+  void on_answer(uint32_t seq) { answer_ends(seq, false); }
+  void on_answer_lost(uint32_t seq) { answer_ends(seq, true); }
+  void answer_ends(uint32_t seq, bool lost) {
+    Flying& ended = answers_[seq - answered_];
+    ended.arrived = true;
+    ended.lost = lost;
+    if (lost) ended.p.m->lost = true;
+    while (!answers_.empty() && answers_.front().arrived) {
+      const Flying f = answers_.front();
+      answers_.pop_front();
+      ++answered_;
+      if (f.lost) continue;
+      read_.push_back(f.p);
+      from.arrive({this, kRead, 0}, true);
+    }
+  }
+  /// A request to read, which goes from card to card.
+  [[nodiscard]] bool reads(const Packet& p) const { return spec.reads && p.kind == Packet::Cts; }
   [[nodiscard]] bool header_alone(const Message& m) const { return spec.alone > 0 && !m.rendezvous && m.bytes > spec.alone; }
   /// Bytes copied with a packet between the user's memory and the library's. A message with a header is copied as a whole: before
   /// its first packet is sent, after its last one has come (`whole`: whether this packet is the one).
@@ -134,6 +194,10 @@ class DmaChan final : public ChanOf<DmaSpec> {
       flying_.pop_front();
       ++base_;
       if (f.lost) continue;
+      if (reads(f.p)) {
+        answer(f.p);
+        continue;
+      }
       landed_.push_back(f.p);
       if (spec.sleeps && to.thread.waiting()) {
         to.host.kernel(to.host.charge(host_number::interrupt), Stage::Interrupt, callback<&DmaChan::on_interrupt>(*this));
@@ -146,14 +210,13 @@ class DmaChan final : public ChanOf<DmaSpec> {
     busy_ = false;
     from.thread.signal();
   }
-  struct Flying {
-    Packet p;
-    bool arrived, lost;
-  };
   int32_t free_slots_;
   uint32_t base_ = 0;
   std::deque<Flying> flying_;
   std::deque<Packet> landed_;
+  uint32_t answered_ = 0;
+  std::deque<Flying> answers_;  // on their way to this end, which reads them
+  std::deque<Packet> read_;
   bool busy_ = false;
   bool second_ = false;  // the packet before was a header alone
   int64_t moved_ = 0;    // of a rendezvous message

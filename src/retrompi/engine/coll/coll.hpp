@@ -30,6 +30,7 @@ struct Step {
   int32_t slot = 0;
   int64_t bytes = 0;
   double copies = 1;
+  bool sync = false;  // Isend: complete when the receiver has matched it
 };
 
 constexpr Step isend(int32_t peer, int64_t bytes, int32_t slot = 0) { return {Step::Isend, peer, slot, bytes}; }

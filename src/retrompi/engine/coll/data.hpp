@@ -47,6 +47,12 @@ inline Step send(int32_t peer, const Part& p, int32_t slot = 0, uint8_t buffer =
   if (Listener::now) Listener::now->sent(p, buffer);
   return isend(peer, p.bytes, slot);
 }
+/// A send that is complete when its receiver has matched it.
+inline Step send_sync(int32_t peer, const Part& p, int32_t slot = 0) {
+  Step s = send(peer, p, slot);
+  s.sync = true;
+  return s;
+}
 inline Step receive(int32_t peer, const Part& p, int32_t slot = 0, Into into = {}) {
   if (Listener::now) Listener::now->received(p, into);
   return irecv(peer, p.bytes, slot);

@@ -72,7 +72,7 @@ Task Collectives::advance(CollectiveRun& c, bool blocking) {
       case Step::Isend: {
         Request& r = rank_.job.new_request(Request::Send);
         c.open.push_back({s.slot, &r});
-        co_await rank_.sender.isend(c.group->of_world(s.peer), c.tag, ctx, s.bytes, Op::Isend, r);
+        co_await rank_.sender.isend(c.group->of_world(s.peer), c.tag, ctx, s.bytes, s.sync ? Op::Issend : Op::Isend, r);
         break;
       }
       case Step::Irecv: {

@@ -88,11 +88,11 @@ void Net::frame(Common& job, size_t from, size_t to, int64_t payload, const Deli
   w_.loop.cause = here;
 }
 
-Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d, int64_t behind) {
+Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d, int64_t behind, HowSent how) {
   Flight& f = flight(job);
   f = {this, from, to, bytes + behind, d, w_.anatomy.current, &job, rail_of(from, to)};
   f.behind = behind;
-  if (!rails_.stripe || f.bytes <= mtu_) return leave(f, rate, piece);
+  if (!rails_.stripe || f.bytes <= mtu_) return leave(f, rate, piece, how);
   // If the sender's memory is slower than its cards, its rate is divided among them.
   f.parts = static_cast<uint32_t>(rails_.n);
   --job.count.frames;  // the parts are counted instead
@@ -105,22 +105,24 @@ Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, i
     part.rail = static_cast<uint32_t>(rail);
     part.bytes = f.bytes / n + (static_cast<int64_t>(rail) < f.bytes % n ? 1 : 0);
     part.behind = 0;
-    left = std::max(left, leave(part, rate / static_cast<double>(n), piece));
+    left = std::max(left, leave(part, rate / static_cast<double>(n), piece, how));
   }
   return left;
 }
 
 /// A burst, or a part of one, leaves its host's memory.
-Ps Net::leave(Flight& f, double rate, int64_t piece) {
+Ps Net::leave(Flight& f, double rate, int64_t piece, HowSent how) {
   const HostSpec& h = w_.hosts[f.from]->spec;
   f.piece = std::min(piece, f.bytes);
   if (!(rate > 0)) rate = h.card_rate(true);
   Bus &tx = tx_[card(f.from, f.rail)], &bus = bus_[f.from];
-  const Ps now = w_.loop.now, start = std::max({now, tx.free_at, bus.free_at});
-  bus.free_at = start + to_ps(static_cast<double>(f.bytes) / h.bus_rate);
-  f.left = std::max(start + to_ps(static_cast<double>(f.bytes) / rate), bus.free_at);
-  tx.free_at = f.left;
-  const Ps begin = start + to_ps(static_cast<double>(f.piece) / rate) + h.nic_latency;
+  const Ps now = w_.loop.now, through = to_ps(static_cast<double>(f.bytes) / rate), share = to_ps(static_cast<double>(f.bytes) / h.bus_rate);
+  const bool between = how.interleaved && f.bytes <= mtu_;
+  const Ps start = between ? now : std::max({now, tx.free_at, bus.free_at});
+  bus.free_at = std::max(start, bus.free_at) + share;
+  tx.free_at = between ? std::max(now, tx.free_at) + through : std::max(start + through, bus.free_at);
+  f.left = (between ? start + std::max(through, share) : tx.free_at) + how.fetch;  // the card does something else until it has the first bytes
+  const Ps begin = start + how.fetch + to_ps(static_cast<double>(f.piece) / rate) + h.nic_latency;
   if (w_.anatomy.on) f.by = w_.anatomy.of(w_.anatomy.record(h.name.c_str(), Stage::Nic, now, start, begin));
   const CriticalPath::Point here = w_.loop.cause;
   if (w_.anatomy.critical.on) {

@@ -13,6 +13,12 @@ namespace retrompi {
 struct World;
 struct Common;
 
+/// What a card does with a burst.
+struct HowSent {
+  Ps fetch = 0;              // until it has the first bytes
+  bool interleaved = false;  // what fits into a frame goes between the frames of longer bursts
+};
+
 /// Frames between hosts: card, cable, card. One frame each way at a time crosses a card's bus. A host has a card on every rail.
 class Net {
  public:
@@ -27,8 +33,8 @@ class Net {
   void frame(Common& job, size_t from, size_t to, int64_t payload, const Delivery& d, Ps alone = 0);
   /// Moves a whole message from memory to memory: its pieces follow each other through bus, wire and bus, so that only one of
   /// them adds to the time of the slowest stage. A packet of `behind` bytes may follow it. Returns when the last byte has left the
-  /// sender's memory.
-  Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d, int64_t behind = 0);
+  /// sender's memory. `how`: what the card does with it.
+  Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d, int64_t behind = 0, HowSent how = {});
   [[nodiscard]] int64_t mtu() const { return mtu_; }
   /// Its future, in words.
   void state(State& s) const;
@@ -78,7 +84,7 @@ class Net {
   [[nodiscard]] uint32_t rail_of(size_t from, size_t to) const {
     return rails_.n == 1 ? 0 : static_cast<uint32_t>((rails_.places[from] ^ rails_.places[to]) % rails_.n);
   }
-  Ps leave(Flight& f, double rate, int64_t piece);
+  Ps leave(Flight& f, double rate, int64_t piece, HowSent how);
   /// The critical path to the end of a crossing of a card by one that came now and whose turn begins at `start`.
   CriticalPath::Point crossing(bool out, const Flight& f, Ps start, Charge passing, Charge latency);
   void put_on_wire(Flight& f, int64_t bytes, const Delivery& d);
