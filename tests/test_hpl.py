@@ -163,6 +163,39 @@ def test_local_counts_are_those_of_the_distribution() -> None:
         assert [local(count, start, block, me, processes) for me in range(processes)] == [owners.count(me) for me in range(processes)]
 
 
+def test_parts_of_a_solve_are_those_of_the_whole(tmp_path: Path) -> None:
+    """Its first panels are the beginning of every process's calls, the substitution their end."""
+    nb, p, q = 20, 2, 2
+    pivots = [min(i + 30, 199) for i in range(200)]
+    whole, first, last = (calls(solve(nb, p, q, pivots, panels=panels), tmp_path / str(panels)) for panels in (None, 4, 0))
+    for rank, told in whole.items():
+        assert told[: len(first[rank])] == first[rank]
+        assert told[-len(last[rank]) :] == last[rank]
+        assert len(first[rank]) > 20
+    asked = Question("mpich", f"linux-k7-500*{p * q}@switch-100-bonded", Replay(solve(nb, p, q, pivots, panels=4)), "distributed")
+    done = [(row["label"], row["rank"]) for row in simulate.run(asked).marks if str(row["label"]).startswith("done")]
+    assert sorted(done) == [(f"done {panel}", rank) for panel in range(4) for rank in range(p * q)]
+    for panels in (-1, 11):
+        with refused(UsageError, "out-of-range"):
+            solve(nb, p, q, pivots, panels=panels)
+    with refused(UsageError, "out-of-range"):
+        solve(nb, p, q, pivots, HplForm(depth=1), panels=1)
+
+
+def test_short_sides_and_calls_take_longer_where_they_were_measured() -> None:
+    """Half of the rate at that side; a call's start is the same whatever it computes. Neither changes a call of MPI."""
+    def took(**more: float) -> float:
+        made = solve(10, 1, 1, list(range(200)), HplForm(**more))  # type: ignore[arg-type]
+        asked = Question("mpich", "linux-k7-500*1@switch-100-bonded", Replay(made), "distributed")
+        at = {row["label"]: row["time_s"] for row in simulate.run(asked).marks}
+        return float(at["end"] - at["begin"])
+
+    plain, half, startup = took(), took(half=10), took(startup=500)
+    assert 1.6 * plain < half < 2.6 * plain
+    assert took(startup=1000) - plain == pytest.approx(2 * (startup - plain), rel=1e-6)
+    assert 200 * 4 * 500 / 1e9 < startup - plain < 200 * 12 * 500 / 1e9
+
+
 def test_what_it_cannot_generate_is_refused() -> None:
     for args in ((0, 1, 1, 1), (10, 11, 1, 1), (10, 2, 3, 1), (10, 2, 1, 0)):
         with refused(UsageError, "out-of-range"):
