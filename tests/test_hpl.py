@@ -263,3 +263,45 @@ def test_the_predictions_have_every_row_and_the_open_one_as_published(name: str,
         low, median, high = (float(row[f"{end}_gflops"]) for end in ("low", "median", "high"))
         assert 0 < low <= median <= high
         assert (low, high) == (published, published) if row["id"] == open_row else low < high
+
+
+@pytest.fixture
+def falcon(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
+    return importlib.import_module("hplf")
+
+
+def test_a_long_solve_is_the_sum_of_its_panels(falcon: ModuleType) -> None:
+    """The open rows fix what short sides and calls cost; sums of panels then take as long as whole solves do."""
+    runs = falcon.Runs()
+    form = runs.form()
+    assert falcon.gflops(6625, runs.whole((1, 1), 6625, form)) == pytest.approx(falcon.OPEN_RATE, rel=2e-3)
+    assert falcon.gflops(150, runs.whole((1, 1), 150, form)) == pytest.approx(falcon.OPEN_RATE / 2, rel=2e-3)
+    pace = runs.pace((2, 2), form)
+    for n in (600, 2000):
+        assert pace.seconds(n, form.nb) == pytest.approx(runs.whole((2, 2), n, form), rel=0.02)
+    assert falcon._at(falcon.parabola([(x, 3 + 2 * x + x * x) for x in (1, 2, 5, 9)]), 4) == pytest.approx(27)
+
+
+def test_look_ahead_gains_what_it_hides(falcon: ModuleType) -> None:
+    for columns, points in falcon.AHEAD.items():
+        assert [falcon.gain(columns, x) for x, _ in points] == [y for _, y in points]
+        assert falcon.gain(columns, 1.0) == 1
+    assert falcon.gain(32, 0.5) == falcon.gain(max(falcon.AHEAD), 0.5)
+
+
+def test_the_predictions_of_the_alphaserver_have_every_row(falcon: ModuleType) -> None:
+    """The order at half of the rate grows with the grid, and the rate a processor falls."""
+    with falcon.FILE.open(encoding="utf-8", newline="") as file:
+        told = {row["id"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+    assert list(told) == [f"HPLF-{k:03}" for k in range(1, 11)]
+    values = {name: tuple(float(row[end]) for end in ("nominal", "low", "median", "high")) for name, row in told.items()}
+    assert values["HPLF-001"] == (1.136,) * 4
+    assert values["HPLF-002"] == (150,) * 4
+    for name, (nominal, low, median, high) in list(values.items())[2:]:
+        assert 0 < low < median < high, name
+        assert low * 0.9 < nominal < high * 1.1, name
+    rates, orders = ([values[f"HPLF-{k:03}"][0] for k in range(first, 11, 2)] for first in (1, 2))
+    assert orders == sorted(orders)
+    each = [rate / 4**k for k, rate in enumerate(rates)]
+    assert each == sorted(each, reverse=True)

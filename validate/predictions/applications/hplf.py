@@ -7,13 +7,17 @@ at best, as it is not known how much of what is missing at N = 6625 is the short
 A solve of N = 106000 on 256 processes is 20 million calls. It is the sum of its panels: the time of a panel depends on how many rows are
 left and on nothing else, so a few are simulated (`Paces`), a turn of the grid's columns each, and the rest follows from a parabola.
 ``--check`` compares sums with whole solves.
+
+Look-ahead gains what part of the panel it hides, and that follows from how much of a solve is not the product: whole solves with it were
+simulated on small grids (``--ahead`` prints `AHEAD`), and a rate has the gain of its efficiency. A draw may not have tried it.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -44,8 +48,20 @@ BEST = 1.24e9
 """CXML's product at best, flop/s (E-HPL-03); a draw has one from `LEAST` on."""
 LEAST = 1.15e9
 DRAWS = 12
+AHEAD: Mapping[int, Sequence[tuple[float, float]]] = {
+    2: ((0.516, 1.115), (0.735, 1.051), (0.867, 1.024), (0.934, 1.010), (0.968, 1.005)),
+    4: ((0.287, 1.229), (0.502, 1.203), (0.696, 1.111), (0.832, 1.054), (0.912, 1.020)),
+    8: ((0.223, 1.224), (0.422, 1.241), (0.626, 1.144), (0.832, 1.054), (0.912, 1.020)),
+    16: ((0.199, 1.131), (0.398, 1.157), (0.610, 1.114), (0.832, 1.054), (0.912, 1.020)),
+}
+"""Columns of the grid -> (rate without look-ahead over that of as many single processors, gain by it). The last two points of 8 and 16 are
+those of 4: solves as large were not simulated."""
+HIDDEN = (0.5, 1.1)
+"""Share of that gain which a draw has (assumed: polls cost nothing here, and each asks the card's processor)."""
 BLOCKS = (40, 48, 60, 64, 80)
 POINTS = 4
+WHOLE = 16
+"""Processes up to which a sum of panels is corrected at the order of half the rate, by one whole solve of that order."""
 
 
 class Form(NamedTuple):
@@ -63,13 +79,15 @@ class Form(NamedTuple):
 
 class Draw(NamedTuple):
     """``number``: of the values of model and platform, None: nominal ones. ``order``: at half of the rate of one processor;
-    ``elsewhere``: a factor on the product's rate where several processors of a node compute."""
+    ``elsewhere``: a factor on the product's rate where several processors of a node compute; ``hidden``: of `HIDDEN`, 0 if look-ahead was
+    not tried."""
 
     number: int | None = None
     nb: int = hpl_runs.USUAL
     best: float = BEST
     order: float = OPEN_HALF
     elsewhere: float = 1.0
+    hidden: float = 1.0
 
 
 class Pace(NamedTuple):
@@ -161,10 +179,11 @@ class Runs:
         return n - (3 * q - 1) / 2 * form.nb, (done[-1] - done[q - 1]) / q * factor
 
     def pace(self, grid: tuple[int, int], form: Form, points: int = POINTS) -> Pace:
-        least, most = 10 * grid[0] * form.nb / 2, GRIDS[grid]
+        least, most = 2 * grid[0] * form.nb, GRIDS[grid]
         lefts = [round(least * (most / least) ** (k / (points - 1))) for k in range(points)]
         orders = [grid[0] * form.nb * k for k in (2, 8, 32)]
-        return Pace(parabola([self.panel(grid, left, form) for left in lefts]), parabola([(n, self.whole(grid, n, form, 0)) for n in orders]))
+        panel = parabola([self.panel(grid, left, form) for left in lefts])
+        return Pace(panel, parabola([(n, self.whole(grid, n, form, 0)) for n in orders]))
 
     def form(self) -> Form:
         """What the open rows fix. Both times are linear in both values; a half below 0 is no such machine."""
@@ -181,12 +200,23 @@ class Runs:
         return max(-1e9, step * (goal - nothing) / (some - nothing)) if goal >= nothing else -math.inf
 
 
-def order_at(pace: Pace, nb: int, rate: float) -> float:
+def gain(columns: int, efficiency: float) -> float:
+    """By look-ahead, between the points of `AHEAD`; a solve that is nothing but the product gains nothing."""
+    points = [*AHEAD[min(columns, max(AHEAD))], (1.0, 1.0)]
+    if efficiency <= points[0][0]:
+        return points[0][1]
+    for (x, y), (to_x, to_y) in itertools.pairwise(points):
+        if efficiency <= to_x:
+            return y + (to_y - y) * (efficiency - x) / (to_x - x)
+    return 1.0
+
+
+def order_at(rate: Callable[[int], float], least: int, wanted: float) -> float:
     """The order at which a rate is reached, Gflop/s."""
-    low, high = float(nb), 2e5
+    low, high = float(least), 2e5
     for _ in range(40):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if gflops(round(middle), pace.seconds(round(middle), nb)) < rate else (low, middle)
+        low, high = (middle, high) if rate(round(middle)) < wanted else (low, middle)
     return math.sqrt(low * high)
 
 
@@ -195,8 +225,17 @@ def values(runs: Runs, form: Form) -> dict[str, float]:
     found = {}
     for k, (grid, n) in enumerate(list(GRIDS.items())[1:]):
         pace = runs.pace(grid, form)
-        rate = gflops(n, pace.seconds(n, form.nb))
-        found[f"HPLF-{2 * k + 3:03}"], found[f"HPLF-{2 * k + 4:03}"] = rate, order_at(pace, form.nb, rate / 2)
+        alone = grid[0] * grid[1] * OPEN_RATE * runs.draw.elsewhere
+
+        def rate(order: int, longer: float = 1.0, pace: Pace = pace, columns: int = grid[1], alone: float = alone) -> float:
+            plain = gflops(order, pace.seconds(order, form.nb) * longer)
+            return plain * (1 + runs.draw.hidden * (gain(columns, plain / alone) - 1))
+
+        order = order_at(rate, form.nb, rate(n) / 2)
+        if grid[0] * grid[1] <= WHOLE:
+            ratio = runs.whole(grid, round(order), form) / pace.seconds(round(order), form.nb)
+            order = order_at(lambda size, ratio=ratio, rate=rate: rate(size, ratio), form.nb, rate(n) / 2)  # type: ignore[misc]
+        found[f"HPLF-{2 * k + 3:03}"], found[f"HPLF-{2 * k + 4:03}"] = rate(n), order
     return found
 
 
@@ -205,7 +244,7 @@ def draws() -> list[Draw]:
     return [
         Draw(
             number, rng.choice(BLOCKS), rng.uniform(LEAST, BEST), rng.uniform(OPEN_HALF - HALF_WITHIN, OPEN_HALF + HALF_WITHIN),
-            math.exp(rng.gauss(0, hpl_runs.ELSEWHERE)),
+            math.exp(rng.gauss(0, hpl_runs.ELSEWHERE)), rng.uniform(*HIDDEN) if rng.random() < hpl_runs.TRIED else 0.0,
         )
         for number in range(2 * DRAWS)
     ]  # fmt: skip
@@ -216,7 +255,8 @@ def lines(first: Mapping[str, float], drawn: Mapping[str, Sequence[float]]) -> l
     for k, ((p, q), n) in enumerate(GRIDS.items()):
         for name, about, unit in ((f"HPLF-{2 * k + 1:03}", "Rmax", "Gflop/s"), (f"HPLF-{2 * k + 2:03}", "N1/2", "order")):
             ends = _common.ends(drawn[name]) if drawn.get(name) else (math.nan,) * 3
-            told.append(",".join([name, str(n) if unit == "Gflop/s" else "", f"{p}x{q}", about, unit, *_common.values([first[name], *ends])]))
+            order = str(n) if about == "Rmax" else ""
+            told.append(",".join([name, order, f"{p}x{q}", about, unit, *_common.values([first[name], *ends])]))
     return told
 
 
@@ -234,7 +274,7 @@ def check() -> None:
     """Sums of panels beside whole solves."""
     runs = Runs()
     form = runs.form()
-    for grid, orders in (((2, 2), (1000, 4000)), ((4, 4), (2000, 6000)), ((8, 8), (3000, 8000)), ((16, 16), (4000, 8000))):
+    for grid, orders in (((2, 2), (430, 4000)), ((4, 4), (1500, 6000)), ((8, 8), (3600, 8000)), ((16, 16), (4000, 8000))):
         pace, finer = runs.pace(grid, form), runs.pace(grid, form, 2 * POINTS)
         for n in orders:
             whole, summed = runs.whole(grid, n, form), pace.seconds(n, form.nb)
@@ -243,6 +283,28 @@ def check() -> None:
         n = GRIDS[grid]
         once, twice = (gflops(n, of.seconds(n, form.nb)) for of in (pace, finer))
         print(f"{grid[0]}x{grid[1]} {n}: {once:.3f} Gflop/s, of twice the points {twice:.3f}", flush=True)
+
+
+def ahead() -> None:
+    """Whole solves with look-ahead beside those without: polls find panels where the durations of the solve before say."""
+    runs = Runs()
+    form = runs.form()
+    cases = ((2, (500, 1000, 2000, 4000, 8000)), (4, (1000, 2000, 4000, 8000, 16000)), (8, (2000, 4000, 8000)), (16, (4000, 8000, 16000)))
+    for q, orders in cases:
+        for n in orders:
+            grid = q, q
+            plain = runs.whole(grid, n, form)
+            places: hpl_runs.Places = {}
+            for _ in range(3 if q < 16 else 2):
+
+                def found(panel: int, rank: int, blocks: int, places: hpl_runs.Places = places) -> int:
+                    return places.get((panel, rank), round(0.3 * blocks))
+
+                trace = solve(form.nb, *grid, pivots(n), form.of_hpl._replace(depth=1, found=found))
+                result = simulate.run(runs.question(trace, q * q, form))
+                places = hpl_runs.found_by_polls(hpl_runs.pace(result, grid, n, form.nb, PLAIN.bcast), grid, n, form.nb, PLAIN.bcast)
+            efficiency = gflops(n, plain) / (q * q * OPEN_RATE)
+            print(f"{q}x{q} {n}: ({efficiency:.3f}, {plain / _common.seconds(result):.3f})", flush=True)
 
 
 def predict(nominal: bool) -> None:
@@ -281,12 +343,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--before", action="store_true", help="the open rows with the values of the library, instead of a file")
     parser.add_argument("--check", action="store_true", help="sums of panels beside whole solves, instead of a file")
+    parser.add_argument("--ahead", action="store_true", help="what look-ahead gains on small grids, instead of a file")
     parser.add_argument("--nominal", action="store_true", help="without the draws: the ends of the intervals stay empty")
     given = parser.parse_args()
     if given.before:
         before()
     elif given.check:
         check()
+    elif given.ahead:
+        ahead()
     else:
         predict(given.nominal)
 
