@@ -49,8 +49,8 @@ BEST = 1.24e9
 LEAST = 1.15e9
 DRAWS = 12
 SHARED = 0.04
-"""Deviation of the logarithm of what four processors lose that share a node's memory, which a product hardly needs (assumed). It is below 0:
-a processor has as much to do in every row, and does it no faster than alone."""
+"""Deviation of the logarithm of what four processors lose that share a node's memory, which a product hardly needs (assumed). It is never a
+gain: a processor has as much to do in every row, and does it no faster than alone."""
 AHEAD: Mapping[int, Sequence[tuple[float, float]]] = {
     2: ((0.516, 1.115), (0.735, 1.051), (0.867, 1.024), (0.934, 1.010), (0.968, 1.005)),
     4: ((0.287, 1.229), (0.502, 1.203), (0.696, 1.111), (0.832, 1.054), (0.912, 1.020)),
@@ -82,8 +82,8 @@ class Form(NamedTuple):
 
 class Draw(NamedTuple):
     """``number``: of the values of model and platform, None: nominal ones. ``order``: at half of the rate of one processor;
-    ``elsewhere``: a factor on the product's rate where four processors of a node compute (`SHARED`); ``hidden``: of `HIDDEN`, 0 if look-ahead was
-    not tried."""
+    ``elsewhere``: a factor on the product's rate where four processors of a node compute (`SHARED`);
+    ``hidden``: of `HIDDEN`, 0 if look-ahead was not tried."""
 
     number: int | None = None
     nb: int = hpl_runs.USUAL
