@@ -50,7 +50,7 @@ LEAST = 1.15e9
 DRAWS = 12
 SHARED = 0.04
 """Deviation of the logarithm of what four processors lose that share a node's memory, which a product hardly needs (assumed). It is never a
-gain: a processor has as much to do in every row, and does it no faster than alone."""
+gain: a processor has as much to do in every row, and does it no faster than alone. Nominal is the median."""
 AHEAD: Mapping[int, Sequence[tuple[float, float]]] = {
     2: ((0.516, 1.115), (0.735, 1.051), (0.867, 1.024), (0.934, 1.010), (0.968, 1.005)),
     4: ((0.287, 1.229), (0.502, 1.203), (0.696, 1.111), (0.832, 1.054), (0.912, 1.020)),
@@ -89,7 +89,7 @@ class Draw(NamedTuple):
     nb: int = hpl_runs.USUAL
     best: float = BEST
     order: float = OPEN_HALF
-    elsewhere: float = 1.0
+    elsewhere: float = math.exp(-0.6745 * SHARED)
     hidden: float = 1.0
 
 
