@@ -193,14 +193,17 @@ class Runs:
         n, order = GRIDS[1, 1], round(self.draw.order)
         form = Form(self.draw.nb, self.draw.best)
         for _ in range(3):
-            form = form._replace(half=self._to(n, OPEN_RATE, form, "half", 5.0))
-            form = form._replace(startup=self._to(order, OPEN_RATE / 2, form, "startup", 2000.0))
+            half = self.share(n, OPEN_RATE, form._replace(half=0), form._replace(half=5))
+            form = form._replace(half=5 * half)
+            startup = self.share(order, OPEN_RATE / 2, form._replace(startup=0), form._replace(startup=2000))
+            form = form._replace(startup=2000 * startup)
         return form
 
-    def _to(self, n: int, wanted: float, form: Form, what: str, step: float) -> float:
+    def share(self, n: int, wanted: float, nothing: Form, some: Form) -> float:
+        """Of the way from one form to the other at which a solve has the wanted rate; minus infinity where the first is slower already."""
         goal = n**2 * (2 / 3 * n + 3 / 2) / (wanted * 1e9)
-        nothing, some = (self.whole((1, 1), n, form._replace(**{what: value})) for value in (0.0, step))
-        return max(-1e9, step * (goal - nothing) / (some - nothing)) if goal >= nothing else -math.inf
+        first, last = (self.whole((1, 1), n, form) for form in (nothing, some))
+        return (goal - first) / (last - first) if goal >= first else -math.inf
 
 
 def gain(columns: int, efficiency: float) -> float:

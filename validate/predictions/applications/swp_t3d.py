@@ -72,7 +72,7 @@ def setting(case: Case, draw: int | None) -> Setting:
 def asked(case: Case, at: Setting, fixups: int, computation: float = 1.0, planes: int | None = None) -> Question:
     """One iteration: without mending fluxes (-1) or with it (0)."""
     over = {"pvm" if case is PVM else "shmem": True}
-    trace = sweep3d(case.side, case.side, planes or case.side, *at.grid, at.mk, at.mmi, 1, fixups=fixups, computation=computation, **over)  # type: ignore[arg-type]
+    trace = sweep3d(case.side, case.side, planes or case.side, *at.grid, at.mk, at.mmi, 1, fixups=fixups, computation=computation, **over)
     put = f"craympt.put_rate={PUT_RATE}"
     return Question(case.runtime, f"cray-t3d-pe*{case.elements}@t3d-torus", Replay(trace), "distributed", overrides=[put])
 
