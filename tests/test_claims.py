@@ -207,4 +207,4 @@ def test_hardware_reference_is_shipped() -> None:
     path = paths.reference_dir() / "hardware.csv"
     with path.open(newline="", encoding="utf-8") as handle:
         ids = [row["id"] for row in csv.DictReader(handle)]
-    assert len(ids) == len(set(ids)) == 122
+    assert len(ids) == len(set(ids)) == 130

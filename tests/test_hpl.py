@@ -163,6 +163,39 @@ def test_local_counts_are_those_of_the_distribution() -> None:
         assert [local(count, start, block, me, processes) for me in range(processes)] == [owners.count(me) for me in range(processes)]
 
 
+def test_parts_of_a_solve_are_those_of_the_whole(tmp_path: Path) -> None:
+    """Its first panels are the beginning of every process's calls, the substitution their end."""
+    nb, p, q = 20, 2, 2
+    pivots = [min(i + 30, 199) for i in range(200)]
+    whole, first, last = (calls(solve(nb, p, q, pivots, panels=panels), tmp_path / str(panels)) for panels in (None, 4, 0))
+    for rank, told in whole.items():
+        assert told[: len(first[rank])] == first[rank]
+        assert told[-len(last[rank]) :] == last[rank]
+        assert len(first[rank]) > 20
+    asked = Question("mpich", f"linux-k7-500*{p * q}@switch-100-bonded", Replay(solve(nb, p, q, pivots, panels=4)), "distributed")
+    done = [(row["label"], row["rank"]) for row in simulate.run(asked).marks if str(row["label"]).startswith("done")]
+    assert sorted(done) == [(f"done {panel}", rank) for panel in range(4) for rank in range(p * q)]
+    for panels in (-1, 11):
+        with refused(UsageError, "out-of-range"):
+            solve(nb, p, q, pivots, panels=panels)
+    with refused(UsageError, "out-of-range"):
+        solve(nb, p, q, pivots, HplForm(depth=1), panels=1)
+
+
+def test_short_sides_and_calls_take_longer_where_they_were_measured() -> None:
+    """Half of the rate at that side; a call's start is the same whatever it computes. Neither changes a call of MPI."""
+    def took(**more: float) -> float:
+        made = solve(10, 1, 1, list(range(200)), HplForm(**more))  # type: ignore[arg-type]
+        asked = Question("mpich", "linux-k7-500*1@switch-100-bonded", Replay(made), "distributed")
+        at = {row["label"]: row["time_s"] for row in simulate.run(asked).marks}
+        return float(at["end"] - at["begin"])
+
+    plain, half, startup = took(), took(half=10), took(startup=500)
+    assert 1.6 * plain < half < 2.6 * plain
+    assert took(startup=1000) - plain == pytest.approx(2 * (startup - plain), rel=1e-6)
+    assert 200 * 4 * 500 / 1e9 < startup - plain < 200 * 12 * 500 / 1e9
+
+
 def test_what_it_cannot_generate_is_refused() -> None:
     for args in ((0, 1, 1, 1), (10, 11, 1, 1), (10, 2, 3, 1), (10, 2, 1, 0)):
         with refused(UsageError, "out-of-range"):
@@ -230,3 +263,45 @@ def test_the_predictions_have_every_row_and_the_open_one_as_published(name: str,
         low, median, high = (float(row[f"{end}_gflops"]) for end in ("low", "median", "high"))
         assert 0 < low <= median <= high
         assert (low, high) == (published, published) if row["id"] == open_row else low < high
+
+
+@pytest.fixture
+def falcon(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
+    return importlib.import_module("hplf")
+
+
+def test_a_long_solve_is_the_sum_of_its_panels(falcon: ModuleType) -> None:
+    """The open rows fix what short sides and calls cost; sums of panels then take as long as whole solves do."""
+    runs = falcon.Runs()
+    form = runs.form()
+    assert falcon.gflops(6625, runs.whole((1, 1), 6625, form)) == pytest.approx(falcon.OPEN_RATE, rel=2e-3)
+    assert falcon.gflops(150, runs.whole((1, 1), 150, form)) == pytest.approx(falcon.OPEN_RATE / 2, rel=2e-3)
+    pace = runs.pace((2, 2), form)
+    for n in (600, 2000):
+        assert pace.seconds(n, form.nb) == pytest.approx(runs.whole((2, 2), n, form), rel=0.02)
+    assert falcon._at(falcon.parabola([(x, 3 + 2 * x + x * x) for x in (1, 2, 5, 9)]), 4) == pytest.approx(27)
+
+
+def test_look_ahead_gains_what_it_hides(falcon: ModuleType) -> None:
+    for columns, points in falcon.AHEAD.items():
+        assert [falcon.gain(columns, x) for x, _ in points] == [y for _, y in points]
+        assert falcon.gain(columns, 1.0) == 1
+    assert falcon.gain(32, 0.5) == falcon.gain(max(falcon.AHEAD), 0.5)
+
+
+def test_the_predictions_of_the_alphaserver_have_every_row(falcon: ModuleType) -> None:
+    """The order at half of the rate grows with the grid, and the rate a processor falls."""
+    with falcon.FILE.open(encoding="utf-8", newline="") as file:
+        told = {row["id"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+    assert list(told) == [f"HPLF-{k:03}" for k in range(1, 11)]
+    values = {name: tuple(float(row[end]) for end in ("nominal", "low", "median", "high")) for name, row in told.items()}
+    assert values["HPLF-001"] == (1.136,) * 4
+    assert values["HPLF-002"] == (150,) * 4
+    for name, (nominal, low, median, high) in list(values.items())[2:]:
+        assert 0 < low < median < high, name
+        assert low * 0.9 < nominal < high * 1.1, name
+    rates, orders = ([values[f"HPLF-{k:03}"][0] for k in range(first, 11, 2)] for first in (1, 2))
+    assert orders == sorted(orders)
+    each = [rate / 4**k for k, rate in enumerate(rates)]
+    assert each == sorted(each, reverse=True)

@@ -10,7 +10,7 @@ import retrompi
 
 SPINE = ("base", "spec", "traces", "sim", "store", "studies")
 MOST = 6
-MORE = {"halo2d": 7, "hpl": 9, "lap2d": 10, "sweep3d": 15}
+MORE = {"halo2d": 7, "hpl": 9, "lap2d": 10, "sweep3d": 16}
 """A program's parameters are what its user gives by name, as those of `retrompi trace generate`."""
 
 

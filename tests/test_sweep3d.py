@@ -22,7 +22,7 @@ from refusals import refused
 from retrompi import traces
 from retrompi._engine import Trace
 from retrompi.base import paths
-from retrompi.base.errors import UsageError
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim import simulate
 from retrompi.spec.machine import roofline
 from retrompi.spec.question import Question, Replay
@@ -131,6 +131,29 @@ def test_a_generated_solution_completes(runtime: str, pvm: bool) -> None:
     assert simulate.run(Question(runtime, "ibm-power2*6@hub-10", Replay(made), "distributed")).outcome == "completed"
 
 
+def test_shmem_s_form_puts_what_the_others_send_and_a_flag_behind_it(tmp_path: Path) -> None:
+    """The same wavefront: each inflow's bytes are put, and a word follows; no message has more than that."""
+    run = (12, 12, 12, 2, 3, 4, 3, 6, 1, 2)
+    plain, puts = (lines(made(run, shmem=shmem), tmp_path / str(shmem)) for shmem in (False, True))
+    for rank, before in plain.items():
+        after = puts[rank]
+        sent = [(w[1], w[2], count_in_bytes(*w[3:5])) for w in before if w[0] == "send"]
+        flags = [(at, w) for at, w in enumerate(after) if w[0] == "send"]
+        assert [(w[1], w[2]) for _, w in flags] == [(to, tag) for to, tag, _ in sent]
+        put = [(w[0].lower(), w[1], w[3]) for w in (after[at - 1] for at, _ in flags)]
+        assert put == [("put", to, size) for to, _, size in sent]
+        assert {count_in_bytes(*w[3:5]) for w in after if w[0] in ("send", "recv")} == {"8"}
+        assert [w for w in before if w[0] == "kernel"] == [w for w in after if w[0] == "kernel"]
+
+
+def test_shmem_s_form_completes_where_there_are_one_sided_operations() -> None:
+    told = sweep3d(12, 12, 12, 2, 3, 4, 3, 2, shmem=True)
+    assert simulate.run(Question("craympt:shmem", "cray-t3d-pe*6@t3d-torus", Replay(told), "distributed")).outcome == "completed"
+    with pytest.raises(RetrompiError, match="no one-sided operations"):
+        simulate.run(Question("mpich", "ibm-power2*6@hub-10", Replay(told), "distributed"))
+    assert sweep3d(32, 16, 1, 32, 16, 1, 3, 1, shmem=True).ranks == 512
+
+
 def test_factors_make_computation_longer() -> None:
     def took(**factors: float) -> float:
         asked = Question("mpich", "ibm-power2*1@hub-10", Replay(sweep3d(24, 24, 24, 1, 1, iterations=1, **factors)), "distributed")
@@ -145,7 +168,7 @@ def test_what_it_cannot_generate_is_refused() -> None:
     for args in ((0, 1, 1, 1, 1), (3, 3, 3, 4, 1), (3, 3, 3, 1, 2, 1, 4), (512, 512, 1, 32, 32)):
         with refused(UsageError, "out-of-range"):
             sweep3d(*args)
-    for options in ({"angles": 5}, {"scattering": 2}, {"fixups": -2}, {"computation": 0.0}, {"half": -1.0}):
+    for options in ({"angles": 5}, {"scattering": 2}, {"fixups": -2}, {"computation": 0.0}, {"half": -1.0}, {"pvm": True, "shmem": True}):
         with refused(UsageError, "out-of-range"):
             sweep3d(4, 4, 4, 2, 2, **options)  # type: ignore[arg-type]
 

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
 __all__ = ["SYSTEMS", "Needs", "allows_fiction", "as_needed", "asking", "foreign", "lacks"]
 
-SYSTEMS = {"win32": "Windows", "unix": "Unix", "linux": "Linux", "aix": "AIX", "unicos": "UNICOS", "windows 2000": "Windows 2000"}
+SYSTEMS = {
+    "win32": "Windows",
+    "unix": "Unix",
+    "linux": "Linux",
+    "aix": "AIX",
+    "unicos": "UNICOS",
+    "tru64": "Tru64 UNIX",
+    "windows 2000": "Windows 2000",
+}
 """Name of an operating system, or of a family of them (`retrompi.spec.host.Host.family`) -> in words."""
 
 

@@ -15,8 +15,9 @@ TECHNOLOGIES = {
     "hippi": "HiPPI",
     "giganet": "Giganet cLAN",
     "infiniband": "InfiniBand",
+    "qsnet": "Quadrics QsNet",
 }
 """Name of a network's technology -> in words."""
-IP = tuple(name for name in TECHNOLOGIES if name not in ("t3e", "infiniband"))
+IP = tuple(name for name in TECHNOLOGIES if name not in ("t3e", "infiniband", "qsnet"))
 """Technologies under which a host has TCP/IP. The processing elements of a T3E exchange messages by E-registers only; IP over InfiniBand
-is not simulated."""
+and over Elan is not simulated."""

@@ -41,12 +41,16 @@ class HplForm(NamedTuple):
     """How a solve is done, of HPL.dat's choices. ``nbmin``: columns at which the recursion of the panel ends. ``bcast``: of `BROADCASTS`.
 
     ``depth``: panels of look-ahead, 0 or 1. ``found``: (panel, rank, blocks of the update) -> blocks done when the panel is found.
+    ``half``: the length of a product's or triangular solve's shortest side at which it runs at half of its rate; ``startup``: operations at
+    the processor's peak that each call takes longer, whatever its length. Both where they were measured; they are in no roofline.
     """
 
     nbmin: int = 4
     bcast: int = 0
     depth: int = 0
     found: Callable[[int, int, int], int] = lambda panel, rank, blocks: blocks // 2
+    half: float = 0.0
+    startup: float = 0.0
 
 
 def local(count: int, start: int, block: int, me: int, processes: int) -> int:
@@ -88,12 +92,20 @@ class _Solve:
     def __init__(self, nb: int, p: int, q: int, pivots: Sequence[int], form: HplForm) -> None:
         self.n, self.nb, self.p, self.q, self.nbmin, self.pivots, self.form = len(pivots), nb, p, q, form.nbmin, pivots, form
         self.lines: list[list[str]] = [[f"{me} init\n"] for me in range(p * q)]
+        self.calls = [0.0] * (p * q)
 
     def rank(self, row: int, column: int) -> int:
         return row * self.q + column
 
     def say(self, me: int, text: str) -> None:
+        self.start_up(me)
         self.lines[me].append(f"{me} {text}\n")
+
+    def start_up(self, me: int) -> None:
+        """What the calls took to begin since the last message: in one line, as their order makes no difference."""
+        if self.calls[me]:
+            self.lines[me].append(f"{me} kernel work:operations={self.form.startup:g} 1 {self.calls[me]:g}\n")
+            self.calls[me] = 0.0
 
     def send(self, me: int, to: int, tag: int, doubles: int) -> None:
         self.say(me, f"send {to} {tag} {doubles} 0")
@@ -110,12 +122,18 @@ class _Solve:
         if received > 0:
             self.say(me, f"wait {other} {me} {tag}")
 
-    def compute(self, me: int, kernel: str, length: float, times: float = 1.0) -> None:
-        """A kernel; lengths are rounded to two digits and made up for by the repetitions, so that few are different."""
+    def compute(self, me: int, kernel: str, length: float, times: float = 1.0, sides: Sequence[float] = ()) -> None:
+        """A kernel; lengths are rounded to two digits and made up for by the repetitions, so that few are different. ``sides``: of its
+        matrices beside ``length``, if it is a product or a solve with many right-hand sides."""
         if length <= 0 or times <= 0:
             return
         about = _round_length(length)
-        self.say(me, f"kernel {kernel} {about} {times * length / about:.6g}")
+        begun = self.calls[me] + max(1.0, times)
+        if sides and self.form.half:
+            times *= 1 + self.form.half / min(length, *sides)
+        self.lines[me].append(f"{me} kernel {kernel} {about} {times * length / about:.6g}\n")
+        if self.form.startup:
+            self.calls[me] = begun
 
     # --- the panel ---------------------------------------------------------------------------------------------------------
 
@@ -140,8 +158,8 @@ class _Solve:
             rows[owner] -= part_now
             for row in range(self.p):
                 if left > 0:
-                    self.compute(self.rank(row, column), f"trsm:order={part_now}", left)
-                    self.compute(self.rank(row, column), f"gemm:n={left},k={part_now}", rows[row])
+                    self.compute(self.rank(row, column), f"trsm:order={part_now}", left, sides=[part_now])
+                    self.compute(self.rank(row, column), f"gemm:n={left},k={part_now}", rows[row], sides=[left, part_now])
             done += part_now
             part_now = min(left, part)
 
@@ -282,8 +300,8 @@ class _Solve:
         below = local(self.n - at, at, self.nb, row, self.p) - (width if row == at // self.nb % self.p else 0)
         about = _round_length(n)
         self.compute(me, "copy", 2 * width * n / self.p, times)
-        self.compute(me, f"trsm:order={width}", n, times)
-        self.compute(me, f"gemm:n={about},k={width}", below, n / about * times)
+        self.compute(me, f"trsm:order={width}", n, times, [width])
+        self.compute(me, f"gemm:n={about},k={width}", below, n / about * times, [n, width])
 
     def ahead(self, at: int, width: int, tag: int) -> None:
         """A step of look-ahead: the panel at ``at`` is updated and factored, then passed on while the rest is updated (HPL_pdgesvK2)."""
@@ -328,6 +346,7 @@ class _Solve:
         self.mark(me, f"passed {at // self.nb}")
 
     def mark(self, me: int, label: str) -> None:
+        self.start_up(me)
         self.lines[me].append(f"# {me} mark {label}\n")
 
     def swap_ends(self, at: int, width: int) -> tuple[list[int], list[int]]:
@@ -550,17 +569,25 @@ def hpl(
     return solve(nb, p, q, [rng.randrange(i, n) for i in range(n)], form)
 
 
-def solve(nb: int, p: int, q: int, pivots: Sequence[int], form: HplForm = HplForm()) -> Trace:  # noqa: B008  a frozen value
-    """As `hpl`, with the pivots of a matrix: the row that is exchanged with each row in turn. Raises UsageError."""
+def solve(
+    nb: int, p: int, q: int, pivots: Sequence[int], form: HplForm = HplForm(), panels: int | None = None,  # noqa: B008  a frozen value
+) -> Trace:  # fmt: skip
+    """As `hpl`, with the pivots of a matrix: the row that is exchanged with each row in turn.
+
+    ``panels``: that many panels from the first and no substitution, every rank with a mark ``done K`` behind its update by panel K; 0: the
+    substitution alone. A long solve is the sum of such parts (validate/predictions/applications/hplf.py). Raises UsageError.
+    """
     n = len(pivots)
     _check(n, nb, p, q, form)
+    if panels is not None and (form.depth or not 0 <= panels <= -(-n // nb)):
+        raise UsageError("parts of hpl's solve are of one without look-ahead, and of the panels that it has", code="out-of-range")
     if any(not i <= to < n for i, to in enumerate(pivots)):
         raise UsageError("hpl exchanges each row with one at or below it", code="out-of-range")
     made = _Solve(nb, p, q, pivots, form)
     made.lines[0].append("# mark begin\n")
     ahead = form.depth > 0 and q > 1  # HPL looks ahead only where there are other columns
     tag = PANEL_TAG
-    for at in range(0, n, nb):
+    for at in range(0, n if panels is None else panels * nb, nb):
         width = min(nb, n - at)
         if ahead and at:
             made.ahead(at, width, tag)
@@ -569,6 +596,8 @@ def solve(nb: int, p: int, q: int, pivots: Sequence[int], form: HplForm = HplFor
             made.broadcast(at, width, tag)
             if not ahead:
                 made.update(at, width)
+                for me in range(p * q if panels else 0):
+                    made.mark(me, f"done {at // nb}")
             else:
                 tag += 1  # of the panel that HPL makes before it begins
         tag = PANEL_TAG if tag + 1 > LAST_PANEL_TAG else tag + 1
@@ -577,10 +606,12 @@ def solve(nb: int, p: int, q: int, pivots: Sequence[int], form: HplForm = HplFor
         swaps = made.swap_ends(last, n - last)
         for column in range(q):
             made.update_columns(last, n - last, column, made.columns_left(column, n), swaps)
-    made.substitute()
+    if not panels:
+        made.substitute()
+    made.start_up(0)
     made.lines[0].append("# mark end\n")
-    for me, lines in enumerate(made.lines):
-        lines.append(f"{me} finalize\n")
+    for me in range(p * q):
+        made.say(me, "finalize")
     return trace_of_lines("hpl", made.lines)
 
 

@@ -8,6 +8,9 @@ flux_err.f). With MPI these are all-reduces; with PVM they are messages to the f
 Computation is stated as kernels (docs/computation.md), a pass for each line of cells along i, loop by loop. ``over`` of an angle that is
 the first of its block is what the process has; of the others it is a diagonal of lines, which the next angle follows. The boundary is
 vacuum.
+
+``shmem`` is a form that was not recorded: what the "cousin" over SHMEM must do, which is told of and whose source is not public. A put into
+the neighbour's inflow, then a flag behind it, for which the neighbour waits; its sums are SHMEM's.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ __all__ = ["share", "sweep3d"]
 
 MOST_RANKS = 256
 """As many as its list of tasks holds (code: msg_stuff.h)."""
+MOST_ELEMENTS = 2048
+"""Over SHMEM, which has no such list: the processing elements of the largest T3D."""
 MOST_CELLS = 1 << 20
 OCTANTS = tuple((i, j) for i in (-1, 1) for j in (-1, 1) for _ in range(2))
 """Directions of the sweeps in i and j; every second one goes up in k (code: octant.f)."""
@@ -49,6 +54,7 @@ class Setup(NamedTuple):
     moments: int
     leakage: bool
     pvm: bool
+    shmem: bool
     computation: float
     half: float
 
@@ -100,13 +106,17 @@ class _Rank:
         return told + self.work(lines, 0, 0, 2 * nm + 1, nm + 2)
 
     def inflow(self, count: int, frm: int | None, tag: int, size: int) -> str:
-        told = self.compute("set", count) if frm is None else self.say(f"recv {frm} {tag} {size} 0")
+        told = self.compute("set", count) if frm is None else self.say(f"recv {frm} {tag} {1 if self.setup.shmem else size} 0")
         # Currents through the boundary of each block.
         return told + (self.compute(f"work:operations=2,read={2 * WORD},written={WORD}", count) if self.setup.leakage else "")
 
     def outflow(self, count: int, to: int | None, tag: int, size: int) -> str:
         """What no process takes leaks out of the box, and is summed up."""
-        return self.compute(f"work:operations=4,read={WORD}", count) if to is None else self.say(f"send {to} {tag} {size} 0")
+        if to is None:
+            return self.compute(f"work:operations=4,read={WORD}", count)
+        if self.setup.shmem:
+            return self.say(f"Put {to} 0 {WORD * size} 6", f"send {to} {tag} 1 0")
+        return self.say(f"send {to} {tag} {size} 0")
 
     # --- an iteration ------------------------------------------------------------------------------------------------------
 
@@ -180,6 +190,7 @@ def sweep3d(
     leakage: bool = True,
     fixups: int = 7,
     pvm: bool = False,
+    shmem: bool = False,
     computation: float = 1.0,
     half: float = 0.0,
 ) -> Trace:
@@ -187,13 +198,16 @@ def sweep3d(
 
     Rank 0 has the marks ``begin`` and ``end``, between which the benchmark takes its time. ``angles``: in an octant, 6 (S6) or 3 (S4).
     ``scattering``: 1 for four moments, 0 for one. ``leakage``: currents through faces are summed up. ``fixups``: negative fluxes are mended
-    after that many iterations (-1: never). ``pvm``: sums and maxima by the messages of its PVM form. ``computation``: how many times as
-    long as the roofline says computation takes; ``half``: how many cells' time a line takes besides its cells, where they were measured.
-    Raises UsageError.
+    after that many iterations (-1: never). ``pvm``: sums and maxima by the messages of its PVM form. ``shmem``: inflows are put,
+    with a flag behind each, for a runtime with one-sided operations. ``computation``: how many times as long as the roofline says
+    computation takes; ``half``: how many cells' time a line takes besides its cells, where they were measured. Raises UsageError.
     """
-    if min(nx, ny, nz, p, q, mk, mmi, iterations) < 1 or max(nx, ny, nz) > MOST_CELLS or p > nx or q > ny or p * q > MOST_RANKS:
-        told = f"sweep3d needs a cell in i and j for each of 1 to {MOST_RANKS} processes, and mk, mmi and iterations from 1 on"
+    most = MOST_ELEMENTS if shmem else MOST_RANKS
+    if min(nx, ny, nz, p, q, mk, mmi, iterations) < 1 or max(nx, ny, nz) > MOST_CELLS or p > nx or q > ny or p * q > most:
+        told = f"sweep3d needs a cell in i and j for each of 1 to {most} processes, and mk, mmi and iterations from 1 on"
         raise UsageError(told, code="out-of-range")
+    if pvm and shmem:
+        raise UsageError("sweep3d is over PVM or over SHMEM, not both", code="out-of-range")
     if p * q == 1:  # a single process is not pipelined (code: read_input.f)
         mk, mmi = nz, angles
     if angles not in (3, 6) or angles % mmi or scattering not in (0, 1) or fixups < -1:
@@ -202,7 +216,7 @@ def sweep3d(
     if not (0 < computation < float("inf") and 0 <= half < float("inf")):
         raise UsageError("sweep3d needs a factor above 0 for 'computation', and 'half' from 0 on", code="out-of-range")
     moments = 1 if scattering == 0 else 4
-    setup = Setup((nx, ny, nz), (p, q), min(mk, nz), mmi, angles, moments, leakage, pvm, computation, half)
+    setup = Setup((nx, ny, nz), (p, q), min(mk, nz), mmi, angles, moments, leakage, pvm, shmem, computation, half)
     return trace_of_lines("sweep3d", [_Rank(me, setup).program(iterations, fixups) for me in range(p * q)])
 
 
