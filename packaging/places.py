@@ -8,9 +8,10 @@ C++ neighbouring lines, that names at least `SEVERAL` fields of one declaration 
 in Python, of `retrompi.spec.question`. A place of ``papers`` names in the code of the package or of its commands what should lie in a
 folder: a text that is the name of a runtime, the key of a paper, a claim or an experiment of its own; or it is a module that a paper's
 folder has (or had to get: the names are those of this checkout, whatever ``--of`` says). Docstrings, whose examples name some, are none,
-nor is ``mpich`` in ``measure``, ``labs`` and ``this_machine``, where it is a library of today. A place of ``link`` is a line that names a
-kind of link, or, outside of the engine's network, which is how they behave, one of their layouts. The declarations themselves, migrations,
-which say how a store was once, and the executable specification, which shares nothing with the engine on purpose, are none.
+nor are ``mpich`` and ``openmpi`` in ``measure``, ``labs`` and ``this_machine``, where they are libraries of today. A place of ``link`` is
+a line that names a kind of link, or, outside of the engine's network, which is how they behave, one of their layouts. The declarations
+themselves, migrations, which say how a store was once, and the executable specification, which shares nothing with the engine on purpose,
+are none.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def papers(root: Path) -> list[Place]:
         today = file.startswith(("src/retrompi/measure/", "src/retrompi/labs/", "cli/this_machine"))
         for node in _texts(ast.parse(text)):
             name = re.sub(r"^([\w-]+):[\w-]+$", r"\1", str(node.value))  # a variant is its runtime's
-            if name in names and not (today and name == "mpich"):
+            if name in names and not (today and name in ("mpich", "openmpi")):
                 found.append(Place(file, node.lineno, f"{names[name]}: {node.value}"))
     code = {file.stem.strip("_") for file in papers_dir().glob("*/*/*.py")}
     places = (root / folder for folder in ("src/retrompi/papers", "cli"))
