@@ -75,7 +75,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     using Undefined = retrompi::ReadOptions::Undefined;
     const retrompi::ReadOptions options = {
         .ranks = 0, .undefined_source = how % 2 != 0 ? Undefined::AnySource : Undefined::Refuse, .partial = how % 3 != 0};
-    if (told(split ? pair : shared, options) != told(split ? long_files : long_shared, options)) broken("lines read differently when they come again");
+    if (told(split ? pair : shared, options) != told(split ? long_files : long_shared, options))
+      broken("lines read differently when they come again");
     try {
       check(retrompi::parse(split ? pair : shared, options));
     } catch (const retrompi::TraceError &) {
