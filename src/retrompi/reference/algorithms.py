@@ -99,9 +99,9 @@ def take(peer: int, size: int) -> Steps:
     yield CollectiveStep("wait", of=receive)
 
 
-def exchange(source: int, size_in: int, target: int, size: int, empty: bool = True) -> Steps:
+def exchange(source: int, size_in: int, target: int, size: int, empty: bool = True, sync: bool = False) -> Steps:
     """Receives and sends at once, as MPI_Sendrecv does; without ``empty`` nothing is sent for no bytes."""
-    receive, send = CollectiveStep("receive", source, size_in), CollectiveStep("send", target, size)
+    receive, send = CollectiveStep("receive", source, size_in), CollectiveStep("send", target, size, sync=sync)
     if empty or size_in > 0:
         yield receive
     if empty or size > 0:
@@ -184,7 +184,7 @@ def barrier_power_of_two(m: CollectiveMember) -> Steps:
 def barrier_doubling(m: CollectiveMember) -> Steps:
     """Two exchange; of more, those beyond the largest power of two below their number report first and are released last. What goes to
     another one last is a synchronous send (code: Open MPI 1.1)."""
-    inner = 2 if m.n == 2 else max([k for k in powers(2 * m.n) if k < m.n], default=1)
+    inner = 2 if m.n == 2 else largest_power(max(1, m.n - 1))
     if m.me >= inner:
         yield from give(m.me - inner, 0)
         yield from take(m.me - inner, 0)
@@ -192,10 +192,7 @@ def barrier_doubling(m: CollectiveMember) -> Steps:
     if m.me + inner < m.n:
         yield from take(m.me + inner, 0)
     for k in powers(inner):
-        receive = CollectiveStep("receive", m.me ^ k, 0)
-        yield receive
-        yield from give(m.me ^ k, 0, sync=True)
-        yield CollectiveStep("wait", of=receive)
+        yield from exchange(m.me ^ k, 0, m.me ^ k, 0, sync=True)
     if m.me + inner < m.n:
         yield from give(m.me + inner, 0, sync=True)
 
@@ -774,25 +771,24 @@ def alltoall_in_order(m: CollectiveMember) -> Steps:
     yield CollectiveStep("wait")
 
 
-def alltoall_posted(m: CollectiveMember) -> Steps:
-    """All receives, all sends, each from itself on, then one wait (code: MPICH 1.2.5 to 1.2.7)."""
-    peers = [(m.me + k) % m.n for k in range(m.n)]
+def _all_at_once(m: CollectiveMember, peers: Sequence[int]) -> Steps:
+    """All receives, all sends, then one wait."""
     for r in peers:
         yield CollectiveStep("receive", r, m.gets(r))
     for r in peers:
         yield CollectiveStep("send", r, m.gives(r))
     yield CollectiveStep("wait")
+
+
+def alltoall_posted(m: CollectiveMember) -> Steps:
+    """All at once, each from itself on (code: MPICH 1.2.5 to 1.2.7)."""
+    yield from _all_at_once(m, [(m.me + k) % m.n for k in range(m.n)])
 
 
 def alltoall_linear(m: CollectiveMember) -> Steps:
-    """The own block is copied; then all receives and all sends, each from the next member on (code: Open MPI 1.1)."""
+    """The own block is copied; then all at once, each from the next member on (code: Open MPI 1.1)."""
     yield CollectiveStep("copy", size=m.gives(m.me), own=True)
-    peers = [(m.me + k) % m.n for k in range(1, m.n)]
-    for r in peers:
-        yield CollectiveStep("receive", r, m.gets(r))
-    for r in peers:
-        yield CollectiveStep("send", r, m.gives(r))
-    yield CollectiveStep("wait")
+    yield from _all_at_once(m, [(m.me + k) % m.n for k in range(1, m.n)])
 
 
 def alltoall_rotated(m: CollectiveMember) -> Steps:

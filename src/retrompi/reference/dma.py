@@ -9,6 +9,7 @@ Messages on one path stay in order. Sources: the models (BIP, HPVM, GM); docs/ne
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,15 @@ class Burst:
     packet: Packet
     arrived: bool = False
     lost: bool = False
+
+
+def _in_order(under_way: deque[Burst], ended: Burst, lost: bool) -> Iterator[Packet]:
+    """A burst has come, or never will: what is there now, as those before it come first."""
+    ended.arrived, ended.lost = True, lost
+    while under_way and under_way[0].arrived:
+        first = under_way.popleft()
+        if not first.lost:
+            yield first.packet
 
 
 class Dma(Channel):
@@ -93,7 +103,6 @@ class Dma(Channel):
         self.job.count.packets += 1
         by_card = direct or (spec.reads and packet.kind == "cts")
         size = packet.size + spec.header + (spec.message_header if packet.first and not by_card else 0)
-        piece = min(spec.piece, max(spec.piece_min, size // spec.pieces))
         burst = Burst(packet)
         self.flying.append(burst)
         by_processor = size <= spec.pio_limit
@@ -103,7 +112,7 @@ class Dma(Channel):
         behind = spec.told_by if direct else 0
         hosts = self.job.hosts
         ends = hosts.index(source.host), hosts.index(self.target.host)
-        left = self.job.net.burst(*ends, size, spec.rate, piece, behind, lambda: self._ends(burst, False), lambda: self._ends(burst, True),
+        left = self.job.net.burst(*ends, size, spec.rate, self._piece(size), behind, lambda: self._ends(burst, False), lambda: self._ends(burst, True),
                                   0 if by_processor or (by_card and not direct) else spec.fetch, spec.interleaved)
         if behind > 0:
             yield from self._work(source, spec.send_cpu)
@@ -130,17 +139,16 @@ class Dma(Channel):
         self.reading = False
         self.source.thread.signal()
 
+    def _piece(self, size: int) -> int:
+        """The part of a burst that must have crossed a stage before the next one starts."""
+        return int(min(self.spec.piece, max(self.spec.piece_min, size // self.spec.pieces)))
+
     def _ends(self, burst: Burst, lost: bool) -> None:
-        """A burst has come, or never will; those before it come first."""
-        burst.arrived, burst.lost = True, lost
-        while self.flying and self.flying[0].arrived:
-            first = self.flying.popleft()
-            if first.lost:
+        for packet in _in_order(self.flying, burst, lost):
+            if self.spec.reads and packet.kind == "cts":
+                self._answer(packet.message)
                 continue
-            if self.spec.reads and first.packet.kind == "cts":
-                self._answer(first.packet.message)
-                continue
-            self.landed.append(first.packet)
+            self.landed.append(packet)
             if self.spec.sleeps and self.target.thread.mode != "work":
                 host = self.target.host
                 host.kernel(host.spec.interrupt, self.target.arrive, self, "woken")
@@ -155,18 +163,13 @@ class Dma(Channel):
         answer = Burst(Packet(message, message.size, message.src, message.dst))
         self.answers.append(answer)
         ends = hosts.index(self.target.host), hosts.index(self.source.host)
-        piece = min(spec.piece, max(spec.piece_min, size // spec.pieces))
-        self.job.net.burst(*ends, size, spec.rate, piece, 0, lambda: self._answer_ends(answer, False),
-                           lambda: self._answer_ends(answer, True),
-                           spec.answer, spec.interleaved)
+        self.job.net.burst(*ends, size, spec.rate, self._piece(size), 0, lambda: self._answer_ends(answer, False),
+                           lambda: self._answer_ends(answer, True), spec.answer, spec.interleaved)
 
     def _answer_ends(self, answer: Burst, lost: bool) -> None:
-        answer.arrived, answer.lost = True, lost
-        while self.answers and self.answers[0].arrived:
-            first = self.answers.popleft()
-            if not first.lost:
-                self.read.append(first.packet)
-                self.source.arrive(self, "read")
+        for packet in _in_order(self.answers, answer, lost):
+            self.read.append(packet)
+            self.source.arrive(self, "read")
 
     def _has_read(self) -> Steps:
         """The data are there: the message is complete here, and the sender is told."""

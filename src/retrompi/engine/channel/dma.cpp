@@ -5,6 +5,42 @@ namespace retrompi {
 
 namespace {
 
+/// Transfers that end in any order and are taken in that of their beginning: a short one does not overtake a long one sent before it.
+class Transfers {
+ public:
+  /// The number of one that begins.
+  uint32_t begin(const Packet& p) {
+    under_way_.push_back({p, false, false});
+    return first_ + static_cast<uint32_t>(under_way_.size()) - 1;
+  }
+  /// One has arrived or is lost; `take` gets what has arrived and waits for none before it.
+  template <class F>
+  void end(uint32_t number, bool lost, F take) {
+    Transfer& ended = under_way_[number - first_];
+    ended.over = true;
+    ended.lost = lost;
+    if (lost) ended.p.m->lost = true;
+    while (!under_way_.empty() && under_way_.front().over) {
+      const Transfer first = under_way_.front();
+      under_way_.pop_front();
+      ++first_;
+      if (!first.lost) take(first.p);
+    }
+  }
+  template <class F>
+  void each(F f) const {
+    for (const Transfer& t : under_way_) f(t.p);
+  }
+
+ private:
+  struct Transfer {
+    Packet p;
+    bool over, lost;
+  };
+  uint32_t first_ = 0;  // number of the first that is under way
+  std::deque<Transfer> under_way_;
+};
+
 class DmaChan final : public ChanOf<DmaSpec> {
  public:
   DmaChan(World& w, const DmaSpec& s, Proc& a, Proc& b) : ChanOf(w, s, a, b), free_slots_(s.slots) {}
@@ -19,7 +55,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     auto add = [&r](const Packet& p) {
       if (p.kind == Packet::Data && !p.m->rendezvous) r.used.push_back({p.m, 1, p.m->at});
     };
-    for (const Flying& f : flying_) add(f.p);
+    flying_.each(add);
     for (const Packet& p : landed_) add(p);
     return r;
   }
@@ -57,17 +93,15 @@ class DmaChan final : public ChanOf<DmaSpec> {
     ++common.count.packets;
     const bool by_card = direct || reads(p);  // the library says nothing
     const int64_t bytes = p.bytes + spec.header + (p.first && !by_card ? spec.message_header : 0);
-    const int64_t piece = std::min(spec.piece, std::max(spec.piece_min, bytes / spec.pieces));
-    const bool pio = bytes <= spec.pio_limit || reads(p);
-    const uint32_t seq = base_ + static_cast<uint32_t>(flying_.size());
-    flying_.push_back({p, false, false});
-    if (bytes <= spec.pio_limit) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
+    const bool pio = bytes <= spec.pio_limit;
+    const uint32_t number = flying_.begin(p);
+    if (pio) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
     attribute(NetworkPacket::Transfer, p.bytes, false, p.transit);
     // A card puts data into memory without a word: a message right behind them says that they are there.
     const int64_t behind = direct ? spec.told_by : 0;
-    const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece,
-                                     delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq), behind,
-                                     {.fetch = pio ? Ps{} : spec.fetch, .interleaved = spec.interleaved});
+    const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece_of(bytes),
+                                     delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, number), behind,
+                                     {.fetch = pio || reads(p) ? Ps{} : spec.fetch, .interleaved = spec.interleaved});
     if (behind > 0) co_await work(from, copied_number::send_cpu);
     if (spec.cpu_driven) {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
@@ -89,10 +123,6 @@ class DmaChan final : public ChanOf<DmaSpec> {
  private:
   static constexpr uint8_t kWoken = 1;  // a token of a packet for which the receiver slept
   static constexpr uint8_t kRead = 2;   // a token of data that this end has read
-  struct Flying {
-    Packet p;
-    bool arrived, lost;
-  };
   Task take_in(Token t) {
     const Packet p = landed_.front();
     landed_.pop_front();
@@ -134,29 +164,22 @@ class DmaChan final : public ChanOf<DmaSpec> {
     }
     ++common.count.packets;
     const int64_t bytes = m.bytes + spec.header;
-    const int64_t piece = std::min(spec.piece, std::max(spec.piece_min, bytes / spec.pieces));
-    const uint32_t seq = answered_ + static_cast<uint32_t>(answers_.size());
-    answers_.push_back({data, false, false});
+    const uint32_t number = answers_.begin(data);
     attribute(NetworkPacket::Transfer, m.bytes, true, data.transit);
-    world.net->burst(common, to.host_index, from.host_index, bytes, spec.rate, piece,
-                     delivery<&DmaChan::on_answer, &DmaChan::on_answer_lost>(*this, seq), 0, {.fetch = spec.answer, .interleaved = spec.interleaved});
+    world.net->burst(common, to.host_index, from.host_index, bytes, spec.rate, piece_of(bytes),
+                     delivery<&DmaChan::on_answer, &DmaChan::on_answer_lost>(*this, number), 0,
+                     {.fetch = spec.answer, .interleaved = spec.interleaved});
   }
-  void on_answer(uint32_t seq) { answer_ends(seq, false); }
-  void on_answer_lost(uint32_t seq) { answer_ends(seq, true); }
-  void answer_ends(uint32_t seq, bool lost) {
-    Flying& ended = answers_[seq - answered_];
-    ended.arrived = true;
-    ended.lost = lost;
-    if (lost) ended.p.m->lost = true;
-    while (!answers_.empty() && answers_.front().arrived) {
-      const Flying f = answers_.front();
-      answers_.pop_front();
-      ++answered_;
-      if (f.lost) continue;
-      read_.push_back(f.p);
+  void on_answer(uint32_t number) { answer_ends(number, false); }
+  void on_answer_lost(uint32_t number) { answer_ends(number, true); }
+  void answer_ends(uint32_t number, bool lost) {
+    answers_.end(number, lost, [this](const Packet& p) {
+      read_.push_back(p);
       from.arrive({this, kRead, 0}, true);
-    }
+    });
   }
+  /// What must have crossed a stage before the next one starts.
+  [[nodiscard]] int64_t piece_of(int64_t bytes) const { return std::min(spec.piece, std::max(spec.piece_min, bytes / spec.pieces)); }
   /// A request to read, which goes from card to card.
   [[nodiscard]] bool reads(const Packet& p) const { return spec.reads && p.kind == Packet::Cts; }
   [[nodiscard]] bool header_alone(const Message& m) const { return spec.alone > 0 && !m.rendezvous && m.bytes > spec.alone; }
@@ -175,47 +198,28 @@ class DmaChan final : public ChanOf<DmaSpec> {
     const int64_t pages = (end - begin + spec.page - 1) / spec.page;
     co_await from.thread.run(from.host.time(spec.pin + pages * spec.pin_page), Stage::Syscall);
   }
-  void on_arrival(uint32_t seq) {
-    flying_[seq - base_].arrived = true;
-    land();
-  }
+  void on_arrival(uint32_t number) { land(number, false); }
   void on_interrupt() { to.arrive({this, kWoken, 0}, true); }
   /// There is no retransmission: neither the card nor the library keeps a copy of sent data (docs/sharing.md).
-  void on_lost(uint32_t seq) {
-    Flying& f = flying_[seq - base_];
-    f.arrived = f.lost = true;
-    f.p.m->lost = true;
-    land();
-  }
-  void land() {
-    // Messages on one path stay in order: a short one does not overtake a long one sent before it.
-    while (!flying_.empty() && flying_.front().arrived) {
-      const Flying f = flying_.front();
-      flying_.pop_front();
-      ++base_;
-      if (f.lost) continue;
-      if (reads(f.p)) {
-        answer(f.p);
-        continue;
-      }
-      landed_.push_back(f.p);
-      if (spec.sleeps && to.thread.waiting()) {
+  void on_lost(uint32_t number) { land(number, true); }
+  void land(uint32_t number, bool lost) {
+    flying_.end(number, lost, [this](const Packet& p) {
+      if (reads(p)) return answer(p);
+      landed_.push_back(p);
+      if (spec.sleeps && to.thread.waiting())
         to.host.kernel(to.host.charge(host_number::interrupt), Stage::Interrupt, callback<&DmaChan::on_interrupt>(*this));
-      } else {
+      else
         to.arrive({this, 0, 0}, true);
-      }
-    }
+    });
   }
   void on_left() {
     busy_ = false;
     from.thread.signal();
   }
   int32_t free_slots_;
-  uint32_t base_ = 0;
-  std::deque<Flying> flying_;
+  Transfers flying_;
   std::deque<Packet> landed_;
-  uint32_t answered_ = 0;
-  std::deque<Flying> answers_;  // on their way to this end, which reads them
+  Transfers answers_;  // on their way to this end, which reads them
   std::deque<Packet> read_;
   bool busy_ = false;
   bool second_ = false;  // the packet before was a header alone

@@ -57,14 +57,9 @@ inline bool to_double(std::string_view s, double &value) {
 }
 
 inline bool to_int(std::string_view s, int32_t &value) {
-  if (!s.empty() && s.size() <= 9) {  // nearly all: ranks, tags and types
-    int32_t sum = 0;
-    size_t i = 0;
-    for (; i < s.size() && s[i] >= '0' && s[i] <= '9'; ++i) sum = sum * 10 + (s[i] - '0');
-    if (i == s.size()) {
-      value = sum;
-      return true;
-    }
+  if (int64_t digits = 0; s.size() <= 9 && few_digits(s, digits)) {  // nearly all: ranks, tags and types
+    value = static_cast<int32_t>(digits);
+    return true;
   }
   if (s.size() > 1 && s[0] == '+' && s[1] != '-') s.remove_prefix(1);
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
