@@ -21,6 +21,7 @@ from retrompi._engine import Trace
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import Result
+from retrompi.spec import registry
 from retrompi.spec.machine import roofline
 from retrompi.spec.question import Question
 from retrompi.studies.draws.uncertainty import Spec, log_job, question_of
@@ -80,6 +81,24 @@ class Draw(NamedTuple):
     ahead: bool = True
     elsewhere: float = 1.0
     sets: Mapping[str, str] = {}
+
+
+@cache
+def memory_share(platform: str, nb: int) -> float:
+    """Of a matrix product of the update, by the roofline of the platform's first host: what the memory needs of the time that the
+    arithmetic takes."""
+    terms = roofline.terms(roofline.kernel(f"gemm:n=1000,k={nb}"), 5000, registry.platform(platform).hosts[0])
+    return min(1.0, terms["memory"] / max(terms.values()))
+
+
+def discrepancy(result: Result, asked: Question, draw: int | None, spec: Spec) -> float:
+    """The factor on a draw's seconds: those outside computation have the discrepancy of a job, as in every interval
+    (docs/uncertainty.md)."""
+    if draw is None:
+        return 1.0
+    factor = math.exp(log_job(Resolved.of(asked), spec)[draw])
+    last = max(result.per_rank, key=lambda row: row["time_s"])
+    return float((last["compute_s"] + factor * (last["time_s"] - last["compute_s"])) / last["time_s"])
 
 
 def gflops(n: int, seconds: float) -> float:
@@ -209,15 +228,6 @@ class Runs:
     def spec(self) -> Spec:
         return Spec(_common.LEVEL, 2 * self.machine.draws, SEED)
 
-    def discrepant(self, result: Result, asked: Question, draw: Draw) -> float:
-        """A draw's seconds: those outside computation have the discrepancy of a job, as in every interval (docs/uncertainty.md)."""
-        seconds = _common.seconds(result)
-        if draw.number is None:
-            return seconds
-        factor = math.exp(log_job(Resolved.of(asked), self.spec)[draw.number])
-        last = max(result.per_rank, key=lambda row: row["time_s"])
-        return seconds * (last["compute_s"] + factor * (last["time_s"] - last["compute_s"])) / last["time_s"]
-
     def seconds(self, grid: tuple[int, int], n: int, draw: Draw, way: Way, gemm: float | None) -> float:
         p, q = grid
         ahead = way.depth > 0 and q > 1
@@ -234,7 +244,7 @@ class Runs:
             simulate.require_completed(result, f"hpl of {n} on {p}x{q}")
             if ahead and way.bcast < 4:
                 self.places[key] = found_by_polls(pace(result, grid, n, draw.nb, way.bcast), grid, n, draw.nb, way.bcast)
-        return self.discrepant(result, asked, draw)
+        return _common.seconds(result) * discrepancy(result, asked, draw.number, self.spec)
 
     def best(self, grid: tuple[int, int], n: int, draw: Draw, gemm: float | None) -> tuple[float, Way]:
         """Gflop/s of what was tried, and by which way. With nominal values both are compared; where look-ahead is the faster there, a draw

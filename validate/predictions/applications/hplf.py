@@ -25,17 +25,17 @@ from typing import NamedTuple
 
 import _common
 import hpl_runs
+import numpy as np
 from hpl_runs import PLAIN, SEED, gflops, pivots
+from numpy.polynomial import polynomial
 
 from retrompi._engine import Trace
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.result import Result
-from retrompi.spec import registry
 from retrompi.spec.conditions.timed_section import Program
-from retrompi.spec.machine import roofline
 from retrompi.spec.question import Question, Replay
-from retrompi.studies.draws.uncertainty import Spec, log_job, question_of
+from retrompi.studies.draws.uncertainty import Spec, question_of
 from retrompi.traces.hpl import HplForm, solve
 
 FILE = Path(__file__).parent / "hpl-falcon.csv"
@@ -109,28 +109,8 @@ def _at(parabola: Sequence[float], x: float) -> float:
 
 def parabola(points: Sequence[tuple[float, float]]) -> list[float]:
     """Least squares of the relative differences."""
-    rows = [[1 / y, x / y, x * x / y] for x, y in points]
-    left = [[sum(r[i] * r[j] for r in rows) for j in range(3)] for i in range(3)]
-    right = [sum(r[i] for r in rows) for i in range(3)]
-    return _solved(left, right)
-
-
-def _solved(left: list[list[float]], right: list[float]) -> list[float]:
-    """Three equations, by Cramer's rule."""
-
-    def determinant(m: list[list[float]]) -> float:
-        return sum(m[0][i] * (m[1][(i + 1) % 3] * m[2][(i + 2) % 3] - m[1][(i + 2) % 3] * m[2][(i + 1) % 3]) for i in range(3))
-
-    whole = determinant(left)
-    return [determinant([[right[r] if c == k else left[r][c] for c in range(3)] for r in range(3)]) / whole for k in range(3)]
-
-
-@cache
-def memory_share(nb: int) -> float:
-    """Of a product of the update, what the memory needs of the time that the arithmetic takes (as `hplt`)."""
-    host = registry.platform(f"{HOST}*1").hosts[0]
-    terms = roofline.terms(roofline.kernel(f"gemm:n=1000,k={nb}"), 5000, host)
-    return min(1.0, terms["memory"] / max(terms.values()))
+    x, y = np.array(points).T
+    return [float(c) for c in polynomial.polyfit(x, y, 2, w=1 / y)]
 
 
 @cache
@@ -148,22 +128,18 @@ class Runs:
 
     def question(self, trace: Trace, ranks: int, form: Form) -> Question:
         rate = form.gemm * (self.draw.elsewhere if ranks > 1 else 1)
-        program = Program(memory_share=memory_share(form.nb) if ranks > 1 else 0.0)
+        program = Program(memory_share=hpl_runs.memory_share(f"{HOST}*1", form.nb) if ranks > 1 else 0.0)
         platform = f"{HOST}*{max(1, ranks // PER_NODE)}" + (f"@{NETWORK}" if ranks > PER_NODE else "")
         one = Question("elan", platform, Replay(trace, program=program), "block", overrides=[f"platform.host.gemm_rate={rate:.8g} flop/s"])
         return one if self.draw.number is None else question_of(Resolved.of(one), self.draw.number, self.spec)
 
     def run(self, grid: tuple[int, int], n: int, form: Form, panels: int | None = None) -> tuple[Result, float]:
-        """And the factor by which its seconds differ from those of this draw, outside computation (as `hpl_runs.Runs.discrepant`)."""
+        """And the factor by which its seconds differ from those of this draw (`hpl_runs.discrepancy`)."""
         trace = part(form.nb, grid, n, form.of_hpl, panels)
         asked = self.question(trace, grid[0] * grid[1], form)
         result = simulate.run(asked)
         simulate.require_completed(result, f"hpl of {n} on {grid[0]}x{grid[1]}")
-        if self.draw.number is None:
-            return result, 1.0
-        factor = math.exp(log_job(Resolved.of(asked), self.spec)[self.draw.number])
-        last = max(result.per_rank, key=lambda row: row["time_s"])
-        return result, (last["compute_s"] + factor * (last["time_s"] - last["compute_s"])) / last["time_s"]
+        return result, hpl_runs.discrepancy(result, asked, self.draw.number, self.spec)
 
     def whole(self, grid: tuple[int, int], n: int, form: Form, panels: int | None = None) -> float:
         result, factor = self.run(grid, n, form, panels)

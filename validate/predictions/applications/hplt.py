@@ -9,9 +9,7 @@ from random import Random
 import hpl_runs
 
 from retrompi._engine import Trace
-from retrompi.spec import registry
 from retrompi.spec.conditions.timed_section import Program
-from retrompi.spec.machine import roofline
 from retrompi.spec.question import Question, Replay
 
 NODES = 8
@@ -22,16 +20,10 @@ NETWORK = "myrinet-lanai4"
 
 def question(trace: Trace, ranks: int) -> Question:
     """Eight processes have a node each: 20000 rows need 3.2 GB, which four nodes of 512 MB do not have. Sixteen are two a node, and share
-    its card and its memory, for which each waits in a share of its computation that is the product's (`memory_share`)."""
-    program = Program(memory_share=memory_share() if ranks > NODES else 0.0)
-    return Question("mpichgm", f"linux-piii-550*{NODES}@{NETWORK}", Replay(trace, program=program), "distributed")
-
-
-def memory_share() -> float:
-    """Of a matrix product of the update, by the roofline of the host: what the memory needs of the time that the arithmetic takes."""
-    host = registry.platform(f"linux-piii-550*{NODES}@{NETWORK}").hosts[0]
-    terms = roofline.terms(roofline.kernel(f"gemm:n=1000,k={hpl_runs.USUAL}"), 5000, host)
-    return min(1.0, terms["memory"] / max(terms.values()))
+    its card and its memory, for which each waits in a share of its computation that is the product's (`hpl_runs.memory_share`)."""
+    platform = f"linux-piii-550*{NODES}@{NETWORK}"
+    program = Program(memory_share=hpl_runs.memory_share(platform, hpl_runs.USUAL) if ranks > NODES else 0.0)
+    return Question("mpichgm", platform, Replay(trace, program=program), "distributed")
 
 
 def more(rng: Random) -> Mapping[str, str]:
