@@ -97,8 +97,11 @@ def _wrong(asked: Resolved) -> list[str]:
     rows = simulate.compile_question(asked).rows
     capped = any(row["bus_rate"] < host.bus_rate for row, host in zip(rows["hosts"]["kinds"], asked.platform.hosts, strict=False))
     # Packets of one message that follow each other share the card and the wire by how they overlap: a consequence as well.
-    # So do a header that goes alone and the data behind it.
-    crowded = any(hop["medium"] == "dma" and (hop["packet"] < max(LONG) or 0 < hop["alone"] < max(LONG)) for hop in rows["remote"])
+    # So do a header that goes alone and the data behind it, unless the processor moves both.
+    crowded = any(
+        hop["medium"] == "dma" and (hop["packet"] < max(LONG) or (0 < hop["alone"] < max(LONG) and not hop["cpu_driven"]))
+        for hop in rows["remote"]
+    )
     # So do the two segments of a message whose header is written by itself, and how many reads they take.
     two = any(hop["medium"] == "stream" and hop["header_write"] and hop["header_write_above"] < max(SHORT) for hop in rows["remote"])
     before, parts = booked(asked)

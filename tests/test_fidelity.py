@@ -84,10 +84,11 @@ def test_a_curve_reproduces_the_pingpong_it_was_sampled_from(name: str, platform
     # Where two processes spin on one processor, a time is a number of quanta and the rest of one, which a curve does not know.
     rows = simulate.compile_question(Resolved.of(question)).rows
     spin = mode == "shared" and rows["recv_wait"]["kind"].startswith("spin") and rows["hosts"]["kinds"][0]["cores"] == 1
-    # Where memory is registered on first use, a curve has that in the mean of other numbers of messages than these.
+    # Where memory stays registered, the first long messages register it: a curve has that in the mean of other messages (docs/fidelity.md).
     registers = mode == "distributed" and any(hop.get("pin_cache") for hop in rows["remote"])
     for a, b in zip(mechanism, curve, strict=True):
-        assert b["time_us"] == pytest.approx(a["time_us"], rel=0.1 if spin else 0.06 if registers else 0.01), a["size_B"]
+        rel = 0.1 if spin else 0.05 if registers and a["size_B"] == 64 * KIB else 0.01
+        assert b["time_us"] == pytest.approx(a["time_us"], rel=rel), a["size_B"]
 
 
 @for_each("name, platform, mode", HOMES, few=24)
