@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from cases import for_each, spread
+from cases import for_each
 
 from retrompi.sim.observe import Observe
 from retrompi.spec.question import Message, Question, Replay
