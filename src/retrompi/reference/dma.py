@@ -112,8 +112,9 @@ class Dma(Channel):
         behind = spec.told_by if direct else 0
         hosts = self.job.hosts
         ends = hosts.index(source.host), hosts.index(self.target.host)
-        left = self.job.net.burst(*ends, size, spec.rate, self._piece(size), behind, lambda: self._ends(burst, False), lambda: self._ends(burst, True),
-                                  0 if by_processor or (by_card and not direct) else spec.fetch, spec.interleaved)
+        fetch = 0 if by_processor or (by_card and not direct) else spec.fetch
+        left = self.job.net.burst(*ends, size, spec.rate, self._piece(size), behind, lambda: self._ends(burst, False),
+                                  lambda: self._ends(burst, True), fetch, spec.interleaved)
         if behind > 0:
             yield from self._work(source, spec.send_cpu)
         if spec.cpu_driven:
