@@ -159,6 +159,13 @@ class Switch(LinkKind):
     name, layout = "switch", LinkLayout.PORTS
 
 
+class PausingSwitch(LinkKind):
+    """A switch with flow control (IEEE 802.3x): a card whose frames fill their ``buffer`` at its input is asked to pause; none is dropped."""
+
+    name, layout, wire = "pausing-switch", LinkLayout.PORTS, "pause"
+    needs: ClassVar[Mapping[str, str]] = {"buffer": "16KiB"}
+
+
 class Torus(LinkKind):
     """Links between the neighbours in each dimension."""
 
@@ -258,7 +265,7 @@ class FromFile(LinkKind):
     name, layout = "platform-file", LinkLayout.FILE
 
 
-KINDS: Mapping[str, LinkKind] = {cls.name: cls() for cls in (Cable, FatTree, Hub, Switch, Torus, Wan)}
+KINDS: Mapping[str, LinkKind] = {cls.name: cls() for cls in (Cable, FatTree, Hub, PausingSwitch, Switch, Torus, Wan)}
 PLATFORM_FILE = FromFile.name
 
 
