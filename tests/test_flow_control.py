@@ -45,8 +45,8 @@ def test_nothing_is_lost_or_overtaken_or_early(crowd: tuple[str, list[int], int,
 
 
 def test_a_card_that_pauses_holds_back_what_would_go_elsewhere() -> None:
-    """Two cards send to port 2 without a break. When its second frame has come and waits, card 1 is asked to pause; the frame that it has to port
-    3 by then is behind it. A switch that does not ask sends it as soon as the card has sent what is before it."""
+    """Two cards send to port 2 without a break. When its second frame has come and waits, card 1 is asked to pause; the frame that it
+    has to port 3 by then is behind it. A switch that does not ask sends it as soon as the card has sent what is before it."""
     flows = [(0, 0, 2, FRAME)] * 40 + [(1, 1, 2, FRAME)] * 10 + [(2, 1, 3, FRAME)]
     free, paused = (carry(kind, [], 4, flows, buffer=buffer) for kind, buffer in (("switch", 0.0), (KIND, FRAME + 1.0)))
     assert free[-1] == 1 + 2 * LATENCY + 11 * T
@@ -55,8 +55,9 @@ def test_a_card_that_pauses_holds_back_what_would_go_elsewhere() -> None:
 
 
 def test_when_a_card_stops_and_goes_on() -> None:
-    """Two frames of card 1 wait behind a long one at port 2, more than the buffer; the next, to the idle port 3, has not begun when the card
-    hears of it. It begins when the second has left the queue and the card has heard of that: half a buffer would be less than a frame."""
+    """Two frames of card 1 wait behind a long one at port 2, more than the buffer; the next, to the idle port 3, has not begun when the
+    card hears of it. It begins when the second has left the queue and the card has heard of that:
+    half a buffer would be less than a frame."""
     long = 20 * FRAME
     flows = [(0, 0, 2, long), (1, 1, 2, FRAME), (1, 1, 2, FRAME), (1, 1, 3, FRAME)]
     got = carry(KIND, [], 4, flows, buffer=1.5 * FRAME)
@@ -68,7 +69,9 @@ def test_when_a_card_stops_and_goes_on() -> None:
 
 def test_incast_is_slow_on_a_switch_that_drops_and_lossless_on_one_that_asks() -> None:
     trace = generate.all_at_once(6, 30_000)
-    drops, asks = (ask("mpich", "nt-cluster", trace, sets=[f"platform.link.kind={kind}", "platform.link.buffer=4 KiB"]) for kind in ("switch", KIND))
+    drops, asks = (
+        ask("mpich", "nt-cluster", trace, sets=[f"platform.link.kind={kind}", "platform.link.buffer=4 KiB"]) for kind in ("switch", KIND)
+    )
     assert drops.lost > 0
     assert asks.lost == asks.retransmissions == 0
     assert asks.delivered_bytes == drops.delivered_bytes
@@ -77,14 +80,14 @@ def test_incast_is_slow_on_a_switch_that_drops_and_lossless_on_one_that_asks() -
 
 def test_it_needs_a_buffer() -> None:
     for more in ({}, {"link.buffer": "0 B"}):
-        with pytest.raises(UsageError, match="pausing-switch needs (a )?buffer.*, e.g. .*16KiB"):
+        with pytest.raises(UsageError, match=r"pausing-switch needs (a )?buffer.*, e.g. .*16KiB"):
             registry.platform("nt-cluster").with_overrides({"link.kind": KIND, **more})
 
 
 def test_a_frame_that_comes_alone_is_an_interrupt_with_any_driver() -> None:
     def times(size: int, napi: int) -> float:
-        rows = simulate.benchmark(Question("mpich", "xeon-2000*2@gigabit", pingpong([size], 2, 1), overrides=[f"platform.host.napi={napi}"]))
-        return float(rows[0]["time_us"])
+        question = Question("mpich", "xeon-2000*2@gigabit", pingpong([size], 2, 1), overrides=[f"platform.host.napi={napi}"])
+        return float(simulate.benchmark(question)[0]["time_us"])
 
     assert times(1, 0) == times(1, 1)
     assert times(1 << 20, 1) < 0.9 * times(1 << 20, 0), "a kernel that is busy with one frame takes the next without another"
@@ -95,7 +98,8 @@ def on_a_pausing_switch(seed: int) -> Any:
     drawn, rng = draw_program(seed), random.Random(seed)
     mine = {"platform.link.kind": KIND, "platform.link.buffer": rng.choice(("1B", "100B", "2kB", "4000B", "20kB")),
             "platform.host.napi": rng.choice("01")}
-    kept = {key: value for key, value in drawn.sets if not key.startswith(("platform.link.shape", "platform.link.access", "platform.link.rail"))}
+    others = tuple(f"platform.link.{key}" for key in ("shape", "access", "rail"))
+    kept = {key: value for key, value in drawn.sets if not key.startswith(others)}
     return replace(drawn, sets=tuple({**kept, **mine}.items()), fidelity="mechanism", network="native")
 
 

@@ -393,8 +393,8 @@ class Queues(Wire):
 
 class PausingSwitch(Queues):
     """A switch with flow control (IEEE 802.3x). It counts the bytes from each card that wait for its output ports; when they are more than
-    the buffer, it asks the card to pause, and to go on when no more than half a buffer is left. That takes a frame of 84 B and a link's latency, and
-    nothing of the port's time. A card that pauses ends its frame and begins no other.
+    the buffer, it asks the card to pause, and to go on when no more than half a buffer is left. That takes a frame of 84 B and a link's
+    latency, and nothing of the port's time. A card that pauses ends its frame and begins no other.
     """
 
     PAUSE_BYTES = 84

@@ -1,10 +1,10 @@
-"""All-to-all of Open MPI on 32 hosts of four processors and one Gigabit switch, predicted: ``python validate/predictions/applications/kut.py``
-writes alltoall-gigabit.csv.
+"""All-to-all of Open MPI on 32 hosts of four processors and one Gigabit switch, predicted:
+``python validate/predictions/applications/kut.py`` writes alltoall-gigabit.csv.
 
-Nothing is open, and the processor is not stated: hosts, cards and switch are assumed, with ranges. A value is the mean of what the processes measure
-from one barrier to the next, without the first round (which process printed it is not said; the simulated first one shares its processor with the
-kernel). Rounds are alike after the first, so few are simulated. Draws simulate
-blocks of up to 16 KiB; a longer one has the nominal ratio to that, and a deviation of its own.
+Nothing is open, and the processor is not stated: hosts, cards and switch are assumed, with ranges. A value is the mean of what the
+processes measure from one barrier to the next, without the first round (which process printed it is not said; the simulated first one
+shares its processor with the kernel). Rounds are alike after the first, so few are simulated. Draws simulate blocks of up to 16 KiB; a
+longer one has the nominal ratio to that, and a deviation of its own.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ DRAWN = 16384
 BESIDE = 0.1
 """Deviation of the logarithm of a longer one's time beside its ratio (assumed: as the prior of any library's discrepancy)."""
 DROPS, SHARED = 0.4, 8
-"""Share of the draws in which nobody pauses, and a port holds so many times what stays at one input before its card is asked to (assumed: flow
-control was enabled, but for many nodes it did not prevent losses, as the abstract of Kutzner et al., J. Comput. Chem. 28 (2007) says; how often
-is not said)."""
+"""Share of the draws in which nobody pauses, and a port holds so many times what stays at one input before its card is asked to (assumed:
+flow control was enabled, but for many nodes it did not prevent losses, as the abstract of Kutzner et al., J. Comput. Chem. 28 (2007) says;
+how often is not said)."""
 BYTE = 6
 
 
@@ -47,8 +47,9 @@ def standard(size: int) -> str:
 
 
 def modified(draw: int | None) -> Callable[[int], str]:
-    """Fagg's decision of January 2006 was not in the source then, nor a month later. Taken: that of Open MPI 1.2 (by the block: Bruck's below
-    200 B, all at once below 3000 B); in a third of the draws each, pairs where the standard one posts all at once, or Bruck's there."""
+    """Fagg's decision of January 2006 was not in the source then, nor a month later. Taken: that of Open MPI 1.2 (by the block: Bruck's
+    below 200 B, all at once below 3000 B); in a third of the draws each, pairs where the standard one posts all at once, or
+    Bruck's."""
     by_block = lambda size: "bruck" if size < 200 else "linear" if size < 3000 else "rotated"  # noqa: E731
     instead = {1: "rotated", 2: "bruck"}.get(0 if draw is None else draw % 3)
     return by_block if instead is None else lambda size: standard(size).replace("linear", instead)
@@ -126,7 +127,8 @@ def question_about(asked: Asked) -> Question:
     sets = [f"{MODEL}.coll.alltoall={asked.algorithm}"] if asked.algorithm else []
     one_each = asked.processes <= HOSTS
     sets += [f"{MODEL}.coll.barrier=tree"] if one_each else []
-    return Question(MODEL, f"{HOST}*{HOSTS}@{NETWORK}", Replay(trace(asked)), "distributed" if one_each else f"block:{EACH}", overrides=sets)
+    mode = "distributed" if one_each else f"block:{EACH}"
+    return Question(MODEL, f"{HOST}*{HOSTS}@{NETWORK}", Replay(trace(asked)), mode, overrides=sets)
 
 
 def of_draw(question: Question, draw: int | None) -> Question:
@@ -175,7 +177,10 @@ def questions(draw: int | None) -> Iterator[tuple[int, Asked]]:
 
 
 def rows(draws: int) -> list[Row]:
-    found = [Row(f"KUT-{n:03}", asked.size, asked.processes, asked.program.replace(" ", " with "), seconds(asked, None)) for n, asked in questions(None)]
+    found = [
+        Row(f"KUT-{n:03}", asked.size, asked.processes, asked.program.replace(" ", " with "), seconds(asked, None))
+        for n, asked in questions(None)
+    ]
     told: dict[str, list[float]] = {row.id: [] for row in found}
     for draw in range(draws):
         for n, asked in questions(draw):
@@ -188,7 +193,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--nominal", action="store_true", help="without the draws: the ends of the intervals stay empty")
     given = parser.parse_args()
-    title = "All-to-all of Open MPI 1.0 and 1.1a1 on Gigabit Ethernet with flow control, predicted by kut.py; not by hand. README.md explains it."
+    title = "All-to-all of Open MPI 1.0 and 1.1a1 on Gigabit Ethernet, predicted by kut.py; not by hand. README.md explains it."
     write(FILE, title, "nothing is open; points: bytes of a block", rows(0 if given.nominal else DRAWS))
 
 

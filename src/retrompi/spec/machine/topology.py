@@ -160,7 +160,7 @@ class Switch(LinkKind):
 
 
 class PausingSwitch(LinkKind):
-    """A switch with flow control (IEEE 802.3x): a card whose frames fill their ``buffer`` at its input is asked to pause; none is dropped."""
+    """A switch with flow control (IEEE 802.3x): a card whose frames fill their ``buffer`` in it is asked to pause; none is dropped."""
 
     name, layout, wire = "pausing-switch", LinkLayout.PORTS, "pause"
     needs: ClassVar[Mapping[str, str]] = {"buffer": "16KiB"}
@@ -334,7 +334,7 @@ def check_word(word: str, text: str) -> None:
 
 
 def check_sharing(kind: str, access: str, buffer: float) -> None:
-    """Raises UsageError for an access rule of what is no hub, a ``buffer`` (B) of what has no output ports, and none where one is needed."""
+    """Raises UsageError for an access rule of what is no hub, a ``buffer`` (B) of what has no output ports, or none where one is needed."""
     if access != DEFAULT_WORDS["access"] and "access" not in of(kind).takes:
         raise UsageError(f"a {kind} has no access rule; a hub has", code="bad-topology")
     if buffer > 0 and "buffer" not in of(kind).takes:
