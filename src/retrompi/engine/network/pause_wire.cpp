@@ -2,8 +2,8 @@
 // counted; when they are more than the buffer, the switch asks the card to pause, and when half of that is left, to go on. A card that pauses
 // ends the frame that it is sending and begins no other, wherever that would go (head-of-line blocking). Hosts do not ask the switch.
 //
-// SwitchOutput ports are first come, first served, so a frame's way is planned when its first byte comes to the switch. Which frame a card begins,
-// and when, is decided as it happens.
+// Output ports are first come, first served, so a frame's way is planned when its first byte comes to the switch. Which frame a card begins, and
+// when, is decided as it happens.
 #include <deque>
 
 #include "network/native_wire.hpp"
