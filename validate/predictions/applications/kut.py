@@ -4,7 +4,8 @@
 Nothing is open, and the processor is not stated: hosts, cards and switch are assumed, with ranges. A value is the mean of what the
 processes measure from one barrier to the next, without the first round (which process printed it is not said; the simulated first one
 shares its processor with the kernel). Rounds are alike after the first, so few are simulated. Draws simulate blocks of up to 16 KiB; a
-longer one has the nominal ratio to that, and a deviation of its own.
+longer one has the nominal ratio to that, and a deviation of its own. Time that is lost with frames does not grow with the block: draws in
+which the switch drops frames simulate up to 128 KiB, and longer ones lose once to twice as much.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MODEL, HOST, NETWORK, HOSTS, EACH = "ompitcp", "opteron-2200", "gigabit-paused",
 SIZES = tuple(4 << k for k in range(18))
 LONG = 131072
 DRAWN = 16384
-"""Longest block that draws simulate."""
+"""Longest block that draws simulate in which no frame is lost."""
 BESIDE = 0.1
 """Deviation of the logarithm of a longer one's time beside its ratio (assumed: as the prior of any library's discrepancy)."""
 DROPS, SHARED = 0.4, 8
@@ -131,11 +132,16 @@ def question_about(asked: Asked) -> Question:
     return Question(MODEL, f"{HOST}*{HOSTS}@{NETWORK}", Replay(trace(asked)), mode, overrides=sets)
 
 
+def drops(draw: int) -> bool:
+    """Whether nobody pauses."""
+    return Random(f"{SEED} {draw} drops").random() < DROPS
+
+
 def of_draw(question: Question, draw: int | None) -> Question:
     if draw is None:
         return question
     drawn = question_of(Resolved.of(question), draw, SPEC)
-    if Random(f"{SEED} {draw} drops").random() >= DROPS:
+    if not drops(draw):
         return drawn
     buffer = SHARED * units.parse(drawn.sets["platform.link.buffer"], "B")
     return drawn.with_(overrides={**drawn.sets, "platform.link.kind": "switch", "platform.link.buffer": f"{buffer:.0f} B"})
@@ -152,12 +158,14 @@ def simulated(asked: Asked, draw: int | None) -> float:
 
 
 def seconds(asked: Asked, draw: int | None) -> float:
-    """A draw has a factor of its own where it takes a nominal ratio."""
-    if draw is None or asked.size <= DRAWN or asked.processes <= HOSTS:
+    """A draw has a factor of its own where it is not simulated."""
+    if draw is None or asked.processes <= HOSTS or asked.size <= (LONG if drops(draw) else DRAWN):
         return simulated(asked, draw)
-    shorter = asked._replace(size=DRAWN)
-    beside = Random(f"{SEED} {draw} {asked.program} {asked.size}").gauss(0, BESIDE)
-    return simulated(shorter, draw) * simulated(asked, None) / simulated(shorter, None) * math.exp(beside)
+    own = Random(f"{SEED} {draw} {asked.program} {asked.size}")
+    shorter = asked._replace(size=LONG if drops(draw) else DRAWN)
+    nominal, told = simulated(shorter, None), simulated(shorter, draw)
+    beside = simulated(asked, None) * math.exp(own.gauss(0, BESIDE))
+    return beside + max(0.0, told - nominal) * own.uniform(1, 2) if drops(draw) else beside * told / nominal
 
 
 def questions(draw: int | None) -> Iterator[tuple[int, Asked]]:
