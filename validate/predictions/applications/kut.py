@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -190,10 +192,11 @@ def rows(draws: int) -> list[Row]:
         for n, asked in questions(None)
     ]
     told: dict[str, list[float]] = {row.id: [] for row in found}
-    for draw in range(draws):
-        for n, asked in questions(draw):
-            told[f"KUT-{n:03}"].append(seconds(asked, draw))
-        print(f"draw {draw + 1} of {draws}", flush=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # each thread has a server of simulations
+        for values in pool.map(lambda draw: [(n, seconds(asked, draw)) for n, asked in questions(draw)], range(draws)):
+            for n, value in values:
+                told[f"KUT-{n:03}"].append(value)
+            print(f"draw {len(told[found[0].id])} of {draws}", flush=True)
     return with_intervals(found, told) if draws else found
 
 
