@@ -65,6 +65,19 @@ def test_what_a_first_read_finds_is_copied_once_more() -> None:
     assert taken("30 KiB") - taken("1 KiB") == pytest.approx((30000 - 1024) / 100, rel=0.02)
 
 
+def test_all_of_a_longer_message_waits_for_its_receiver() -> None:
+    """Nothing of it goes with the request: it takes its time on the wire after the receiver has come; of a short one all is there."""
+    def taken(size: int) -> float:
+        calls = f"send 1 0 {size} 6", f"compute 1e7; # 1 mark looks; recv 0 0 {size} 6; # 1 mark received"
+        got = simulate.run(Question("ompitcp", HOSTS, Replay(job(*calls)), "distributed"))
+        at = {row["label"]: row["time_s"] * 1e6 for row in got.marks}
+        return float(at["received"] - at["looks"])
+
+    assert taken(EAGER) < EAGER / 125 / 2
+    for size in (EAGER + 1, 200_000):
+        assert size / 125 < taken(size) < size / 125 + 300
+
+
 @for_each("size, n, mode, used", [
     (4, 128, "block:4", "bruck"), (7, 128, "block:4", "linear"), (1024, 128, "block:4", "linear"), (1025, 128, "block:4", "rotated"),
     (48, 16, "distributed", "bruck"), (8192, 16, "distributed", "linear"), (8193, 16, "distributed", "rotated"),

@@ -31,6 +31,10 @@ _TCP = f"{_OMPI}/btl/tcp/btl_tcp_component.c"
 _SM = f"{_OMPI}/btl/sm/btl_sm_component.c"
 _OB1 = f"{_OMPI}/pml/ob1"
 _ALLTOALL = f"{_OMPI}/coll/tuned/coll_tuned_decision_fixed.c"
+_REDUCE = (
+    Choice("reduce", "linear_copy", _ALLTOALL, high="4097 B"),
+    Choice("reduce", "linear_copy", "assumed: its chains and pipeline of longer operands are not modelled"),
+)
 LARGEST_HEADER = 72
 """Bytes of OB1's largest header (that of a get), for which a first fragment has room whatever it carries (pml_ob1_hdr.h, on 64 bits)."""
 BRUCK, LINEAR = 768, 128 * 1024
@@ -57,7 +61,7 @@ class OmpiTcp(TcpMpi):
     years = "2005-2006"
     summary = "looks at all sockets whenever it waits; up to 64 KiB at once, longer ones when the receiver asks for them; shared memory within a machine"
     needs = Needs(networks=IP, systems=("unix",), source="assumed: sockets that do not block, and poll")
-    collectives = (*(row for row in TUNED if row.operation != "alltoall"), *_alltoall())
+    collectives = (*(row for row in TUNED if row.operation not in ("alltoall", "reduce")), *_REDUCE, *_alltoall())
     calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 128), platforms=("opteron-2200*32@gigabit-paused",), source="assumed: nothing is fitted; the library is MPICH 1's by its length")
 
     eager = Param("64 KiB", "B", "first fragment, with room for OB1's largest header; a longer message waits for its match", source=f"{_TCP}: eager_limit; pml_ob1_sendreq.h", low="1 KiB", high="1 MiB")
