@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 from asking import ask
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_critical_path import ON, _length_of_chain, _predicted, _run_of, _tiles
 from test_queues import FRAME, LATENCY, RATE, ROUNDED, Flow, S, T, carry, crowds
 
 from retrompi.base.errors import UsageError
-from retrompi.reference.programs import compare_programs, draw_program
+from retrompi.base.units import PS
+from retrompi.reference.programs import DrawnProgram, compare_programs, draw_program
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.question import Question, pingpong
+from retrompi.spec.question import Beside, Question, Replay, pingpong
 from retrompi.traces import generate
 
 KIND = "pausing-switch"
@@ -109,3 +112,56 @@ def test_drawn_programs_take_the_same_picoseconds_by_the_specification() -> None
     tally = compare_programs(range(first, first + 80), 40, 20.0, on_a_pausing_switch)
     assert not tally.differences, tally.text()
     assert tally.compared > 3
+
+
+# -- the critical path ------------------------------------------------------------------------------------------------------------
+
+QUICK = ["platform.host.interrupt=0.1us", "platform.host.tcp_segment=0.1us", "platform.host.syscall=0.1us"]
+"""A host on which the links are what is slow."""
+
+
+def path_of(kind: str, buffer: str, **more: Any) -> Any:
+    sets = [*QUICK, f"platform.link.kind={kind}", f"platform.link.buffer={buffer}"]
+    question = Question("mpich", "xeon-2000*4@gigabit", Replay(generate.all_at_once(4, 60_000)), "distributed", sets, **more)
+    return simulate.run(question, ON)
+
+
+@for_each("field", ["bandwidth", "latency"])
+def test_its_critical_path_is_a_switch_s_as_long_as_nobody_is_asked(field: str) -> None:
+    """Also where frames wait for the link of their own card: it is what had the link that is on the path."""
+    switch, asks = (path_of(kind, "1000000B").critical_path for kind in ("switch", KIND))
+    assert asks.shares() == switch.shares()
+    assert asks.unfollowed == switch.unfollowed
+    change = {("link", 0, field, 0): 1e-9}
+    assert asks.time_change(change) == switch.time_change(change)
+    assert asks.time_change(change)[0] != 0
+
+
+@for_each("begin", [0.7, 1.1, 1.5])
+def test_its_critical_path_is_as_long_as_the_run_where_a_link_fails(begin: float) -> None:
+    for buffer in ("1B", "2000B", "1000000B"):
+        failures = f"link n2@{begin}ms..{begin + 0.2}ms", f"{KIND}@{begin + 0.4}ms..{begin + 0.5}ms"
+        got = path_of(KIND, buffer, beside=Beside(failures=failures))
+        assert got.outcome == "completed", got.detail
+        assert got.lost > 0
+        _tiles(got.critical_path, got.time_ps)
+        assert ("senders that a switch asked to pause" in got.critical_path.unfollowed) == (buffer != "1000000B")
+
+
+def test_a_frame_that_comes_when_the_kernel_has_just_ended_is_not_predicted_to_need_an_interrupt() -> None:
+    """The second sender's frame comes to a process that computes; 0.01 of a cost later, the kernel would still be at work."""
+    seen = 0
+    for late in range(1500, 3000, 150):
+        lines = ("compute 1e7", "recv 1 0 8 6", "recv 2 0 8 6"), ("send 0 0 8 6",), (f"compute {late}", "send 0 0 8 6")
+        run = _run_of(DrawnProgram("mpich", "xeon-2000*4@gigabit", (0, 1, 2), lines, sets=(("platform.host.napi", "1"),)), 0)
+        assert run is not None
+        number, rounding = ("host", 0, "interrupt", 0), _length_of_chain(run) + 2
+        places = run.places()[number]
+        for step in (0.01, 0.1) if not run.path.unfollowed else ():
+            predicted, in_order = _predicted(run, number, places, step)
+            time = run.time_with(places, places[0][1] * step)
+            assert time is not None
+            if time - run.time_ps != pytest.approx(predicted / PS, abs=rounding):
+                seen += 1
+                assert not in_order, (late, step)
+    assert seen

@@ -269,6 +269,20 @@ def test_a_wrong_file_is_told_by_line(tmp_path: Path, host: str, net: str, room:
     assert "\n" not in str(caught.value)
 
 
+@for_each("link, says", [
+    ('kind = "pausing-switch"', "missing-key | pausing-switch | buffer"),
+    ('kind = "pausing-switch"\nbuffer = { value = "0 B", source = "assumed: x" }', "missing-key | pausing-switch | buffer"),
+    ('kind = "hub"\nbuffer = { value = "16 KiB", source = "assumed: x" }', "bad-topology | hub | 16384 B"),
+])
+def test_a_network_states_what_its_kind_needs_and_nothing_that_it_has_not(link: str, says: str, tmp_path: Path) -> None:
+    head = 'title = "t"\nyears = "2003"\nsummary = "s"\n'
+    (tmp_path / "networks").mkdir()
+    (tmp_path / "networks" / "mine.toml").write_text(f'{head}like = "gigabit"\n\n[link]\n{link}\n', encoding="utf-8")
+    (tmp_path / "lab.toml").write_text(f'name = "lab"\n{head}hosts = "xeon-2000*4"\nnetwork = "mine"\n', encoding="utf-8")
+    with refused(InputError, f"{says} | mine.toml:7"):
+        platform_file.load(tmp_path / "lab.toml")
+
+
 def test_a_fit_beside_a_host_or_a_network_is_used(tmp_path: Path) -> None:
     fitted = 'syscall = { value = "3 us", source = "fit:own.fit.toml", low = "1 us", high = "9 us" }\n'
     _write(tmp_path, host=MINE + fitted)

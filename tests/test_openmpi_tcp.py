@@ -18,8 +18,8 @@ from retrompi.sim.result import Result
 from retrompi.spec.question import Question, Replay, Starts, pingpong
 
 HOSTS = "opteron-2200*32@gigabit-paused"
-EAGER = 65536 - 16
-"""Longest message that is sent without asking: a fragment of 64 KiB without OB1's header."""
+EAGER = 65536 - 72
+"""Longest message that is sent without asking: a fragment of 64 KiB without room for OB1's largest header."""
 
 
 def times(sizes: Sequence[int], *sets: str, mode: str = "distributed") -> dict[int, float]:
@@ -38,9 +38,9 @@ def test_a_message_asks_where_its_first_fragment_is_not_all() -> None:
 
 
 def test_within_a_machine_it_asks_from_a_kibibyte_on() -> None:
-    got = times([991, 992, 993], mode="shared")
-    assert got[993] - got[992] > 5 * abs(got[992] - got[991]) + 0.3
-    assert got[992] < times([992])[992] / 5
+    got = times([951, 952, 953], mode="shared")
+    assert got[953] - got[952] > 5 * abs(got[952] - got[951]) + 0.3
+    assert got[952] < times([952])[952] / 5
 
 
 def test_a_look_takes_as_long_as_there_are_sockets() -> None:
@@ -63,6 +63,19 @@ def test_what_a_first_read_finds_is_copied_once_more() -> None:
         return float(at["received"] - at["looks"])
 
     assert taken("30 KiB") - taken("1 KiB") == pytest.approx((30000 - 1024) / 100, rel=0.02)
+
+
+def test_all_of_a_longer_message_waits_for_its_receiver() -> None:
+    """Nothing of it goes with the request: it takes its time on the wire after the receiver has come; of a short one all is there."""
+    def taken(size: int) -> float:
+        calls = f"send 1 0 {size} 6", f"compute 1e7; # 1 mark looks; recv 0 0 {size} 6; # 1 mark received"
+        got = simulate.run(Question("ompitcp", HOSTS, Replay(job(*calls)), "distributed"))
+        at = {row["label"]: row["time_s"] * 1e6 for row in got.marks}
+        return float(at["received"] - at["looks"])
+
+    assert taken(EAGER) < EAGER / 125 / 2
+    for size in (EAGER + 1, 200_000):
+        assert size / 125 < taken(size) < size / 125 + 300
 
 
 @for_each("size, n, mode, used", [

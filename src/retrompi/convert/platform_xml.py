@@ -58,6 +58,8 @@ def _about(platform: Platform) -> str:
     """Properties that the format cannot express, as the text of a comment (without two dashes, which would end it)."""
     link = platform.link
     lost = f"operating systems, cards, {link.frame_overhead:g} B around the payload of each frame, frames of {link.mtu:g} B"
+    if link.buffer > 0:
+        lost += f", that {link.buffer:g} B may wait in a {link.kind}"
     text = f"{platform.name} ({platform.title}), written by retrompi. Not in this file: {lost}."
     return re.sub("-(?=-)", "- ", text)
 

@@ -126,10 +126,10 @@ def trace(asked: Asked) -> Trace:
 
 @cache
 def question_about(asked: Asked) -> Question:
-    """Of Open MPI 1.0 the basic component's barrier, on one process a host."""
+    """Of Open MPI 1.0 the basic component's barrier, and a read that takes the header alone, on one process a host."""
     sets = [f"{MODEL}.coll.alltoall={asked.algorithm}"] if asked.algorithm else []
     one_each = asked.processes <= HOSTS
-    sets += [f"{MODEL}.coll.barrier=tree"] if one_each else []
+    sets += [f"{MODEL}.coll.barrier=tree", f"{MODEL}.cache=16 B"] if one_each else []
     mode = "distributed" if one_each else f"block:{EACH}"
     return Question(MODEL, f"{HOST}*{HOSTS}@{NETWORK}", Replay(trace(asked)), mode, overrides=sets)
 

@@ -245,8 +245,12 @@ class Host {
   /// What a frame that comes in costs the kernel, beside its interrupt if it needs one.
   template <class... Part>
   [[nodiscard]] Charge charge_frame(const Part&... parts) const {
-    if (needs_interrupt()) return charge(host_number::interrupt, parts...);
-    if (anatomy.critical.on) anatomy.critical.unfollowed("interrupts that a kernel at work saves");
+    CriticalPath& path = anatomy.critical;
+    if (needs_interrupt()) {
+      if (path.on && spec.napi) path.follows(kernel_.end, loop.cause);  // before that it would have been saved
+      return charge(host_number::interrupt, parts...);
+    }
+    if (path.on) path.unfollowed("interrupts that a kernel at work saves");
     return charge(parts...);
   }
   [[nodiscard]] bool needs_interrupt() const { return !spec.napi || !cores_[0].kernel_busy; }

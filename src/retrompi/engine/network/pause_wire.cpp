@@ -22,7 +22,12 @@ enum class NextStep : uint8_t { SetsOut, CanBegin, Comes, LeavesQueue, Nothing }
 struct Crossing {
   Ps head = 0, tail = 0, alone = 0, rounding = 0;
   NextStep next = NextStep::SetsOut;
-  CriticalPath::Point point = 0;  // when its first byte comes to the port; at the receiver, when it arrives
+  CriticalPath::Point head_point = 0, tail_point = 0;  // when its first and its last byte come to the port
+  CriticalPath::Point arrival = 0;
+};
+/// On the critical path, of the last frame of a link: when its first byte came, and when it has passed.
+struct LastPoints {
+  CriticalPath::Point head = 0, passed = 0;
 };
 /// A card's link to the switch, and the switch's input.
 struct SwitchInput {
@@ -32,19 +37,19 @@ struct SwitchInput {
   bool due = false;             // an item of the agenda is, for the first in line
   bool paused = false;          // the card has been asked to
   bool asked = false;           // the switch has asked
-  bool held = false;            // a frame waits because of that
   double waiting = 0;           // bytes in the switch
-  CriticalPath::Point point = 0;
+  LastPoints points;
 };
 /// A frame's place at an output port.
 struct OutputPlace {
   uint32_t slot;
   Ps start, end;
+  LastPoints points;
 };
 struct SwitchOutput {
   Ps free = 0;
   std::deque<OutputPlace> line{};  // those that have not passed
-  CriticalPath::Point point = 0;
+  LastPoints points;
 };
 
 struct PauseParts {
@@ -70,8 +75,12 @@ class PauseWire final : public RoutedWire, PauseParts {
                    .outputs_ = std::vector<SwitchOutput>(positions.size())} {}
   [[nodiscard]] bool overtakes() const override { return false; }
   void ends(CriticalPath::Point at) override {
-    for (uint32_t slot = 0; slot < flows_.size(); ++slot)
-      if (!flows_[slot].gone) anatomy_.critical.follows(at, crossings_[slot].next == NextStep::Nothing ? crossings_[slot].point : flows_[slot].point);
+    for (uint32_t slot = 0; slot < flows_.size(); ++slot) {
+      if (flows_[slot].gone) continue;
+      const Crossing& p = crossings_[slot];
+      const bool planned = p.next == NextStep::LeavesQueue || p.next == NextStep::Nothing;
+      anatomy_.critical.follows(at, planned ? p.arrival : p.next == NextStep::Comes ? p.tail_point : flows_[slot].point);
+    }
   }
 
  private:
@@ -122,10 +131,7 @@ class PauseWire final : public RoutedWire, PauseParts {
   void go_on(uint32_t card) {
     SwitchInput& in = inputs_[card];
     while (!in.line.empty() && !in.due) {
-      if (in.paused) {
-        in.held = true;
-        return;
-      }
+      if (in.paused) return;
       const uint32_t slot = in.line.front();
       if (in.free > loop_.now) {
         in.due = true;
@@ -143,15 +149,7 @@ class PauseWire final : public RoutedWire, PauseParts {
     p.head = loop_.now + hop_;
     p.tail = in.free + hop_;
     plan(slot, p.head, NextStep::Comes);
-    if (anatomy_.critical.on) {
-      CriticalPath& path = anatomy_.critical;
-      if (in.held) path.unfollowed("senders that a switch asked to pause");
-      const CriticalPath::Point sent = path.join(f.point, in.point);
-      const CriticalPath::Point began = path.extend(sent, loop_.now, Stage::Queueing, path.place("wire"));
-      in.point = path.extend(began, in.free, Stage::Wire, path.place("wire"), passing(f.bytes));
-      p.point = path.extend(began, p.head, Stage::Latency, path.place("wire"), latency());
-    }
-    in.held = false;
+    if (anatomy_.critical.on) extend_over_card(slot, in);
   }
   /// A frame that has come to the switch takes the last place at its output port.
   void take(uint32_t slot) {
@@ -162,8 +160,8 @@ class PauseWire final : public RoutedWire, PauseParts {
     const Ps start = std::max(loop_.now, out.free);
     const bool waited = p.next == NextStep::LeavesQueue;
     out.free = std::max(start + taken(f.bytes), p.tail);
-    out.line.push_back({slot, start, out.free});
-    if (anatomy_.critical.on) extend(slot, out, start);
+    if (anatomy_.critical.on) extend_over_port(slot, out, start);
+    out.line.push_back({slot, start, out.free, out.points});
     tell(slot, out.free + hop_ + p.rounding);
     if (start > loop_.now) {
       plan(slot, start, NextStep::LeavesQueue);
@@ -190,24 +188,49 @@ class PauseWire final : public RoutedWire, PauseParts {
   }
   void ask(uint32_t card, bool pause) {
     inputs_[card].asked = pause;
+    if (pause && anatomy_.critical.on) anatomy_.critical.unfollowed("senders that a switch asked to pause");
     agenda_.push({loop_.now + delay_, kSignals | signals_++, 2 * card + (pause ? 1U : 0U), 0});
   }
-  /// The critical path to a frame's arrival.
-  void extend(uint32_t slot, SwitchOutput& out, Ps start) {
+  /// The critical path until a link begins to carry what has come at `came`, at `head`.
+  CriticalPath::Point extend_queueing(LastPoints& last, CriticalPath::Point head, Ps came, Ps start) {
     CriticalPath& path = anatomy_.critical;
-    Crossing& p = crossings_[slot];
+    path.order(last.head, head);
+    const bool queued = start > came && path.time(last.passed) == start;
+    const CriticalPath::Point from = queued ? path.join(last.passed, head) : path.join(head, last.passed);
+    return path.extend(from, start, Stage::Queueing, path.place("wire"));
+  }
+  /// That to the port, of a frame that begins now.
+  void extend_over_card(uint32_t slot, SwitchInput& in) {
+    CriticalPath& path = anatomy_.critical;
     const CriticalPath::Who who = path.place("wire");
-    const bool queued = start > p.head && path.time(out.point) == start;
-    CriticalPath::Point at = queued ? path.join(out.point, p.point) : path.join(p.point, out.point);
-    at = path.extend(at, start, Stage::Queueing, who);
-    out.point = path.extend(at, out.free, Stage::Wire, who, passing(flows_[slot].bytes));
-    p.point = path.extend(out.point, out.free + hop_ + p.rounding, Stage::Latency, who, latency());
+    const Flow& f = flows_[slot];
+    Crossing& p = crossings_[slot];
+    const CriticalPath::Point begun = extend_queueing(in.points, f.point, f.asked, loop_.now);
+    in.points.passed = path.extend(begun, in.free, Stage::Wire, who, passing(f.bytes));
+    p.head_point = path.extend(begun, p.head, Stage::Latency, who, latency());
+    p.tail_point = path.extend(in.points.passed, p.tail, Stage::Latency, who, latency());
+  }
+  /// That to the arrival of a frame which has the port from `start` on.
+  void extend_over_port(uint32_t slot, SwitchOutput& out, Ps start) {
+    CriticalPath& path = anatomy_.critical;
+    const CriticalPath::Who who = path.place("wire");
+    const Flow& f = flows_[slot];
+    Crossing& p = crossings_[slot];
+    const CriticalPath::Point begun = extend_queueing(out.points, p.head_point, p.head, start);
+    const Ps own = start + taken(f.bytes), arrival = out.free + hop_ + p.rounding;
+    const CriticalPath::Point passed = path.extend(begun, own, Stage::Wire, who, passing(f.bytes));
+    out.points.passed = own >= p.tail ? path.join(passed, p.tail_point) : path.join(p.tail_point, passed);
+    if (arrival >= out.free)
+      p.arrival = path.extend(out.points.passed, arrival, Stage::Latency, who, latency());
+    else
+      p.arrival = path.extend(begun, arrival, Stage::Wire, who, passing(f.bytes));
   }
   [[nodiscard]] CriticalPath::Bill passing(double bytes) const {
-    return anatomy_.critical.bill({{this, link_number::bandwidth.name, -bytes * ps_per_byte_ * ps_per_byte_ / kPsPerSecond}});
+    const double rate = kPsPerSecond / ps_per_byte_;
+    return anatomy_.critical.bill({{this, link_number::bandwidth.name, -bytes / (rate * rate)}});
   }
   [[nodiscard]] CriticalPath::Bill latency() const { return anatomy_.critical.bill({{this, link_number::latency.name, 1}}); }
-  [[nodiscard]] CriticalPath::Point arrived(uint32_t slot, Ps /*t*/) override { return crossings_[slot].point; }
+  [[nodiscard]] CriticalPath::Point arrived(uint32_t slot, Ps /*t*/) override { return crossings_[slot].arrival; }
   void leave(uint32_t slot) override { contended_ += loop_.now > crossings_[slot].alone + crossings_[slot].rounding; }
 
   /// A link that carries what is lost is free; what waits for a port is planned anew, in the order in which it came.
@@ -216,7 +239,10 @@ class PauseWire final : public RoutedWire, PauseParts {
       SwitchInput& in = inputs_[card_of(slot)];
       const bool waits = crossings_[slot].next == NextStep::LeavesQueue;
       const double bytes = flows_[slot].bytes;
-      if (in.current == slot) in.free = std::min(in.free, loop_.now);
+      if (in.current == slot && in.free > loop_.now) {
+        in.free = loop_.now;
+        in.points.passed = 0;
+      }
       if (in.due && in.line.front() == slot) in.due = false;
       std::erase(in.line, slot);
       lose(slot);
@@ -234,6 +260,7 @@ class PauseWire final : public RoutedWire, PauseParts {
           kept.push_back(e);
       out.line = std::move(kept);
       out.free = out.line.empty() ? loop_.now : out.line.back().end;
+      out.points = out.line.empty() ? LastPoints{} : out.line.back().points;
     }
     std::sort(again.begin(), again.end(), [this](uint32_t a, uint32_t b) {
       return crossings_[a].head != crossings_[b].head ? crossings_[a].head < crossings_[b].head : flows_[a].order < flows_[b].order;

@@ -48,8 +48,8 @@ class Link:
     file: tuple[str, ...] = word("a SimGrid platform file, and the names of its hosts", cpp="std::vector<std::string>", default=(),
                                  used_by=Use.WIRE)
     buffer: float = quantity(
-        "B", "what may wait in front of an output port of a switch; 0: no bound", default=0.0, used_by=Use.WIRE, cpp="double",
-        follows=ITSELF,
+        "B", "what may wait in front of an output port of a switch, in a pausing-switch of the frames from each card; 0: no bound",
+        default=0.0, used_by=Use.WIRE, cpp="double", follows=ITSELF,
     )
     rail_policy: str = choice("what several rails carry", topology.POLICIES, enum="RailPolicy", default="pair", used_by=Use.WIRE)
     access: str = choice("how the stations of a hub share it", topology.ACCESS, enum="Access", default="fifo", used_by=Use.WIRE)

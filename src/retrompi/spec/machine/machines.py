@@ -342,6 +342,8 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
         if "shape" in link:
             shape = topology.of(kind).parse(reader.string(link, "shape", LINK))
         words = topology.words(link, words)
+        topology.of(kind).check_needs([k.removeprefix("link.") for k in numbers])
+        topology.check_sharing(kind, words["access"], numbers["link.buffer"].value if "link.buffer" in numbers else 0.0)
     except UsageError as error:
         raise reader.fail(str(error), "kind", LINK, code=error.code) from None
     needed = {f"link.{k}": f for k, f in of_link.items()} | {f"card.{k}": f for k, f in of_card.items()}

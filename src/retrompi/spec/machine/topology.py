@@ -125,6 +125,10 @@ class LinkKind:
         """Raises UsageError for a shape too small for ``hosts`` hosts, and if one of `needs` is not among ``stated``."""
         if self.example and self.places(shape) < hosts:
             raise UsageError(f"{self.places(shape)} places are not enough for {hosts} hosts", code="bad-topology")
+        self.check_needs(stated)
+
+    def check_needs(self, stated: Collection[str]) -> None:
+        """Raises UsageError if one of `needs` is not among ``stated``."""
         if not all(key in stated for key in self.needs):
             listed = ", and ".join(f"{key}, e.g. {like}" for key, like in self.needs.items())
             raise UsageError(f"a {self.name} needs {listed}", code="missing-key")
