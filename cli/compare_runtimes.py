@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from retrompi.studies.define.scenario import Scenario
 
 
-SCREEN = 24
-"""Pairs of which each is a line; of more there is a summary (the rows of a terminal)."""
 MOST_SIDES = {"runtime": 16, "platform": 12}
 MOST_REASONS, MOST_STATEMENTS = 8, 8
 
@@ -41,6 +39,7 @@ def run_runtimes(
 
     from retrompi.api.programs import runtimes_of
     from retrompi.sim.cautions import mark
+    from retrompi.studies.compare.matrix_summary import SCREEN
 
     seeded = ctx.get_parameter_source("seed") == ParameterSource.COMMANDLINE
     candidates = _candidates(text, arguments, np, given, seeded)
@@ -85,11 +84,11 @@ def _candidates(text: str | None, arguments: Sequence[str], np: int | None, give
         platforms = tuple(dict.fromkeys((given.platform, *platforms)))
     if text is None:
         raise UsageError("give the program: a scenario, a trace or a generator", code="missing-option")
-    several = compare_runtimes.ALL in (*models, *platforms) or len(given.networks or ()) > 1
+    several = {compare_runtimes.ALL, compare_runtimes.OWN_PLATFORMS} & {*models, *platforms} or len(given.networks or ()) > 1
     if len(models) < 2 and len(platforms) < 2 and not several:
         raise UsageError("a comparison needs at least two runtimes: --models wmpi,winmpich", code="missing-option")
     models = compare_runtimes.runtimes(models)
-    named = [p for p in platforms if p != compare_runtimes.ALL]
+    named = [p for p in platforms if p not in (compare_runtimes.ALL, compare_runtimes.OWN_PLATFORMS)]
     first = None if given.networks else named[0] if named else given.platform
     base = compare_runtimes.program(text, arguments, models[0], first, given.mode, np)
     words = {"fidelity": given.fidelity, "seed": str(given.seed) if seeded else None}
@@ -100,7 +99,7 @@ def _candidates(text: str | None, arguments: Sequence[str], np: int | None, give
     for metric in wanted:
         metric.check(base)
     if platforms or given.networks:
-        platforms = compare_runtimes.platforms_of(platforms, given.networks or (), ranks_of(base))
+        platforms = compare_runtimes.platforms_of(platforms, given.networks or (), ranks_of(base), models)
     return compare_runtimes.Candidates(base, models, platforms, wanted, given.bounds())
 
 
@@ -175,7 +174,9 @@ def _stop(bounds: Bounds) -> str:
 
 def _print_summary(told: Runtimes) -> None:
     """The counts, the best of each runtime and of each platform, and what has no time by reason."""
-    from retrompi.studies.compare.matrix_summary import caution_lines, count_outcomes, sides, without_time
+    from retrompi.studies.compare.compare_runtimes import OWN_PLATFORMS
+    from retrompi.studies.compare.matrix_summary import caution_lines, count_outcomes, sides, without_platform, without_time
+    from retrompi.studies.define.case import ERROR
 
     found, base = told.found, told.candidates.base
     models, platforms = sides(found, "model"), sides(found, "platform")
@@ -187,11 +188,14 @@ def _print_summary(told: Runtimes) -> None:
     if len(platforms) > 1:
         _print_sides(platforms, "platform", "runtime", told)
     reasons = without_time(found)
-    for group in reasons[:MOST_REASONS]:
-        say(group.line)
-    if len(reasons) > MOST_REASONS:
-        left = reasons[MOST_REASONS:]
-        say(f"… and {sum(len(g.rows) for g in left)} pairs for {len(left)} more reasons (--full)")
+    for some in ([g for g in reasons if g.outcome != ERROR], [g for g in reasons if g.outcome == ERROR]):
+        for group in some[:MOST_REASONS]:
+            say(group.line)
+        if left := some[MOST_REASONS:]:
+            count = sum(len(g.rows) for g in left)
+            say(f"… and {_count(count, 'pair')} for {_count(len(left), 'more reason')} (--full)")
+    if nowhere := without_platform(found):
+        say(f"on none of these platforms: {', '.join(nowhere)}; --platforms all,{OWN_PLATFORMS} has theirs too")
     for line in caution_lines(told.warnings, len(found)):
         say(f"caution: {line}", err=True)
     say("every pair, reason and caution: --full, or -o PAGE.html")

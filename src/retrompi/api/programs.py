@@ -170,7 +170,7 @@ class Runtimes(Table):
         models, platforms = ({getattr(r, key) for r in self.found} for key in ("model", "platform"))
         return f"{self.candidates.base.name} on {len(models)} runtimes" + (f" and {len(platforms)} platforms" if len(platforms) > 1 else "")
 
-    @property
+    @cached_property
     def warnings(self) -> tuple[Caution, ...]:
         """Cautions about the runs; ``about`` names the runtimes that a caution concerns, unless it concerns all."""
         from retrompi.studies.compare.compare_runtimes import cautions, cautions_of_draws
