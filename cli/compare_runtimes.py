@@ -133,7 +133,8 @@ def _write(out: Path, told: Runtimes, value: Any, output: RunOutput) -> None:
 
     made = [out]
     if out.suffix.lower() == ".html":
-        save(out, runtimes_page.page(told.found, told.title, told.causes, told.warnings, f"retrompi {code_version()}"))
+        save(out, runtimes_page.page(
+            told.found, told.title, told.causes, told.warnings, f"retrompi {code_version()}", told.statements))
     else:
         made = write_drawn(out, lambda: runtimes_page.figures(told.found, told.title), told.rows, value)
     click.echo(f"written: {', '.join(map(str, made))}", err=not output.text)
@@ -150,15 +151,19 @@ def _within(found: Sequence[RuntimeRow], name: str, unit: str) -> list[Column]:
 
 
 def _print(found: Sequence[RuntimeRow], base: Scenario, wanted: Sequence[Metric], marked: str) -> None:
+    from retrompi.studies.compare.matrix_summary import ratio_text
+
     platforms = list(dict.fromkeys(r.platform for r in found))
     say(f"{base.name}, {base.mode}{f', on {platforms[0]}' if len(platforms) == 1 else ''}{marked}\n")
     columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(platforms) > 1 else []),
                Column("time", "time", right=True), *_within(found, "time_s", "s"),
-               Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
+               Column("relative", "ratio", ratio_text, right=True),
                Column("in_mpi", "in MPI", _share, right=True), Column("computing", "compute", _share, right=True)]
     for m in wanted:
         columns += [Column(m.name, m.name, m.show, right=True), *_within(found, m.name, m.unit)]
     columns += [Column("run_id", "run", right=True)]
+    if any(r.fiction for r in found):
+        columns += [Column("fiction", "", lambda v: "fiction" if v else "")]
     rows = [{**r.row(), **{f"{name}_interval": (i.low, i.high) if i.completed else None for name, i in r.intervals.items()}} for r in found]
     print_table([{**r, "time": r["outcome"] if r["time_s"] is None else format_time(r["time_s"])} for r in rows], columns)
     for r in found:
@@ -180,7 +185,8 @@ def _print_summary(told: Runtimes) -> None:
 
     found, base = told.found, told.candidates.base
     models, platforms = sides(found, "model"), sides(found, "platform")
-    counts = ", ".join(f"{n} {outcome}" for outcome, n in count_outcomes(found).items())
+    fictions = sum(bool(r.fiction) for r in found)
+    counts = ", ".join(f"{n} {what}" for what, n in [*count_outcomes(found).items(), *([("fictions", fictions)] if fictions else [])])
     on = f"{len(platforms)} platforms" if len(platforms) > 1 else platforms[0].name
     say(f"{base.name}, {base.mode}, {len(models)} runtimes on {on}: {len(found)} pairs, {counts}\n")
     if len(models) > 1:
@@ -211,6 +217,8 @@ def _count(n: int, what: str) -> str:
 
 def _print_sides(some: Sequence[Side], what: str, other: str, told: Runtimes) -> None:
     """A line for each of the first runtimes or platforms: how many of its pairs have a time, and the fastest and slowest of them."""
+    from retrompi.studies.compare.matrix_summary import ratio_text
+
     rows = []
     single = all(side.pairs == 1 for side in some)
     wanted = [m for m in told.candidates.wanted if m.name not in ("time", told.candidates.time.name)]
@@ -219,13 +227,14 @@ def _print_sides(some: Sequence[Side], what: str, other: str, told: Runtimes) ->
         if best is None or side.slowest is None:
             continue
         rows.append({
-            what: side.name, "timed": f"{side.timed} of {side.pairs}", other: best.platform if what == "runtime" else best.model,
+            what: side.name, "timed": f"{side.timed} of {side.pairs}",
+            other: (best.platform if what == "runtime" else best.model) + (" (a fiction)" if best.fiction else ""),
             "time": best.time_s, "ratio": best.relative, "slowest": side.slowest.time_s,
             **{m.name: best.values.get(m.name) for m in wanted},
         })
     of_pairs = [] if single else [Column("timed", "pairs", right=True), Column(other, f"fastest {other}")]
     print_table(rows, [Column(what, what), *of_pairs, time_column("time", "time"),
-                       Column("ratio", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
+                       Column("ratio", "ratio", ratio_text, right=True),
                        *([] if single else [time_column("slowest", "slowest")]),
                        *(Column(m.name, m.name, m.show, right=True) for m in wanted)],
                 empty=f"no {what} completed it")

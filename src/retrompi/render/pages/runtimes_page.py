@@ -16,7 +16,16 @@ from retrompi.render.document.plotted import drawing, figure_html
 from retrompi.render.figures.figures import layout, name_of
 from retrompi.sim.cautions import Caution
 from retrompi.studies.compare.compare_runtimes import RuntimeRow
-from retrompi.studies.compare.matrix_summary import SCREEN, Without, caution_lines, first_clause, outcome_word, sides, without_time
+from retrompi.studies.compare.matrix_summary import (
+    SCREEN,
+    Without,
+    caution_lines,
+    first_clause,
+    outcome_word,
+    ratio_text,
+    sides,
+    without_time,
+)
 
 __all__ = ["figures", "grid", "page"]
 
@@ -42,6 +51,9 @@ def figures(found: Sequence[RuntimeRow], title: str) -> dict[str, go.Figure]:
     timed = [{getattr(r, key) for r in found if r.time_s is not None} for key in ("model", "platform")]
     models, platforms, times = grid([r for r in found if r.model in timed[0] and r.platform in timed[1]])
     why = {(r.model, r.platform): f"{outcome_word(r.outcome)}: {first_clause(r)}" for r in found if r.time_s is None}
+    star = {(r.model, r.platform): " *" for r in found if r.fiction}
+    told = [[(format_time(t) if t else "") + star.get((m, p), "") for m, t in zip(models, line, strict=True)]
+            for p, line in zip(platforms, times, strict=True)]
     known = sorted(t for line in times for t in line if t)
     figure = go.Figure()
     if known:
@@ -49,9 +61,9 @@ def figures(found: Sequence[RuntimeRow], title: str) -> dict[str, go.Figure]:
         steps = [*(low + (high - low) * i / (_MOST_TICKS - 1) for i in range(_MOST_TICKS - 1)), high] if high > low else [low]
         figure.add_heatmap(
             x=[name_of(m) for m in models], y=platforms, z=[[log10(t) if t else None for t in line] for line in times],
-            text=[[format_time(t) if t else "" for t in line] for line in times], texttemplate="%{text}",
-            customdata=[[why.get((m, p), format_time(t) if t else "") for m, t in zip(models, line, strict=True)]
-                        for p, line in zip(platforms, times, strict=True)],
+            text=told, texttemplate="%{text}",
+            customdata=[[why.get((m, p), text.replace("*", "(a fiction)")) for m, text in zip(models, line, strict=True)]
+                        for p, line in zip(platforms, told, strict=True)],
             hovertemplate="%{y}<br>%{x}<br>%{customdata}<extra></extra>",
             colorscale="Cividis_r", xgap=2, ygap=2,
             colorbar={"tickvals": steps, "ticktext": [format_time(10**s) for s in steps], "orientation": "h", "y": 1.0, "yanchor": "bottom",
@@ -64,8 +76,11 @@ def figures(found: Sequence[RuntimeRow], title: str) -> dict[str, go.Figure]:
     return {"matrix": figure}
 
 
-def page(found: Sequence[RuntimeRow], title: str, causes: Sequence[str], warnings: Sequence[Caution], made_by: str) -> str:
-    """The page: ready HTML that loads nothing. Of many pairs it has what the screen has, and each pair where it is asked for."""
+def page(
+    found: Sequence[RuntimeRow], title: str, causes: Sequence[str], warnings: Sequence[Caution], made_by: str, ahead: Sequence[str] = (),
+) -> str:
+    """The page: ready HTML that loads nothing. Of many pairs it has what the screen has, and each pair where it is asked for. ``ahead``:
+    which of two pairs is faster in how many draws."""
     done, not_done = [r for r in found if r.time_s is not None], [r for r in found if r.time_s is None]
     drawn = figures(found, "")
     models, platforms, _ = grid(found)
@@ -73,7 +88,7 @@ def page(found: Sequence[RuntimeRow], title: str, causes: Sequence[str], warning
         ("pairs that completed", str(len(done)), f"of {len(found)}"), ("runtimes", str(len(models)), ""),
         ("platforms", str(len(platforms)), ""),
         ("fastest", escape(format_time(done[0].time_s)) if done and done[0].time_s else "none",
-         escape(f"{name_of(done[0].model)} on {done[0].platform}") if done else ""),
+         escape(f"{name_of(done[0].model)} on {done[0].platform}{_fiction(done[0])}") if done else ""),
     ])
     parts = [f"<h1>{escape(title)}</h1>", counts]
     if done:
@@ -82,18 +97,28 @@ def page(found: Sequence[RuntimeRow], title: str, causes: Sequence[str], warning
         # As high as its rows need: the page's other figures have the height of a screen, and what is beyond it is hidden.
         parts += ["<h2>Times</h2>", f"<style>#figure-matrix {{ height: {matrix.layout.height}px }}</style>{scroller('times')}"
                   f'<div style="min-width: {wide}px">{figure_html(matrix, "matrix")}</div></div>']
+        if any(r.fiction for r in done):
+            parts.append('<p class="soft">* a fiction: the runtime never ran on such a network, or under such a system</p>')
     if causes:
         parts += [f"<h2>Why the first is first</h2><p>{escape(causes[0])}</p><ul>", *(f"<li>{escape(c)}</li>" for c in causes[1:]), "</ul>"]
     many = len(found) > SCREEN
+    if ahead:
+        every = _items(ahead)
+        parts += ["<h2>Which is ahead, draw by draw</h2>", _folded(f"All {len(ahead)} lines", every) if many else every]
     parts += _in_order(found, done, many)
     parts += _without(not_done, many)
     if warnings:
-        every = _items(str(w) for w in warnings)
+        every = _items(map(_caution_text, warnings))
         short = caution_lines(warnings, len(found))
         parts += ["<h2>What to know of these runs</h2>",
                   f"{_items(short)}{_folded(f'All {len(warnings)}, with the pairs that they concern', every)}" if many else every]
     parts.append(f'<p class="soft">{escape(made_by)}</p>')
     return document(title, f"<main>{''.join(parts)}</main>{drawing(drawn) if done else ''}<script>{SORT}</script>")
+
+
+def _caution_text(one: Caution) -> str:
+    beyond = "outside the calibrated range: " if one.code == "outside-calibration" and one.minor else ""
+    return f"{f'{one.about}: ' if one.about else ''}{beyond}{one.text}"
 
 
 def _items(texts: Iterable[str]) -> str:
@@ -128,8 +153,9 @@ def _best(found: Sequence[RuntimeRow], what: Literal["model", "platform"]) -> st
             lines.append(row(head, [name, count, "", "", "", ""]))
             continue
         best = side.fastest.platform if what == "model" else name_of(side.fastest.model)
+        best += _fiction(side.fastest)
         times = [format_time(r.time_s or 0.0) for r in (side.fastest, side.slowest)]
-        lines.append(row(head, [name, count, escape(best), (times[0], "n"), (_ratio(side.fastest), "n"), (times[1], "n")]))
+        lines.append(row(head, [name, count, escape(best), (times[0], "n"), (ratio_text(side.fastest.relative), "n"), (times[1], "n")]))
     return sortable(head, lines)
 
 
@@ -152,13 +178,13 @@ def _group(g: Without) -> list[Content]:
     return [(str(len(g.rows)), "n"), *map(escape, (outcome_word(g.outcome), g.reason, ", ".join(models), ", ".join(platforms)))]
 
 
-def _ratio(r: RuntimeRow) -> str:
-    return "" if r.relative is None else f"x{r.relative:.3g}"
-
-
 def _line(r: RuntimeRow, drawn: bool) -> list[Content]:
     ends = r.intervals.get("time_s")
     interval = f"{format_time(ends.low)} … {format_time(ends.high)}" if ends is not None and ends.completed else ""
     shares = ["" if v is None else f"{100 * v:.3g} %" for v in (r.in_mpi, r.computing)]
-    numbers = [format_time(r.time_s or 0.0), *([interval] if drawn else []), _ratio(r), *shares]
-    return [escape(name_of(r.model)), escape(r.platform), *((escape(n), "n") for n in numbers)]
+    numbers = [format_time(r.time_s or 0.0), *([interval] if drawn else []), ratio_text(r.relative), *shares]
+    return [escape(name_of(r.model) + _fiction(r)), escape(r.platform), *((escape(n), "n") for n in numbers)]
+
+
+def _fiction(r: RuntimeRow) -> str:
+    return " (a fiction)" if r.fiction else ""

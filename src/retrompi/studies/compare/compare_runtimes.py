@@ -24,6 +24,7 @@ from retrompi.spec.conditions.bounds import Bounds
 from retrompi.spec.declare.outcome import Outcome
 from retrompi.spec.machine import composition, machines
 from retrompi.spec.machine.placements import NATURAL
+from retrompi.store.identity import stopped_at
 from retrompi.studies.define import case, catalogue, metrics
 from retrompi.studies.define.scenario import Scenario, trace_of
 from retrompi.studies.draws.uncertainty import Ensemble, Interval, Spec, interval
@@ -43,7 +44,8 @@ __all__ = ["ALL", "OWN_PLATFORMS", "Candidates", "DrawnComparison", "PairStateme
            "cautions_of_draws", "platforms_of", "program", "questions_of", "rows", "runtimes", "with_draws"]
 
 
-OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found")
+OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found",
+       "fiction")
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,11 @@ class RuntimeRow:
     """Column -> its interval over the draws; empty without draws."""
     kept: tuple[Caution, ...] = ()
     """The cautions that its run kept."""
+
+    @property
+    def fiction(self) -> str:
+        """What is said of a pair that never was (`--what-if-hardware`); empty for one that can have been."""
+        return next((c.text for c in self.kept if c.code == "never-ran-there"), "")
 
     def row(self) -> dict[str, Any]:
         """One flat row; beside a column with an interval its ends, and the share of the draws that completed."""
@@ -195,10 +202,6 @@ EVENTS_AN_ACTION = 100
 """Events that a pair may take for each action of the program (assumed: without such receives it is 2 to 55 in the NAS benchmarks)."""
 
 
-EVENTS_REACHED = "the bound of {} events is reached"
-"""What a run that reached such a bound says of it."""
-
-
 @dataclass(frozen=True)
 class Candidates:
     """The program of ``base`` on each of ``models`` (on each of ``platforms``; empty: its own), with the ``wanted`` metrics."""
@@ -268,7 +271,7 @@ def _stopped_before(
     names = {}
     for model, platform, scenario in each:
         with suppress(RetrompiError):  # `runs_of` says why it cannot be asked
-            names[replace(case.specification(scenario), stopped=EVENTS_REACHED.format(events)).identity] = (model, platform)
+            names[replace(case.specification(scenario), stopped=stopped_at(events)).identity] = (model, platform)
     runs = store.find_runs(list(names))
     endings = store.endings(list(runs.values()))
     return {names[name]: PointRun(run, *endings[run], True) for name, run in runs.items()}
@@ -290,13 +293,17 @@ def causes(candidates: Candidates, found: Sequence[RuntimeRow]) -> list[str]:
         return []
     parts = difference(paths[0], paths[1])
     whole = paths[1].took - paths[0].took
-    elsewhere = f" on {other.platform}" if other.platform != best.platform else ""
+    elsewhere = f"{f' on {other.platform}' if other.platform != best.platform else ''}{_fiction(other)}"
     runtime = " on another runtime" if _family(other) != _family(best) and other is not done[1] else ""
-    told = [f"{best.model} on {best.platform} is the fastest; {other.model}{elsewhere}, the next{runtime}, takes "
+    told = [f"{best.model} on {best.platform}{_fiction(best)} is the fastest; {other.model}{elsewhere}, the next{runtime}, takes "
             f"{format_time(whole * PS)} more. On their critical paths:"]
     told += [_cause(str(STAGE_WORDS.get(d.stage, d.stage)), d.a, d.b) for d in parts[:MOST_CAUSES]]
     rest = parts[MOST_CAUSES:]
     return [*told, *([_cause("all else", sum(d.a for d in rest), sum(d.b for d in rest))] if rest else [])]
+
+
+def _fiction(row: RuntimeRow) -> str:
+    return " (a fiction)" if row.fiction else ""
 
 
 def _family(row: RuntimeRow) -> str:

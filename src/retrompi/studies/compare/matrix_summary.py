@@ -12,7 +12,7 @@ from retrompi.spec.declare.outcome import Outcome
 from retrompi.studies.compare.compare_runtimes import RuntimeRow
 from retrompi.studies.define.case import ERROR
 
-__all__ = ["SCREEN", "Side", "Without", "caution_lines", "count_outcomes", "first_clause", "outcome_word", "sides",
+__all__ = ["SCREEN", "Side", "Without", "caution_lines", "count_outcomes", "first_clause", "outcome_word", "ratio_text", "sides",
            "without_platform", "without_time"]
 
 SCREEN = 24
@@ -24,6 +24,11 @@ CANNOT = "cannot run"
 def outcome_word(outcome: str) -> str:
     """The outcome of a pair as it is said."""
     return CANNOT if outcome == ERROR else outcome
+
+
+def ratio_text(ratio: float | None) -> str:
+    """The time of a pair relative to the fastest, ``x1.24``; empty for none."""
+    return "" if ratio is None else f"x{ratio:.3g}" if ratio < 1000 else f"x{ratio:.0f}"
 
 
 @dataclass(frozen=True)
