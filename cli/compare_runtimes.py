@@ -84,11 +84,11 @@ def _candidates(text: str | None, arguments: Sequence[str], np: int | None, give
         platforms = tuple(dict.fromkeys((given.platform, *platforms)))
     if text is None:
         raise UsageError("give the program: a scenario, a trace or a generator", code="missing-option")
-    several = {compare_runtimes.ALL, compare_runtimes.OWN_PLATFORMS} & {*models, *platforms} or len(given.networks or ()) > 1
+    several = any(name in compare_runtimes.SEVERAL for name in (*models, *platforms)) or len(given.networks or ()) > 1
     if len(models) < 2 and len(platforms) < 2 and not several:
         raise UsageError("a comparison needs at least two runtimes: --models wmpi,winmpich", code="missing-option")
     models = compare_runtimes.runtimes(models)
-    named = [p for p in platforms if p not in (compare_runtimes.ALL, compare_runtimes.OWN_PLATFORMS)]
+    named = [p for p in platforms if p not in compare_runtimes.SEVERAL]
     first = None if given.networks else named[0] if named else given.platform
     base = compare_runtimes.program(text, arguments, models[0], first, given.mode, np)
     words = {"fidelity": given.fidelity, "seed": str(given.seed) if seeded else None}

@@ -183,7 +183,7 @@ def test_a_fiction_is_named_wherever_it_stands(retrompi: Callable[..., Outcome],
     lines = [line.split() for line in done.out.splitlines() if line.startswith(("lam ", "gm "))]
     assert sorted((line[0], line[1], line[-1] == "fiction") for line in lines if line[1] in ("abe", "nt-pair")) == [
         ("gm", "abe", True), ("gm", "nt-pair", True), ("lam", "abe", False), ("lam", "nt-pair", True)]
-    assert "gm on abe (a fiction)" in done.out or "gm (a fiction), the next" in done.out
+    assert "gm on abe (a fiction)" in done.out or "; gm (a fiction) takes " in done.out
     shown = page.read_text()
     assert "* a fiction: " in shown
     assert "GM (a fiction)" in shown

@@ -100,7 +100,8 @@ def page(
         if any(r.fiction for r in done):
             parts.append('<p class="soft">* a fiction: the runtime never ran on such a network, or under such a system</p>')
     if causes:
-        parts += [f"<h2>Why the first is first</h2><p>{escape(causes[0])}</p><ul>", *(f"<li>{escape(c)}</li>" for c in causes[1:]), "</ul>"]
+        parts += [f"<h2>Why the first is first</h2><p>{escape(causes[0])}</p>", _items(causes[1:]),
+                  '<p class="soft">Of the critical paths of both runs: the delays one after another that led to the end.</p>']
     many = len(found) > SCREEN
     if ahead:
         every = _items(ahead)

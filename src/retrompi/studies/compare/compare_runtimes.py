@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.execute.run import Executor, Report
 
-__all__ = ["ALL", "OWN_PLATFORMS", "Candidates", "DrawnComparison", "PairStatement", "RuntimeRow", "causes", "cautions",
+__all__ = ["ALL", "OWN_PLATFORMS", "SEVERAL", "Candidates", "DrawnComparison", "PairStatement", "RuntimeRow", "causes", "cautions",
            "cautions_of_draws", "platforms_of", "program", "questions_of", "rows", "runtimes", "with_draws"]
 
 
@@ -141,6 +141,8 @@ ALL = "all"
 """Stands for every runtime, or every platform, in a comparison."""
 OWN_PLATFORMS = "own"
 """Stands for the platforms that the runtimes are calibrated on, in a comparison."""
+SEVERAL = (ALL, OWN_PLATFORMS)
+"""What is no name of a platform."""
 
 
 def runtimes(names: Sequence[str]) -> tuple[str, ...]:
@@ -294,9 +296,9 @@ def causes(candidates: Candidates, found: Sequence[RuntimeRow]) -> list[str]:
     parts = difference(paths[0], paths[1])
     whole = paths[1].took - paths[0].took
     elsewhere = f"{f' on {other.platform}' if other.platform != best.platform else ''}{_fiction(other)}"
-    runtime = " on another runtime" if _family(other) != _family(best) and other is not done[1] else ""
-    told = [f"{best.model} on {best.platform}{_fiction(best)} is the fastest; {other.model}{elsewhere}, the next{runtime}, takes "
-            f"{format_time(whole * PS)} more. On their critical paths:"]
+    skipped = "of other runtimes " if _family(other) != _family(best) and other is not done[1] else ""
+    told = [f"{best.model} on {best.platform}{_fiction(best)} is the fastest; {skipped}{other.model}{elsewhere} takes "
+            f"{format_time(whole * PS)} more:"]
     told += [_cause(str(STAGE_WORDS.get(d.stage, d.stage)), d.a, d.b) for d in parts[:MOST_CAUSES]]
     rest = parts[MOST_CAUSES:]
     return [*told, *([_cause("all else", sum(d.a for d in rest), sum(d.b for d in rest))] if rest else [])]
