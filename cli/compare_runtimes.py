@@ -105,6 +105,7 @@ def _candidates(text: str | None, arguments: Sequence[str], np: int | None, give
 
 def _print_text(told: Runtimes, candidates: Candidates, brief: bool, marked: str, because: Sequence[str]) -> None:
     """The table, or with ``brief`` its summary, and what is to be said of it."""
+    from retrompi.studies.compare.matrix_summary import first_beyond_range
     from retrompi.studies.search.reading import Reading, count_runs
 
     found = told.found
@@ -124,6 +125,8 @@ def _print_text(told: Runtimes, candidates: Candidates, brief: bool, marked: str
         say(f"… and {len(lines) - MOST_STATEMENTS} more lines about which is ahead (--full)")
     for i, line in enumerate(because):
         say(f"  {line}" if i else f"\n{line}")
+    if because and (beyond := first_beyond_range(found, told.warnings)):
+        say(beyond)
 
 
 def _write(out: Path, told: Runtimes, value: Any, output: RunOutput) -> None:

@@ -18,7 +18,7 @@ from retrompi.spec import registry
 from retrompi.spec.conditions.bounds import Bounds
 from retrompi.store import open_store
 from retrompi.studies.compare.compare_runtimes import EVENTS, Candidates, RuntimeRow, platforms_of, program, rows, runtimes
-from retrompi.studies.compare.matrix_summary import caution_lines, count_outcomes, sides, without_platform, without_time
+from retrompi.studies.compare.matrix_summary import caution_lines, count_outcomes, first_beyond_range, sides, without_platform, without_time
 from retrompi.studies.define.case import PointJob
 from retrompi.studies.execute.bounded_executor import Bounded
 from retrompi.studies.execute.run import Here
@@ -190,6 +190,15 @@ def test_a_fiction_is_named_wherever_it_stands(retrompi: Callable[..., Outcome],
     rows = json.loads(retrompi(*words, "--json", "--", "size=1KiB", "reps=2").out)["rows"]
     assert {(r["model"], r["platform"]): bool(r["fiction"]) for r in rows} == {
         ("gm", "abe"): True, ("gm", "nt-pair"): True, ("lam", "abe"): False, ("lam", "nt-pair"): True}
+
+
+def test_what_the_first_is_not_calibrated_for_is_said() -> None:
+    told = [Caution("outside-calibration", "8 ranks (calibrated for 2)", "hpvm on a, wmpi on b", minor=True, mark="8 ranks"),
+            Caution("outside-calibration", "hpvm.library overridden, which was fitted (a what-if)", "hpvm on a", minor=True),
+            Caution("outside-calibration", "far outside the calibrated range of hpvm: platform a (calibrated on b)", "hpvm on a"),
+            Caution("outside-calibration", "messages of 1 MiB", "wmpi on b", minor=True, mark="messages of 1 MiB")]
+    assert first_beyond_range(MANY, told) == "the model of hpvm is not calibrated for all of this: 8 ranks, platform a"
+    assert first_beyond_range(MANY, told[1:2]) == first_beyond_range(MANY, []) == first_beyond_range(MANY[3:], told) == ""
 
 
 def test_the_page_of_many_pairs_is_a_summary_that_opens() -> None:

@@ -20,6 +20,7 @@ from retrompi.studies.compare.matrix_summary import (
     SCREEN,
     Without,
     caution_lines,
+    first_beyond_range,
     first_clause,
     outcome_word,
     ratio_text,
@@ -102,6 +103,8 @@ def page(
     if causes:
         parts += [f"<h2>Why the first is first</h2><p>{escape(causes[0])}</p>", _items(causes[1:]),
                   '<p class="soft">Of the critical paths of both runs: the delays one after another that led to the end.</p>']
+        if beyond := first_beyond_range(found, warnings):
+            parts.append(f'<p class="soft">{escape(beyond[0].upper() + beyond[1:])}.</p>')
     many = len(found) > SCREEN
     if ahead:
         every = _items(ahead)

@@ -12,8 +12,8 @@ from retrompi.spec.declare.outcome import Outcome
 from retrompi.studies.compare.compare_runtimes import RuntimeRow
 from retrompi.studies.define.case import ERROR
 
-__all__ = ["SCREEN", "Side", "Without", "caution_lines", "count_outcomes", "first_clause", "outcome_word", "ratio_text", "sides",
-           "without_platform", "without_time"]
+__all__ = ["SCREEN", "Side", "Without", "caution_lines", "count_outcomes", "first_beyond_range", "first_clause", "outcome_word",
+           "ratio_text", "sides", "without_platform", "without_time"]
 
 SCREEN = 24
 """Pairs of which each is a line; of more there is a summary (the rows of a terminal)."""
@@ -93,6 +93,20 @@ def without_platform(found: Sequence[RuntimeRow]) -> list[str]:
     """The runtimes that cannot run on any of the platforms of a comparison."""
     able = {r.model for r in found if r.outcome != ERROR}
     return [m for m in dict.fromkeys(r.model for r in found) if m not in able]
+
+
+def first_beyond_range(found: Sequence[RuntimeRow], told: Iterable[Caution]) -> str:
+    """What of the fastest pair lies outside the range that its model is calibrated for, in a sentence; empty for nothing. A model that does
+    not know of a cost, because the machines of its fit had none, may be first for that reason alone."""
+    if not found or found[0].time_s is None:
+        return ""
+    best = found[0]
+    names = {best.model, f"{best.model} on {best.platform}"}
+    mine = [c for c in told if c.code == "outside-calibration" and (not c.about or names & set(c.about.split(", ")))]
+    # Of what is minor the mark; a value that the user overrides has none.
+    words = dict.fromkeys(c.mark if c.minor else c.text.partition(": ")[2].partition(" (")[0] for c in mine)
+    told_of = ", ".join(filter(None, words))
+    return f"the model of {best.model} is not calibrated for all of this: {told_of}" if told_of else ""
 
 
 MOST_NAMES = 4
