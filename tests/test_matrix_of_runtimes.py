@@ -211,6 +211,7 @@ def test_the_page_of_many_pairs_is_a_summary_that_opens() -> None:
     assert "outside the calibrated range: 8 ranks" in shown
     figure = runtimes_page.figures(many, "")["matrix"]
     assert "pvm" not in " ".join(figure.data[0].x).lower(), "a runtime without a time has no column"
+    assert figure.layout.meta["least"][0] > 14 * 60, "an exported figure has room for a time in each cell"
     assert f"#figure-matrix {{ height: {figure.layout.height}px }}" in shown
     some = runtimes_page.figures([_row("a", "x", 1.0), _row("b", "y", 2.0), _row("a", "y", None, "deadlock", "no process: all wait")], "")
     assert some["matrix"].data[0].customdata[1][0] == "deadlock: no process"

@@ -68,12 +68,15 @@ def figures(found: Sequence[RuntimeRow], title: str) -> dict[str, go.Figure]:
             hovertemplate="%{y}<br>%{x}<br>%{customdata}<extra></extra>",
             colorscale="Cividis_r", xgap=2, ygap=2,
             colorbar={"tickvals": steps, "ticktext": [format_time(10**s) for s in steps], "orientation": "h", "y": 1.0, "yanchor": "bottom",
-                      "thickness": 12, "len": 1.0},
+                      "thickness": 12, "len": 0.97},
         )
     figure.update_yaxes(autorange="reversed", automargin=True)
     figure.update_xaxes(automargin=True, tickangle=-40)
     layout(figure, title)
-    figure.update_layout(height=max(420, _HEADS_PX + _ROW_PX * len(platforms)))
+    height = max(420, _HEADS_PX + _ROW_PX * len(platforms))
+    least = [_LETTER_PX * max(map(len, platforms), default=0) + _CELL_PX * len(models), height]
+    # The colours above the rows move the title up, out of the picture.
+    figure.update_layout(height=height, meta={"least": least}, title_pad={"l": 8, "t": 36})
     return {"matrix": figure}
 
 
@@ -94,10 +97,9 @@ def page(
     parts = [f"<h1>{escape(title)}</h1>", counts]
     if done:
         matrix = drawn["matrix"]
-        wide = _LETTER_PX * max(map(len, matrix.data[0].y)) + _CELL_PX * len(matrix.data[0].x)
         # As high as its rows need: the page's other figures have the height of a screen, and what is beyond it is hidden.
         parts += ["<h2>Times</h2>", f"<style>#figure-matrix {{ height: {matrix.layout.height}px }}</style>{scroller('times')}"
-                  f'<div style="min-width: {wide}px">{figure_html(matrix, "matrix")}</div></div>']
+                  f'<div style="min-width: {matrix.layout.meta["least"][0]}px">{figure_html(matrix, "matrix")}</div></div>']
         if any(r.fiction for r in done):
             parts.append('<p class="soft">* a fiction: the runtime never ran on such a network, or under such a system</p>')
     if causes:
