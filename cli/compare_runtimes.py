@@ -45,11 +45,15 @@ def run_runtimes(
     candidates = _candidates(text, arguments, np, given, seeded)
     spec = given.spec()
     kept = output.open()
-    with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
-        told = runtimes_of(kept, candidates, executor, output.fresh, report)
-    if spec is not None:
-        with drawing() as report:
-            told = told.uncertainty(spec.level, spec.draws, report, output.fresh)
+    try:
+        with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
+            told = runtimes_of(kept, candidates, executor, output.fresh, report)
+        if spec is not None:
+            with drawing() as report:
+                told = told.uncertainty(spec.level, spec.draws, report, output.fresh)
+    except KeyboardInterrupt:
+        say("\nwhat was simulated is in the store: the same command goes on from there", err=True)
+        raise
     found, drawn, warnings = told.found, told.drawn, told.warnings
     brief = output.text and not given.full and len(found) > SCREEN
     warned = [w.row() for w in warnings] if brief else note_warnings(warnings)

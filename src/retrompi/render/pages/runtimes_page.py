@@ -110,14 +110,14 @@ def page(
     many = len(found) > SCREEN
     if ahead:
         every = _items(ahead)
-        parts += ["<h2>Which is ahead, draw by draw</h2>", _folded(f"All {len(ahead)} lines", every) if many else every]
+        parts += ["<h2>Which is ahead, draw by draw</h2>", _details(f"All {len(ahead)} lines", every) if many else every]
     parts += _in_order(found, done, many)
     parts += _without(not_done, many)
     if warnings:
         every = _items(map(_caution_text, warnings))
         short = caution_lines(warnings, len(found))
         parts += ["<h2>What to know of these runs</h2>",
-                  f"{_items(short)}{_folded(f'All {len(warnings)}, with the pairs that they concern', every)}" if many else every]
+                  f"{_items(short)}{_details(f'All {len(warnings)}, with the pairs that they concern', every)}" if many else every]
     parts.append(f'<p class="soft">{escape(made_by)}</p>')
     return document(title, f"<main>{''.join(parts)}</main>{drawing(drawn) if done else ''}<script>{SORT}</script>")
 
@@ -131,7 +131,7 @@ def _items(texts: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{escape(t)}</li>' for t in texts)}</ul>"
 
 
-def _folded(summary: str, inside: str) -> str:
+def _details(summary: str, inside: str) -> str:
     return f"<details><summary>{escape(summary)}</summary>{inside}</details>"
 
 
@@ -144,7 +144,7 @@ def _in_order(found: Sequence[RuntimeRow], done: Sequence[RuntimeRow], many: boo
     if not many or not done:
         return ["<h2>In order</h2>", every]
     return ["<h2>The best of each platform</h2>", _best(found, "platform"), "<h2>The best of each runtime</h2>", _best(found, "model"),
-            _folded(f"All {len(done)} pairs with a time, in order", every)]
+            _details(f"All {len(done)} pairs with a time, in order", every)]
 
 
 def _best(found: Sequence[RuntimeRow], what: Literal["model", "platform"]) -> str:
@@ -176,7 +176,7 @@ def _without(not_done: Sequence[RuntimeRow], many: bool) -> list[str]:
     head = ("pairs", "outcome", "why", "runtimes", "platforms")
     groups = [_group(g) for g in without_time(not_done)]
     return ["<h2>What has no time, and why</h2>", table(head, groups),
-            _folded(f"Each of the {len(not_done)} pairs, and where else it can run", every)]
+            _details(f"Each of the {len(not_done)} pairs, and where else it can run", every)]
 
 
 def _group(g: Without) -> list[Content]:
