@@ -140,7 +140,7 @@ class Datagram(Channel):
             self.loop.schedule(self.loop.now + self.spec.reorder_delay, self._frame, shipped, size, False)
             return
         host = self._receiver(shipped).host
-        host.kernel(host.spec.interrupt + host.spec.tcp_segment + int(host.spec.tcp_byte * size), self._frame_done, shipped, False)
+        host.kernel(host.frame_interrupt() + host.spec.tcp_segment + int(host.spec.tcp_byte * size), self._frame_done, shipped, False)
 
     def _frame_done(self, shipped: SentDatagram, lost: bool) -> None:
         shipped.lost |= lost

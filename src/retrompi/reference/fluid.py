@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retrompi.reference.loop import EventLoop
-from retrompi.reference.network import Frame, Queues
+from retrompi.reference.network import EVEN, Frame, Queues
 from retrompi.reference.values import PS, Values, nearest
 
 __all__ = ["Fluid"]
@@ -69,7 +69,7 @@ class Fluid(Queues):
     def _between(self, source: int, target: int) -> FlowRoute:
         links = self._way(source, target)
         if tuple(links) not in self.ways:
-            latency, even = self._latency(links), self.spec.kind in ("cable", "switch", "hub")
+            latency, even = self._latency(links), self.spec.kind in (*EVEN, "hub")
             weight = 1 / latency if self.spec.kind == "torus" and latency > 0 else 1.0
             top = min(self._rate(name) / PS for name in links)
             self.ways[tuple(links)] = FlowRoute(len(self.ways), links, top, 0.0 if even else latency, latency if even else 0.0, weight)

@@ -513,6 +513,10 @@ class Host:
             self.pause(self.running[0])
         self._start_kernel()
 
+    def frame_interrupt(self) -> int:
+        """What the interrupt of a frame takes that has come now: nothing where the driver polls and the kernel is at work."""
+        return 0 if self.spec.napi and self.kernel_busy else int(self.spec.interrupt)
+
     def _kernel_of_jobs(self) -> bool:
         return not all(of_others for _, _, of_others, _, _ in self.kernel_jobs)
 

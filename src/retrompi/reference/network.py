@@ -17,7 +17,11 @@ from typing import Any
 from retrompi.reference.loop import EventLoop
 from retrompi.reference.values import NEVER, PS, NotCovered, Values, nearest, picoseconds
 
-__all__ = ["Cards", "CollidingHub", "Hub", "Nothing", "Queues", "Wire"]
+__all__ = ["EVEN", "Cards", "CollidingHub", "Hub", "Nothing", "PausingSwitch", "Queues", "Wire"]
+
+
+EVEN = ("cable", "switch", "pausing-switch")
+"""Kinds whose ways all have one latency."""
 
 
 @dataclass(eq=False)
@@ -70,7 +74,8 @@ class Wire:
 
     def __init__(self, loop: EventLoop, link: Values, places: list[int]) -> None:
         self.loop, self.spec, self.places = loop, link, places
-        self._items: list[tuple[int, int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._items: list[tuple[int, int, int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._planned = 0
         self._on_the_way: dict[int, Frame] = {}
         self._sent = 0
         self.failures: list[LinkFailure] = []
@@ -89,7 +94,7 @@ class Wire:
         """Everything that happens on links at one instant."""
         t = self.next_time()
         while self.next_time() == t:
-            _, _, _, call, arguments = heapq.heappop(self._items)
+            *_, call, arguments = heapq.heappop(self._items)
             call(t, *arguments)
 
     def send(self, at: int, source: int, target: int, size: int, delivered: Callable[[], None], lost: Callable[[], None],
@@ -104,7 +109,8 @@ class Wire:
             self._enter(frame)
 
     def _at(self, t: int, kind: int, order: int, call: Callable[..., None], *arguments: Any) -> None:
-        heapq.heappush(self._items, (t, kind, order, call, arguments))
+        self._planned += 1
+        heapq.heappush(self._items, (t, kind, order, self._planned, call, arguments))
 
     def _for(self, frame: Frame, t: int, kind: int, call: Callable[..., None], *arguments: Any) -> None:
         """Plans something for a frame, unless another turn of it begins."""
@@ -279,7 +285,7 @@ class Queues(Wire):
         match spec.kind:
             case "cable":
                 return [("cable", source)]
-            case "switch":
+            case "switch" | "pausing-switch":
                 return [("up", source), ("down", target)]
             case "wan":
                 line = [("line", spec.shape[a], spec.shape[b])] if spec.shape[a] != spec.shape[b] else []
@@ -342,7 +348,7 @@ class Queues(Wire):
         latencies = sum(self._link(name).latency for name in way)
         passing, latency = frame.size / rate, self._latency(way)
         frame.alone = frame.asked + latencies + max(1, int(frame.size * slowest + 0.5))
-        together = self.spec.kind in ("cable", "switch")
+        together = self.spec.kind in EVEN
         whole = nearest(passing + latency) if together else nearest(latency) + nearest(passing)
         frame.rounding = frame.asked + whole - frame.alone
         frame.way = [("card", frame.source), *way] if self.spec.kind == "torus" else way
@@ -383,6 +389,79 @@ class Queues(Wire):
         for place in sorted(again, key=lambda place: (place.came, place.frame.order)):
             place.frame.turn += 1
             self._takes(now, place.frame, place.hop, place.came, place.last_byte)
+
+
+class PausingSwitch(Queues):
+    """A switch with flow control (IEEE 802.3x). It counts the bytes from each card that wait for its output ports; when they are more than
+    the buffer, it asks the card to pause, and to go on when no more than half a buffer is left. That takes a frame of 84 B and a link's
+    latency, and nothing of the port's time. A card that pauses ends its frame and begins no other.
+    """
+
+    PAUSE_BYTES = 84
+
+    def __init__(self, loop: EventLoop, link: Values, places: list[int]) -> None:
+        super().__init__(loop, link, places)
+        self.room, self.buffer = float(link.buffer), float("inf")
+        self.delay = nearest(link.latency * PS + self.PAUSE_BYTES * (PS / link.bandwidth))
+        self.lines: list[list[Frame]] = [[] for _ in places]
+        self.waiting: list[set[Frame]] = [set() for _ in places]
+        self.asked, self.pausing = set[int](), set[int]()
+        self.signals = 0
+
+    def _comes(self, t: int, frame: Frame, hop: int, last_byte: int) -> None:
+        if hop == 0:
+            self.lines[frame.source].append(frame)
+            self._begins(t, frame.source)
+        else:
+            super()._comes(t, frame, hop, last_byte)
+
+    def _begins(self, t: int, card: int) -> None:
+        """A card's next frame, when the link is free and the card does not pause."""
+        line, link = self.lines[card], self._link(("up", card))
+        if card in self.pausing or not line:
+            return
+        if link.free > t:
+            self._at(link.free, self.MOVES, line[0].order, self._begins, card)
+        else:
+            self._takes(t, line.pop(0), 0, t, t)
+            self._begins(t, card)
+
+    def _takes(self, t: int, frame: Frame, hop: int, came: int, last_byte: int) -> None:
+        super()._takes(t, frame, hop, came, last_byte)
+        if hop == 1:
+            start = self._link(frame.way[1]).line[-1].start
+            if start > t:
+                self.waiting[frame.source].add(frame)
+                self._for(frame, start, self.MOVES, self._leaves_queue)
+                self._asks(t, frame.source)
+            else:
+                self._leaves_queue(t, frame)
+
+    def _leaves_queue(self, t: int, frame: Frame) -> None:
+        self.waiting[frame.source].discard(frame)
+        self._asks(t, frame.source)
+
+    def _asks(self, t: int, card: int) -> None:
+        """What the switch asks of a card, if that has changed."""
+        held = sum(frame.size for frame in self.waiting[card])
+        if (card in self.asked and held <= self.room / 2) or (card not in self.asked and held > self.room):
+            self.asked ^= {card}
+            self.signals += 1
+            self._at(t + self.delay, self.DECIDES, self.signals, self._is_told, card, card in self.asked)
+
+    def _is_told(self, t: int, card: int, pauses: bool) -> None:
+        self.pausing = self.pausing | {card} if pauses else self.pausing - {card}
+        self._begins(t, card)
+
+    def _cut_off(self, lost: list[Frame]) -> None:
+        now = self.loop.now
+        for card, line in enumerate(self.lines):
+            self.lines[card] = [frame for frame in line if frame not in lost]
+            self.waiting[card] = {frame for frame in self.waiting[card] if frame not in lost}
+            self._asks(now, card)
+        super()._cut_off(lost)
+        for card in range(len(self.lines)):
+            self._begins(now, card)
 
 
 class Hub(Wire):

@@ -111,6 +111,9 @@ def _drawn_field(rng: random.Random, declared: type) -> Field:
 
 def _overrides(rng: random.Random, model: str) -> Iterator[tuple[str, str]]:
     """Up to a few overrides of the machine, the network and the runtime, many at their bounds."""
+    if rng.random() < 0.1:
+        yield "platform.link.kind", "pausing-switch"
+        yield "platform.link.buffer", rng.choice(("1B", "2kB", "4000B", "20kB"))
     for _ in range(rng.choice((0, 0, 1, 2, 4))):
         match rng.randrange(5):
             case 0 | 1 as of:

@@ -21,7 +21,7 @@ from retrompi.reference.fluid import Fluid
 from retrompi.reference.host import Host
 from retrompi.reference.loop import Abort, EventLoop
 from retrompi.reference.mpi import COVERED, Rank, TracedCall
-from retrompi.reference.network import Cards, CollidingHub, Hub, Nothing, Queues, Wire
+from retrompi.reference.network import Cards, CollidingHub, Hub, Nothing, PausingSwitch, Queues, Wire
 from retrompi.reference.one_sided import is_one_sided
 from retrompi.reference.shared_memory import Pool, Ring, SharedChannel
 from retrompi.reference.stream import STYLES, Stream
@@ -194,6 +194,8 @@ class Simulation:
         # What a card moves as a whole are packets that interleave with those of others.
         if rows.get("wire") == "fluid" or puts or any(h.medium == "dma" for h in self.remote):
             wire = Fluid(self.loop, link, cards)
+        elif link.kind == "pausing-switch":
+            wire = PausingSwitch(self.loop, link, cards)
         elif link.kind != "hub":
             wire = Queues(self.loop, link, cards)
         elif link.access == "fifo":

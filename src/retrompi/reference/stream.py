@@ -70,7 +70,7 @@ class Credits:
     def _frame(self, n: int) -> None:
         host = self.channel.source.host
         self.retransmits = 0
-        host.kernel(host.spec.interrupt + host.spec.tcp_segment, self._update, n)
+        host.kernel(host.frame_interrupt() + host.spec.tcp_segment, self._update, n)
 
     def _retry(self, n: int) -> None:
         host, tcp = self.channel.target.host.spec, self.channel.tcp

@@ -168,7 +168,7 @@ class Tcp:
 
     def _ack_frame(self, ack: tuple[int, int]) -> None:
         host = self.source.host
-        host.kernel(host.spec.interrupt + host.spec.tcp_segment, self._ack_comes, ack)
+        host.kernel(host.frame_interrupt() + host.spec.tcp_segment, self._ack_comes, ack)
 
     def _ack_comes(self, ack: tuple[int, int]) -> None:
         if self.probe == "sent":
@@ -237,7 +237,7 @@ class Tcp:
 
     def _segment_frame(self, segment: Any) -> None:
         host = self.target.host
-        cost = host.spec.interrupt + host.spec.tcp_segment + int(host.spec.tcp_byte * segment[1])
+        cost = host.frame_interrupt() + host.spec.tcp_segment + int(host.spec.tcp_byte * segment[1])
         host.kernel(cost, self._segment_comes, segment)
 
     def _segment_comes(self, segment: tuple[int, int, tuple[int, int] | None]) -> None:

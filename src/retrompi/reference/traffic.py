@@ -110,7 +110,7 @@ class CrossTraffic:
 
         def interrupts() -> None:
             host = job.hosts[b]
-            host.kernel(host.spec.interrupt + self._stack(host.spec, size), lambda: None, of_others=True)
+            host.kernel(host.frame_interrupt() + self._stack(host.spec, size), lambda: None, of_others=True)
 
         if a < len(job.hosts):
             host = job.hosts[a]

@@ -145,6 +145,10 @@ class Host:
         "s", "CPU time of one frame's interrupt", area="protocol stack", plain="1 us", used_by=(Use.IP, Use.INTERRUPTS),
         follows=time_of("clock"),
     )
+    napi: float = flag(
+        "1 when a frame that comes while the kernel is at work needs no interrupt of its own (drivers of Linux 2.6 poll the card then)",
+        area="protocol stack", plain="0", used_by=(Use.IP, Use.INTERRUPTS), follows=ITSELF, default=0.0, kw_only=True,
+    )
     loopback_segment: float = quantity(
         "s", "protocol stack CPU time per segment that stays on the host", area="protocol stack", plain="1 us", used_by=Use.TCP_LOCAL,
         follows=time_of("clock"),

@@ -20,7 +20,7 @@ void Credits::put_on_wire(uint32_t n) { tcp_.send_header(chan_.to, delivery<&Cre
 void Credits::on_update_frame(uint32_t n) {
   Host& h = chan_.from.host;
   retransmits_ = 0;
-  h.kernel(h.charge(host_number::interrupt, host_number::tcp_segment), Stage::Stack, callback<&Credits::on_update>(*this, n));
+  h.kernel(h.charge_frame(host_number::tcp_segment), Stage::Stack, callback<&Credits::on_update>(*this, n));
 }
 
 void Credits::on_update_lost(uint32_t n) {

@@ -194,7 +194,7 @@ class DatagramChan final : public ChanOf<DatagramSpec>, DatagramParts {
     const Part& part = parts_[slot];
     const Proc& there = receiver(part);
     // A frame before the last arrives before it (or all the same for nothing, if that one is lost): IP keeps it.
-    const Ps alone = part.last || part.late ? Ps(0) : interrupt(there.host, part).ps;
+    const Ps alone = part.last || part.late || there.host.spec.napi ? Ps(0) : interrupt(there.host, part).ps;
     world.net->frame(common, shipped_[part.whole].sender->host_index, there.host_index, part.bytes,
                      delivery<&DatagramChan::on_frame, &DatagramChan::on_lost>(*this, slot), alone);
   }
@@ -212,7 +212,7 @@ class DatagramChan final : public ChanOf<DatagramSpec>, DatagramParts {
   }
   /// What a frame that arrives costs the receiver's kernel.
   [[nodiscard]] static Charge interrupt(const Host& h, const Part& part) {
-    return h.charge(host_number::interrupt, host_number::tcp_segment, part.bytes * host_number::tcp_byte);
+    return h.charge_frame(host_number::tcp_segment, part.bytes * host_number::tcp_byte);
   }
   void on_in(uint32_t slot) { gone(slot, false); }
   void on_lost(uint32_t slot) { gone(slot, true); }

@@ -6,7 +6,7 @@ namespace retrompi {
 
 void TcpConnection::on_segment_frame(uint64_t frame) {
   Host& h = to_.host;
-  h.kernel(h.charge(host_number::interrupt, host_number::tcp_segment, bytes_of(frame) * host_number::tcp_byte), Stage::Stack,
+  h.kernel(h.charge_frame(host_number::tcp_segment, bytes_of(frame) * host_number::tcp_byte), Stage::Stack,
            callback<&TcpConnection::on_segment>(*this, frame));
 }
 

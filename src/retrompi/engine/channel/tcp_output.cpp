@@ -88,7 +88,7 @@ void TcpConnection::send_frame(Proc& sender, int64_t payload, const Delivery& d)
 
 void TcpConnection::on_ack_frame(uint32_t id) {
   Host& h = from_.host;
-  h.kernel(h.charge(host_number::interrupt, host_number::tcp_segment), Stage::Stack, callback<&TcpConnection::on_ack>(*this, id));
+  h.kernel(h.charge_frame(host_number::tcp_segment), Stage::Stack, callback<&TcpConnection::on_ack>(*this, id));
 }
 
 void TcpConnection::on_ack(uint32_t id) {

@@ -242,6 +242,14 @@ class Host {
   [[nodiscard]] Charge charge(const Part&... parts) const {
     return charge_of(anatomy.critical, static_cast<const HostFields&>(spec), parts...);
   }
+  /// What a frame that comes in costs the kernel, beside its interrupt if it needs one.
+  template <class... Part>
+  [[nodiscard]] Charge charge_frame(const Part&... parts) const {
+    if (needs_interrupt()) return charge(host_number::interrupt, parts...);
+    if (anatomy.critical.on) anatomy.critical.unfollowed("interrupts that a kernel at work saves");
+    return charge(parts...);
+  }
+  [[nodiscard]] bool needs_interrupt() const { return !spec.napi || !cores_[0].kernel_busy; }
   /// The terms of a delay alone, where it is charged in parts.
   [[nodiscard]] CriticalPath::Bill bill(const AtRate<HostFields>& amount) const {
     if (!anatomy.critical.on) [[likely]]

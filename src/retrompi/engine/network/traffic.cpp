@@ -94,7 +94,8 @@ void Traffic::Frame::on_carried() {
 
 void Traffic::Frame::on_in() {
   Host& h = *traffic->w_.hosts[to];
-  h.kernel(h.spec.interrupt + traffic->stack(h.spec, *this), Stage::Stack, callback<&Frame::on_stack_in>(*this), true);
+  const Ps interrupt = h.needs_interrupt() ? h.spec.interrupt : Ps(0);
+  h.kernel(interrupt + traffic->stack(h.spec, *this), Stage::Stack, callback<&Frame::on_stack_in>(*this), true);
 }
 
 void Traffic::Frame::on_stack_in() { traffic->free(*this); }

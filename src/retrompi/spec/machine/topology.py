@@ -159,6 +159,13 @@ class Switch(LinkKind):
     name, layout = "switch", LinkLayout.PORTS
 
 
+class PausingSwitch(LinkKind):
+    """A switch with flow control (IEEE 802.3x): a card whose frames fill their ``buffer`` in it is asked to pause; none is dropped."""
+
+    name, layout, wire = "pausing-switch", LinkLayout.PORTS, "pause"
+    needs: ClassVar[Mapping[str, str]] = {"buffer": "16KiB"}
+
+
 class Torus(LinkKind):
     """Links between the neighbours in each dimension."""
 
@@ -258,7 +265,7 @@ class FromFile(LinkKind):
     name, layout = "platform-file", LinkLayout.FILE
 
 
-KINDS: Mapping[str, LinkKind] = {cls.name: cls() for cls in (Cable, FatTree, Hub, Switch, Torus, Wan)}
+KINDS: Mapping[str, LinkKind] = {cls.name: cls() for cls in (Cable, FatTree, Hub, PausingSwitch, Switch, Torus, Wan)}
 PLATFORM_FILE = FromFile.name
 
 
@@ -327,11 +334,13 @@ def check_word(word: str, text: str) -> None:
 
 
 def check_sharing(kind: str, access: str, buffer: float) -> None:
-    """Raises UsageError for an access rule of what is no hub, or a ``buffer`` (B) of what has no output ports."""
+    """Raises UsageError for an access rule of what is no hub, a ``buffer`` (B) of what has no output ports, or none where one is needed."""
     if access != DEFAULT_WORDS["access"] and "access" not in of(kind).takes:
         raise UsageError(f"a {kind} has no access rule; a hub has", code="bad-topology")
     if buffer > 0 and "buffer" not in of(kind).takes:
         raise UsageError(f"a {kind} has no output ports whose buffer could be {buffer:g} B; a switch has", code="bad-topology")
+    if buffer <= 0 and "buffer" in of(kind).needs:
+        raise UsageError(f"a {kind} needs a buffer above 0 B, e.g. buffer={of(kind).needs['buffer']}", code="missing-key")
 
 
 def cubic(n: int, dimensions: int) -> tuple[int, ...]:
