@@ -52,7 +52,7 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
     Examples:
       retrompi compare examples/pingpong.c -m mpich -p this-machine -o page.html
       retrompi compare ring --models hpvm,wmpi -p nt-cluster -n 4 size=1KiB reps=3
-      retrompi compare app.tar.zst --models all --platforms all -o matrix.html
+      retrompi compare app.tar.zst --models all --platforms all,own -o matrix.html
       retrompi compare app.tar.zst --models lam,mpich --platforms linux-p6-200,sun-ultra1 --networks switch-100,gigabit
       retrompi compare --runs 12,13,14
     """

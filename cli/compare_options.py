@@ -61,8 +61,8 @@ class CompareOptions(Uncertain, Overrides, SeedOption, Workers, Effort):
         "Runtimes: compare these on one scenario, trace or generator, e.g. wmpi,winmpich,hpvm; all: every one.", metavar="LIST",
         callback=split)
     platforms: tuple[str, ...] | None = option(
-        "With --models: compare on each of these platforms, that of -p first; all: every one. With --networks also hosts of the library.",
-        metavar="LIST", callback=split)
+        "With --models: compare on each of these platforms, that of -p first; all: every one; own: those that the runtimes are calibrated "
+        "on. With --networks also hosts of the library.", metavar="LIST", callback=split)
     networks: tuple[str, ...] | None = option(
         "With --platforms: join each host of the library among them by each of these networks, as many as the ranks need.", metavar="LIST",
         callback=split)

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from retrompi.studies.define.scenario import Scenario
 
 
-SCREEN = 24
-"""Pairs of which each is a line; of more there is a summary (the rows of a terminal)."""
 MOST_SIDES = {"runtime": 16, "platform": 12}
 MOST_REASONS, MOST_STATEMENTS = 8, 8
 
@@ -41,16 +39,21 @@ def run_runtimes(
 
     from retrompi.api.programs import runtimes_of
     from retrompi.sim.cautions import mark
+    from retrompi.studies.compare.matrix_summary import SCREEN
 
     seeded = ctx.get_parameter_source("seed") == ParameterSource.COMMANDLINE
     candidates = _candidates(text, arguments, np, given, seeded)
     spec = given.spec()
     kept = output.open()
-    with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
-        told = runtimes_of(kept, candidates, executor, output.fresh, report)
-    if spec is not None:
-        with drawing() as report:
-            told = told.uncertainty(spec.level, spec.draws, report, output.fresh)
+    try:
+        with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
+            told = runtimes_of(kept, candidates, executor, output.fresh, report)
+        if spec is not None:
+            with drawing() as report:
+                told = told.uncertainty(spec.level, spec.draws, report, output.fresh)
+    except KeyboardInterrupt:
+        say("\nwhat was simulated is in the store: the same command goes on from there", err=True)
+        raise
     found, drawn, warnings = told.found, told.drawn, told.warnings
     brief = output.text and not given.full and len(found) > SCREEN
     warned = [w.row() for w in warnings] if brief else note_warnings(warnings)
@@ -85,11 +88,11 @@ def _candidates(text: str | None, arguments: Sequence[str], np: int | None, give
         platforms = tuple(dict.fromkeys((given.platform, *platforms)))
     if text is None:
         raise UsageError("give the program: a scenario, a trace or a generator", code="missing-option")
-    several = compare_runtimes.ALL in (*models, *platforms) or len(given.networks or ()) > 1
+    several = any(name in compare_runtimes.SEVERAL for name in (*models, *platforms)) or len(given.networks or ()) > 1
     if len(models) < 2 and len(platforms) < 2 and not several:
         raise UsageError("a comparison needs at least two runtimes: --models wmpi,winmpich", code="missing-option")
     models = compare_runtimes.runtimes(models)
-    named = [p for p in platforms if p != compare_runtimes.ALL]
+    named = [p for p in platforms if p not in compare_runtimes.SEVERAL]
     first = None if given.networks else named[0] if named else given.platform
     base = compare_runtimes.program(text, arguments, models[0], first, given.mode, np)
     words = {"fidelity": given.fidelity, "seed": str(given.seed) if seeded else None}
@@ -100,12 +103,13 @@ def _candidates(text: str | None, arguments: Sequence[str], np: int | None, give
     for metric in wanted:
         metric.check(base)
     if platforms or given.networks:
-        platforms = compare_runtimes.platforms_of(platforms, given.networks or (), ranks_of(base))
+        platforms = compare_runtimes.platforms_of(platforms, given.networks or (), ranks_of(base), models)
     return compare_runtimes.Candidates(base, models, platforms, wanted, given.bounds())
 
 
 def _print_text(told: Runtimes, candidates: Candidates, brief: bool, marked: str, because: Sequence[str]) -> None:
     """The table, or with ``brief`` its summary, and what is to be said of it."""
+    from retrompi.studies.compare.matrix_summary import first_beyond_range
     from retrompi.studies.search.reading import Reading, count_runs
 
     found = told.found
@@ -125,6 +129,8 @@ def _print_text(told: Runtimes, candidates: Candidates, brief: bool, marked: str
         say(f"… and {len(lines) - MOST_STATEMENTS} more lines about which is ahead (--full)")
     for i, line in enumerate(because):
         say(f"  {line}" if i else f"\n{line}")
+    if because and (beyond := first_beyond_range(found, told.warnings)):
+        say(beyond)
 
 
 def _write(out: Path, told: Runtimes, value: Any, output: RunOutput) -> None:
@@ -134,7 +140,8 @@ def _write(out: Path, told: Runtimes, value: Any, output: RunOutput) -> None:
 
     made = [out]
     if out.suffix.lower() == ".html":
-        save(out, runtimes_page.page(told.found, told.title, told.causes, told.warnings, f"retrompi {code_version()}"))
+        save(out, runtimes_page.page(
+            told.found, told.title, told.causes, told.warnings, f"retrompi {code_version()}", told.statements))
     else:
         made = write_drawn(out, lambda: runtimes_page.figures(told.found, told.title), told.rows, value)
     click.echo(f"written: {', '.join(map(str, made))}", err=not output.text)
@@ -151,15 +158,19 @@ def _within(found: Sequence[RuntimeRow], name: str, unit: str) -> list[Column]:
 
 
 def _print(found: Sequence[RuntimeRow], base: Scenario, wanted: Sequence[Metric], marked: str) -> None:
+    from retrompi.studies.compare.matrix_summary import ratio_text
+
     platforms = list(dict.fromkeys(r.platform for r in found))
     say(f"{base.name}, {base.mode}{f', on {platforms[0]}' if len(platforms) == 1 else ''}{marked}\n")
     columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(platforms) > 1 else []),
                Column("time", "time", right=True), *_within(found, "time_s", "s"),
-               Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
+               Column("relative", "ratio", ratio_text, right=True),
                Column("in_mpi", "in MPI", _share, right=True), Column("computing", "compute", _share, right=True)]
     for m in wanted:
         columns += [Column(m.name, m.name, m.show, right=True), *_within(found, m.name, m.unit)]
     columns += [Column("run_id", "run", right=True)]
+    if any(r.fiction for r in found):
+        columns += [Column("fiction", "", lambda v: "fiction" if v else "")]
     rows = [{**r.row(), **{f"{name}_interval": (i.low, i.high) if i.completed else None for name, i in r.intervals.items()}} for r in found]
     print_table([{**r, "time": r["outcome"] if r["time_s"] is None else format_time(r["time_s"])} for r in rows], columns)
     for r in found:
@@ -175,11 +186,14 @@ def _stop(bounds: Bounds) -> str:
 
 def _print_summary(told: Runtimes) -> None:
     """The counts, the best of each runtime and of each platform, and what has no time by reason."""
-    from retrompi.studies.compare.matrix_summary import caution_lines, count_outcomes, sides, without_time
+    from retrompi.studies.compare.compare_runtimes import OWN_PLATFORMS
+    from retrompi.studies.compare.matrix_summary import caution_lines, count_outcomes, sides, without_platform, without_time
+    from retrompi.studies.define.case import ERROR
 
     found, base = told.found, told.candidates.base
     models, platforms = sides(found, "model"), sides(found, "platform")
-    counts = ", ".join(f"{n} {outcome}" for outcome, n in count_outcomes(found).items())
+    fictions = sum(bool(r.fiction) for r in found)
+    counts = ", ".join(f"{n} {what}" for what, n in [*count_outcomes(found).items(), *([("fictions", fictions)] if fictions else [])])
     on = f"{len(platforms)} platforms" if len(platforms) > 1 else platforms[0].name
     say(f"{base.name}, {base.mode}, {len(models)} runtimes on {on}: {len(found)} pairs, {counts}\n")
     if len(models) > 1:
@@ -187,11 +201,14 @@ def _print_summary(told: Runtimes) -> None:
     if len(platforms) > 1:
         _print_sides(platforms, "platform", "runtime", told)
     reasons = without_time(found)
-    for group in reasons[:MOST_REASONS]:
-        say(group.line)
-    if len(reasons) > MOST_REASONS:
-        left = reasons[MOST_REASONS:]
-        say(f"… and {sum(len(g.rows) for g in left)} pairs for {len(left)} more reasons (--full)")
+    for some in ([g for g in reasons if g.outcome != ERROR], [g for g in reasons if g.outcome == ERROR]):
+        for group in some[:MOST_REASONS]:
+            say(group.line)
+        if left := some[MOST_REASONS:]:
+            count = sum(len(g.rows) for g in left)
+            say(f"… and {_count(count, 'pair')} for {_count(len(left), 'more reason')} (--full)")
+    if nowhere := without_platform(found):
+        say(f"on none of these platforms: {', '.join(nowhere)}; --platforms all,{OWN_PLATFORMS} has theirs too")
     for line in caution_lines(told.warnings, len(found)):
         say(f"caution: {line}", err=True)
     say("every pair, reason and caution: --full, or -o PAGE.html")
@@ -207,6 +224,8 @@ def _count(n: int, what: str) -> str:
 
 def _print_sides(some: Sequence[Side], what: str, other: str, told: Runtimes) -> None:
     """A line for each of the first runtimes or platforms: how many of its pairs have a time, and the fastest and slowest of them."""
+    from retrompi.studies.compare.matrix_summary import ratio_text
+
     rows = []
     single = all(side.pairs == 1 for side in some)
     wanted = [m for m in told.candidates.wanted if m.name not in ("time", told.candidates.time.name)]
@@ -215,13 +234,14 @@ def _print_sides(some: Sequence[Side], what: str, other: str, told: Runtimes) ->
         if best is None or side.slowest is None:
             continue
         rows.append({
-            what: side.name, "timed": f"{side.timed} of {side.pairs}", other: best.platform if what == "runtime" else best.model,
+            what: side.name, "timed": f"{side.timed} of {side.pairs}",
+            other: (best.platform if what == "runtime" else best.model) + (" (a fiction)" if best.fiction else ""),
             "time": best.time_s, "ratio": best.relative, "slowest": side.slowest.time_s,
             **{m.name: best.values.get(m.name) for m in wanted},
         })
     of_pairs = [] if single else [Column("timed", "pairs", right=True), Column(other, f"fastest {other}")]
     print_table(rows, [Column(what, what), *of_pairs, time_column("time", "time"),
-                       Column("ratio", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
+                       Column("ratio", "ratio", ratio_text, right=True),
                        *([] if single else [time_column("slowest", "slowest")]),
                        *(Column(m.name, m.name, m.show, right=True) for m in wanted)],
                 empty=f"no {what} completed it")

@@ -23,7 +23,8 @@ from retrompi.labs import translated
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = ("src/retrompi/studio", "src/retrompi/labs", "src/retrompi/classroom", "src/retrompi/render",
           "src/retrompi/spec/declare/curve.py", "src/retrompi/spec/declare/outcome.py", "src/retrompi/spec/declare/result.py",
-          "src/retrompi/sim/timeline/kinds.py", "src/retrompi/studies/define/metrics.py", "cli/lab.py", "labs")
+          "src/retrompi/sim/timeline/kinds.py", "src/retrompi/sim/stages.py", "src/retrompi/studies/define/metrics.py", "cli/lab.py",
+          "labs")
 """Where texts are that a student or a teacher reads."""
 KEYWORDS: dict[str, Any] = {"_": None, "lazy": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2)}
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {

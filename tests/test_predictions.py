@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -151,4 +152,18 @@ def test_the_command(retrompi: Callable[..., Any], tmp_path: Path) -> None:
     agrees(retrompi("predict", "t3e-mpy"), "unknown-name | 't3e-mpi'")
     agrees(retrompi("predict", "--write", "--verify"), "conflicting-options")
     agrees(retrompi("predict", "--folder", "x"), "unused-option")
+    agrees(retrompi("predict", "--verify", "--full"), "unused-option")
     agrees(retrompi("predict", name, "--verify", "--folder", str(tmp_path / "none")), "unreadable-file")
+
+
+def test_without_a_name_there_is_a_screen_and_full_has_every_prediction(retrompi: Callable[..., Any]) -> None:
+    brief = retrompi("predict").out.splitlines()
+    assert len(brief) <= 25
+    counts = {tuple(line.split()[:2]): int(line.split()[2]) for line in brief[1:] if line.startswith(("turner", "woodall", "gropp"))}
+    shipped = predictions.shipped_predictions().values()
+    of = Counter((told["paper"], told["model"].partition(":")[0]) for told in shipped if told["paper"])
+    assert counts == of
+    full = retrompi("predict", "--full").out.splitlines()
+    assert {line.split()[0] for line in full} >= set(predictions.shipped_predictions())
+    assert "ga620-mpich " not in retrompi("predict", "--score").out
+    assert "turner-chen-2002/ga620-mpich " in retrompi("predict", "--score", "--full").out

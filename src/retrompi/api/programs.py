@@ -170,7 +170,7 @@ class Runtimes(Table):
         models, platforms = ({getattr(r, key) for r in self.found} for key in ("model", "platform"))
         return f"{self.candidates.base.name} on {len(models)} runtimes" + (f" and {len(platforms)} platforms" if len(platforms) > 1 else "")
 
-    @property
+    @cached_property
     def warnings(self) -> tuple[Caution, ...]:
         """Cautions about the runs; ``about`` names the runtimes that a caution concerns, unless it concerns all."""
         from retrompi.studies.compare.compare_runtimes import cautions, cautions_of_draws
@@ -180,8 +180,8 @@ class Runtimes(Table):
 
     @property
     def rows(self) -> Sequence[Row]:
-        """model, platform, outcome, reason, time_s, relative, in_mpi, computing (shares), messages, packets, run_id, and each metric; with
-        draws time_s_low, time_s_high, ..."""
+        """model, platform, outcome, reason, time_s, relative, in_mpi, computing (shares), messages, packets, run_id, found, fiction (what
+        is said of a pair that never was), and each metric; with draws time_s_low, time_s_high, ..."""
         return [r.row() for r in self.found]
 
     @property
@@ -263,22 +263,27 @@ def compare_runtimes(
     """Runs a program on several runtimes: a scenario's name, a trace, or a generator such as ``ring`` with its ``arguments``.
 
     ``platform`` is that of all runtimes, ``platforms``: each runtime on each of them, and on ``platform`` (default: the scenario's, or the
-    first runtime's own); ``metrics`` are further columns (``time@1MiB``); ``what_if_hardware`` as in `run`. A runtime that cannot run the
-    program is a row with the reason. Raises UsageError for a wrong name.
+    first runtime's own); ``all`` and ``own`` among them stand for what they do in the command. ``metrics`` are further columns
+    (``time@1MiB``); ``what_if_hardware`` as in `run`. A runtime that cannot run the program is a row with the reason. Raises UsageError
+    for a wrong name.
 
     >>> retrompi.compare_runtimes("ring", ["wmpi", "hpvm"], arguments={"size": "1KiB", "reps": 3}).frame    # time_s: s  # doctest: +SKIP
     """
     from retrompi.studies.compare import compare_runtimes as comparing
     from retrompi.studies.define import metrics as known
+    from retrompi.studies.define.keys import ranks_of
     from retrompi.studies.execute.worker_pool import WorkerPool
 
+    models = comparing.runtimes(models)
     if platform is not None and platforms:
         platforms = tuple(dict.fromkeys((str(platform), *platforms)))
-    first = platforms[0] if platforms else None if platform is None else str(platform)
+    first = next((p for p in platforms if p not in comparing.SEVERAL), None if platform is None else str(platform))
     given = [f"{key}={value}" for key, value in (arguments or {}).items()]
     with needs.asking(what_if_hardware or needs.allows_fiction()):
         base = comparing.program(str(program), given, models[0], first, mode, ranks)
-    candidates = comparing.Candidates(base, list(models), list(platforms), [known.parse(m) for m in metrics])
+    if platforms:
+        platforms = comparing.platforms_of(platforms, (), ranks_of(base), models)
+    candidates = comparing.Candidates(base, models, platforms, [known.parse(m) for m in metrics])
     with reporting(progress, "comparing") as report, WorkerPool(jobs) as executor:
         return runtimes_of(as_store(store), candidates, executor, fresh, report)
 

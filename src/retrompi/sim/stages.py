@@ -1,15 +1,39 @@
-"""The order in which a message meets the stages of its path: that of every figure, table and legend of stages."""
+"""The stages of a message's path: the order in which it meets them, which is that of every figure, table and legend, and their meaning."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-__all__ = ["ORDER", "in_order", "place_of"]
+from retrompi.base.translate import lazy
+
+__all__ = ["ORDER", "STAGE_WORDS", "in_order", "place_of"]
 
 ORDER = ("library", "copy", "syscall", "event", "switch", "tick", "quantum", "queueing", "poll", "ack", "stack", "interrupt", "nic", "wire",
          "latency", "compute", "lock", "line", "wait")
 """The sender's work, what it waits for, its kernel, card and wire; then what is no part of a message by itself."""
+STAGE_WORDS = {
+    "library": lazy("the MPI library's own instructions"),
+    "copy": lazy("copying in memory"),
+    "syscall": lazy("calling the operating system"),
+    "event": lazy("signalling another process through a kernel object"),
+    "switch": lazy("switching the processor to another process"),
+    "tick": lazy("waiting for the next tick of the clock"),
+    "quantum": lazy("ready to run, but another process spins until its quantum ends"),
+    "queueing": lazy("ready, but the processor or the device is busy with other work"),
+    "poll": lazy("detecting an earlier arrival by polling"),
+    "stack": lazy("TCP/IP in the kernel"),
+    "interrupt": lazy("interrupted by the kernel"),
+    "nic": lazy("transferring a frame over the network card's bus"),
+    "wire": lazy("on the cable"),
+    "latency": lazy("the network's latency"),
+    "ack": lazy("waiting for an acknowledgement or its timer"),
+    "compute": lazy("the program's own computation"),
+    "lock": lazy("the library's lock"),
+    "line": lazy("transferring a cache line from another core"),
+    "wait": lazy("waiting"),
+}
+"""What the time of a stage is spent with."""
 Row = TypeVar("Row", bound=Mapping[str, Any])
 
 

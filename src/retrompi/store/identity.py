@@ -22,7 +22,7 @@ from retrompi.spec.conditions.network_model import NATIVE
 from retrompi.spec.question import Question, canonical_parts, hash_of_parts
 from retrompi.store.closure import modules
 
-__all__ = ["RunSpec", "code_version", "specification"]
+__all__ = ["RunSpec", "code_version", "how_stopped", "specification", "stopped_at"]
 
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -98,6 +98,21 @@ def digest(files: Mapping[str, Path]) -> str:
     return found.hexdigest()
 
 
+_EVENTS_REACHED = "the bound of {} events is reached"
+
+
+def stopped_at(events: int) -> str:
+    """`RunSpec.stopped` of a run that a bound on events has ended."""
+    return _EVENTS_REACHED.format(events)
+
+
+def how_stopped(detail: str) -> str:
+    """`RunSpec.stopped` of a run that a bound has ended, from what it says of that: of a bound on events the bound alone, since it ends the
+    run at the same place each time."""
+    said = detail.partition("; ")[0]
+    return said if said.endswith(" events is reached") else detail
+
+
 @dataclass(frozen=True)
 class RunSpec:
     """Everything that determines a run. ``parameters`` are the resolved values in base units, overrides included."""
@@ -120,7 +135,8 @@ class RunSpec:
     network: str = NATIVE
     stopped: str = ""
     """How a bound ended the simulation (outcome ``limit``). Such a run is no answer to its question: it is stored under an identity
-    of its own, so that it can be looked at and is never found when the question is asked again."""
+    of its own, so that it can be looked at and is never found when the question is asked again (`stopped_at`: unless within the same
+    bound on events)."""
     question: Mapping[str, Any] | None = None
     """`Question.row` of what was asked; None for a measurement and an import."""
 

@@ -12,7 +12,7 @@ from retrompi.sim.rank_table import RankTable
 from retrompi.sim.result import COLUMNS
 from retrompi.spec.conditions.network_model import by_simgrid
 from retrompi.spec.declare.outcome import Outcome
-from retrompi.store.identity import RunSpec
+from retrompi.store.identity import RunSpec, how_stopped
 
 __all__ = ["Kept", "Outbox"]
 
@@ -58,7 +58,7 @@ class Kept:
         """Built from the engine's Result, or a mapping with the same names, and its rows."""
         given = plain(result)
         if given.get("outcome") == Outcome.LIMIT:
-            spec = replace(spec, stopped=str(given.get("detail", "")))
+            spec = replace(spec, stopped=how_stopped(str(given.get("detail", ""))))
         if "cautions" in given:
             given["cautions"] = [{"code": c.code, "text": c.text} for c in stored_cautions(given)]
         of_all = given.pop("per_rank", [])

@@ -110,7 +110,7 @@ Trace of_patterns(const py::sequence &patterns, const py::buffer &of, const std:
 }
 
 std::string sha256(const Trace &t) {
-  if (!t.digest.value.empty()) return t.digest.value;
+  if (t.digest.value) return *t.digest.value;
   py::object update, hash = py::module_::import("hashlib").attr("sha256")();
   update = hash.attr("update");
   for (size_t r = 0; r < t.ranks.size(); ++r) {
@@ -121,19 +121,19 @@ std::string sha256(const Trace &t) {
       update(py::memoryview::from_memory(text.data(), static_cast<py::ssize_t>(text.size())));
     });
   }
-  return t.digest.value = hash.attr("hexdigest")().cast<std::string>();
+  return t.digest.value.emplace(hash.attr("hexdigest")().cast<std::string>());
 }
 
-py::dict info(const Trace &t) {
-  struct Sum {
-    std::vector<int64_t> calls = std::vector<int64_t>(std::size(retrompi::WORDS));
-    double compute = 0, sleep = 0;
-    size_t bytes = 0;
-    int64_t largest = 0, sends = 0, collectives = 0, nonblocking = 0, one_sided = 0, marks = 0;
-  } sum;
+// The sums over all actions; a matrix of hundreds of pairs asks for them with every pair.
+const Trace::Sums &sums(const Trace &t) {
+  if (t.sums.value) return *t.sums.value;
+  Trace::Sums sum;
+  sum.calls.resize(std::size(retrompi::WORDS));
+  sum.actions = t.actions();
+  sum.bytes_sent = t.bytes_sent();
   std::unordered_set<const void *> counted;
   for (const auto &r : t.ranks) {
-    sum.bytes += r.memory_use(counted);
+    sum.memory += r.memory_use(counted);
     for (const Action &a : r) {
       if (a.op == Op::Mark) {
         ++sum.marks;
@@ -156,16 +156,21 @@ py::dict info(const Trace &t) {
       if (a.op == Op::Sleep) sum.sleep += a.get<action::Sleep>().seconds;
     }
   }
+  return t.sums.value.emplace(std::move(sum));
+}
+
+py::dict info(const Trace &t) {
+  const Trace::Sums &sum = sums(t);
   py::dict calls;
   for (size_t i = 0; i < std::size(retrompi::WORDS); ++i)
     if (sum.calls[i] != 0) calls[py::str(std::string(retrompi::WORDS[i].name))] = sum.calls[i];
   if (sum.marks != 0) calls["mark"] = sum.marks;
   py::dict d;
   d["ranks"] = t.ranks.size();
-  d["actions"] = t.actions();
+  d["actions"] = sum.actions;
   d["calls"] = calls;
   d["sends"] = sum.sends;
-  d["bytes_sent"] = t.bytes_sent();
+  d["bytes_sent"] = sum.bytes_sent;
   d["collectives"] = sum.collectives;
   d["nonblocking_collectives"] = sum.nonblocking;
   d["one_sided"] = sum.one_sided;
@@ -174,7 +179,7 @@ py::dict info(const Trace &t) {
   d["sleep_s"] = sum.sleep;
   d["refused"] = t.refused_total;
   d["warnings"] = t.warned_total;
-  d["memory_B"] = sum.bytes;
+  d["memory_B"] = sum.memory;
   d["files"] = t.files;
   return d;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -108,17 +109,26 @@ struct Trace {
   // Computation of each rank, flops, in the section that rank 0 runs from line `first` to line `last`. The other ranks' part
   // begins and ends at the same collectives, counted from the start.
   std::vector<double> section_compute(uint32_t first, uint32_t last) const;
-  // The hash of the trace's content, cached on first use. A copy drops it, because it is about to be changed.
-  struct Digest {
-    Digest() = default;
-    Digest(const Digest&) {}
-    Digest& operator=(const Digest&) {
-      value.clear();
+  // What is found of the trace's content on first use. A copy drops it, because it is about to be changed.
+  template <class T>
+  struct Found {
+    Found() = default;
+    Found(const Found&) {}
+    Found& operator=(const Found&) {
+      value.reset();
       return *this;
     }
-    std::string value;
+    std::optional<T> value;
   };
-  mutable Digest digest;
+  struct Sums {
+    std::vector<int64_t> calls;  // by word
+    double compute = 0, sleep = 0;
+    size_t memory = 0;   // B
+    size_t actions = 0;  // as actions()
+    int64_t bytes_sent = 0, largest = 0, sends = 0, collectives = 0, nonblocking = 0, one_sided = 0, marks = 0;
+  };
+  mutable Found<std::string> digest;
+  mutable Found<Sums> sums;
   bool operator==(const Trace& other) const;  // same actions; line numbers, file names and remarks do not count
 
   std::string dump(ActionList::File* actions = nullptr) const;  // binary image, for a worker process; with a file the actions go there

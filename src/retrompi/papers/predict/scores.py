@@ -35,7 +35,7 @@ from retrompi.papers.statements.curve_points import CurvePoint, PointSource, poi
 from retrompi.papers.statements.paper import all_papers
 
 __all__ = ["Compared", "LaterScore", "Miss", "Score", "ScoreGroup", "Scored", "again", "groups", "interval_score", "misses", "numbers",
-           "published_points", "score_of", "score_points", "scores"]
+           "published_points", "score_of", "score_points", "scores", "sum_scores"]
 
 OUTSIDE = 2 / (1 - predictions.LEVEL)
 """The price of a unit of log(time) outside the interval."""
@@ -253,10 +253,11 @@ def _width(told: Mapping[str, Any]) -> float:
 def groups(of: Sequence[Score], by: str) -> list[ScoreGroup]:
     """The scores together, by ``runtime`` or ``machine``."""
     names = dict.fromkeys(getattr(s, by) for s in of)
-    return [_group(name, [s for s in of if getattr(s, by) == name]) for name in names]
+    return [sum_scores(name, [s for s in of if getattr(s, by) == name]) for name in names]
 
 
-def _group(name: str, mine: Sequence[Score]) -> ScoreGroup:
+def sum_scores(name: str, mine: Sequence[Score]) -> ScoreGroup:
+    """Scores (at least one) together."""
     count = sum(s.points for s in mine)
     opened = [(s.points, s.interval_score) for s in mine if s.interval_score is not None]
     price = sum(n * v for n, v in opened) / sum(n for n, _ in opened) if opened else None

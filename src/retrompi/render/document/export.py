@@ -75,11 +75,12 @@ def _page(figures: Mapping[str, go.Figure], formats: Sequence[str], width: int, 
             "name": name,
             "figure": json.loads(figure.to_json()),
             "formats": list(formats),
-            "width": width,
-            "height": height,
+            "width": max(width, least[0]),
+            "height": max(height, least[1]),
             "scale": scale,
         }
         for name, figure in figures.items()
+        for least in [(figure.layout.meta or {}).get("least", (0, 0))]
     ]
     data = json.dumps(jobs).replace("</", "<\\/")
     return (
@@ -145,7 +146,8 @@ def images(
 ) -> tuple[list[Path], str]:
     """Write every figure as ``folder/name.format``; returns (paths, "") or ([], one line on what is missing).
 
-    ``width`` and ``height`` in CSS pixels; a PNG has ``scale`` times as many. Raises UsageError for an unknown format and
+    ``width`` and ``height`` in CSS pixels, or as many as a figure states as the ``least`` that it can be read at (``layout.meta``); a PNG
+    has ``scale`` times as many. Raises UsageError for an unknown format and
     RetrompiError when an installed browser fails.
     """
     for wanted in formats:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.base.errors import UsageError, nearest
+from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.files import exists
 from retrompi.base.units import PS, format_time
 from retrompi.sim import simulate
@@ -17,11 +18,13 @@ from retrompi.sim.cautions import Caution, merge_cautions, stored_cautions
 from retrompi.sim.critical_path import difference
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
+from retrompi.sim.stages import STAGE_WORDS
 from retrompi.spec import registry
 from retrompi.spec.conditions.bounds import Bounds
 from retrompi.spec.declare.outcome import Outcome
-from retrompi.spec.machine import machines
+from retrompi.spec.machine import composition, machines
 from retrompi.spec.machine.placements import NATURAL
+from retrompi.store.identity import stopped_at
 from retrompi.studies.define import case, catalogue, metrics
 from retrompi.studies.define.scenario import Scenario, trace_of
 from retrompi.studies.draws.uncertainty import Ensemble, Interval, Spec, interval
@@ -37,11 +40,12 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.execute.run import Executor, Report
 
-__all__ = ["ALL", "Candidates", "DrawnComparison", "PairStatement", "RuntimeRow", "causes", "cautions", "cautions_of_draws",
-           "platforms_of", "program", "questions_of", "rows", "runtimes", "with_draws"]
+__all__ = ["ALL", "OWN_PLATFORMS", "SEVERAL", "Candidates", "DrawnComparison", "PairStatement", "RuntimeRow", "causes", "cautions",
+           "cautions_of_draws", "platforms_of", "program", "questions_of", "rows", "runtimes", "with_draws"]
 
 
-OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found")
+OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found",
+       "fiction")
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,11 @@ class RuntimeRow:
     """Column -> its interval over the draws; empty without draws."""
     kept: tuple[Caution, ...] = ()
     """The cautions that its run kept."""
+
+    @property
+    def fiction(self) -> str:
+        """What is said of a pair that never was (`--what-if-hardware`); empty for one that can have been."""
+        return next((c.text for c in self.kept if c.code == "never-ran-there"), "")
 
     def row(self) -> dict[str, Any]:
         """One flat row; beside a column with an interval its ends, and the share of the draws that completed."""
@@ -130,6 +139,10 @@ def _generated_scenario(name: str, arguments: Sequence[str], words: Mapping[str,
 
 ALL = "all"
 """Stands for every runtime, or every platform, in a comparison."""
+OWN_PLATFORMS = "own"
+"""Stands for the platforms that the runtimes are calibrated on, in a comparison."""
+SEVERAL = (ALL, OWN_PLATFORMS)
+"""What is no name of a platform."""
 
 
 def runtimes(names: Sequence[str]) -> tuple[str, ...]:
@@ -140,15 +153,21 @@ def runtimes(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def platforms_of(names: Sequence[str], networks: Sequence[str], ranks: int) -> tuple[str, ...]:
-    """The platforms that ``names`` say, `ALL` for every one; with ``networks`` a host of the library among them is joined by each of these,
-    as many hosts as ``ranks`` need. Raises UsageError for an unknown name, and for networks without a host that they could join."""
+def platforms_of(names: Sequence[str], networks: Sequence[str], ranks: int, models: Sequence[str] = ()) -> tuple[str, ...]:
+    """The platforms that ``names`` say, `ALL` for every one, `OWN_PLATFORMS` for those of the ``models``; with ``networks`` a host of the
+    library among them is joined by each of these. Hosts of the library are as many as ``ranks`` need.
+
+    Raises UsageError for an unknown name, and for networks without a host that they could join.
+    """
     known = machines.hosts()
     found: list[str] = []
-    for name in registry.platforms() if ALL in names else names:
-        if networks and name in known:
-            count = -(-ranks // int(known[name].quantities["cores"].value))
-            found += [f"{name}*{count}@{network}" for network in networks]
+    for name in names:
+        if name == ALL:
+            found += registry.platforms()
+        elif name == OWN_PLATFORMS:
+            found += [_enough_hosts(own, ranks) for m in models for own in registry.own_platforms(registry.model(m))]
+        elif networks and name in known:
+            found += [f"{name}*{_hosts_needed(name, ranks)}@{network}" for network in networks]
         else:
             found.append(name)
     if networks and not any(name in known for name in names):
@@ -157,6 +176,25 @@ def platforms_of(names: Sequence[str], networks: Sequence[str], ranks: int) -> t
     for name in dict.fromkeys(found):
         registry.platform(name)
     return tuple(dict.fromkeys(found))
+
+
+def _hosts_needed(host: str, ranks: int) -> int:
+    return -(-ranks // int(machines.hosts()[host].quantities["cores"].value))
+
+
+def _enough_hosts(platform: str, ranks: int) -> str:
+    """A platform with as many hosts as ``ranks`` need, if it is made of hosts of one kind and its network joins so many; else as it is."""
+    if "@" not in platform:
+        return platform
+    made = composition.parse(platform)
+    if len(made.terms) > 1:
+        return platform
+    larger = composition.with_size(platform, max(made.hosts, _hosts_needed(made.terms[0][0], ranks)))
+    try:
+        registry.platform(larger)
+    except UsageError:  # a cable has two ends
+        return platform
+    return larger
 
 
 EVENTS = 200_000_000
@@ -198,11 +236,6 @@ class Candidates:
         pairs = [(m, p) for p in (self.platforms or [self.base.platform]) for m in self.models]
         return [(m, p, case.apply(self.base, {"model": m, "platform": p})) for m, p in pairs]
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the candidates where there are several platforms."""
-        return [f"{m} on {p}" for p in (self.platforms or [self.base.platform]) for m in self.models]
-
 
 def rows(
     store: Store, candidates: Candidates, *, executor: Executor | None = None, fresh: bool = False, report: Report | None = None
@@ -221,34 +254,68 @@ def rows(
     for metric in candidates.wanted:
         metric.check(candidates.base)
     each = candidates.each()
-    watched = Watched(executor, candidates.names, candidates.bounds_of_each, report)
-    found = runs_of(store, [scenario for _, _, scenario in each], executor=watched, fresh=fresh)
-    told = [_row(store, (m, p), r, candidates) for (m, p, _), r in zip(each, found, strict=True)]
-    return _rank_rows(told)
+    stopped = {} if fresh else _stopped_before(store, candidates, each)
+    asked = [(m, p, s) for m, p, s in each if (m, p) not in stopped]
+    watched = Watched(executor, [f"{m} on {p}" for m, p, _ in asked], candidates.bounds_of_each, report)
+    found = runs_of(store, [scenario for _, _, scenario in asked], executor=watched, fresh=fresh)
+    answers = {**stopped, **{(m, p): r for (m, p, _), r in zip(asked, found, strict=True)}}
+    return _rank_rows([_row(store, (m, p), answers[m, p], candidates) for m, p, _ in each])
+
+
+def _stopped_before(
+    store: Store, candidates: Candidates, each: Sequence[tuple[str, str, Scenario]]
+) -> dict[tuple[str, str], PointRun]:
+    """The pairs that a run in the store has shown to be stopped at the bound on events, which is the same each time. A run that was stopped
+    is no answer to its question and is stored as another (`RunSpec.stopped`): asked for by its question, it would be simulated again."""
+    events = candidates.bounds_of_each.events
+    if events is None:
+        return {}
+    names = {}
+    for model, platform, scenario in each:
+        with suppress(RetrompiError):  # `runs_of` says why it cannot be asked
+            names[replace(case.specification(scenario), stopped=stopped_at(events)).identity] = (model, platform)
+    runs = store.find_runs(list(names))
+    endings = store.endings(list(runs.values()))
+    return {names[name]: PointRun(run, *endings[run], True) for name, run in runs.items()}
 
 
 MOST_CAUSES = 4
 
 
 def causes(candidates: Candidates, found: Sequence[RuntimeRow]) -> list[str]:
-    """Why the fastest candidate is faster than the next one on another runtime or platform, in words, from their critical paths: one
-    line for each mechanism with most of the difference. Empty with fewer than two that completed. Simulates both once more."""
+    """Why the fastest candidate is faster than the next one on another runtime, in words, from their critical paths: a line for each
+    mechanism with most of the difference, and one for all others. Empty with fewer than two that completed. Simulates both once more."""
     done = [r for r in found if r.time_s is not None]
     if len(done) < 2:
         return []
     scenarios = {(m, p): s for m, p, s in candidates.each()}
-    best, other = done[0], next((r for r in done[1:] if r.model.partition(":")[0] != done[0].model.partition(":")[0]), done[1])
+    best, other = done[0], next((r for r in done[1:] if _family(r) != _family(done[0])), done[1])
     paths = [simulate.run(scenarios[r.model, r.platform].question(), Observe(critical_path=True)).critical_path for r in (best, other)]
     if paths[0] is None or paths[1] is None:
         return []
     parts = difference(paths[0], paths[1])
     whole = paths[1].took - paths[0].took
-    elsewhere = f" on {other.platform}" if other.platform != best.platform else ""
-    told = [f"{best.model} on {best.platform} is the fastest; {other.model}{elsewhere} takes {format_time(whole * PS)} more:"]
-    for d in parts[:MOST_CAUSES]:
-        more = f"{'+' if d.ps >= 0 else '-'}{format_time(abs(d.ps) * PS)}"
-        told.append(f"{d.stage}: {format_time(d.a * PS)} against {format_time(d.b * PS)} ({more})")
-    return told
+    elsewhere = f"{f' on {other.platform}' if other.platform != best.platform else ''}{_fiction(other)}"
+    skipped = "of other runtimes " if _family(other) != _family(best) and other is not done[1] else ""
+    told = [f"{best.model} on {best.platform}{_fiction(best)} is the fastest; {skipped}{other.model}{elsewhere} takes "
+            f"{format_time(whole * PS)} more:"]
+    told += [_cause(str(STAGE_WORDS.get(d.stage, d.stage)), d.a, d.b) for d in parts[:MOST_CAUSES]]
+    rest = parts[MOST_CAUSES:]
+    return [*told, *([_cause("all else", sum(d.a for d in rest), sum(d.b for d in rest))] if rest else [])]
+
+
+def _fiction(row: RuntimeRow) -> str:
+    return " (a fiction)" if row.fiction else ""
+
+
+def _family(row: RuntimeRow) -> str:
+    """The runtime without its variant."""
+    return row.model.partition(":")[0]
+
+
+def _cause(what: str, a: int, b: int) -> str:
+    """A part of a difference: what it is spent with, and the times of both (ps)."""
+    return f"{what}: {format_time(a * PS)} against {format_time(b * PS)} ({'+' if b >= a else '-'}{format_time(abs(b - a) * PS)})"
 
 
 @dataclass(frozen=True)

@@ -10,30 +10,11 @@ from retrompi.base.translate import _, lazy
 from retrompi.base.units import PS, format_bytes, format_time
 from retrompi.render.document.engine_words import process_name
 from retrompi.sim.message_path import MessagePath, PacketTransit, PathLink
+from retrompi.sim.stages import STAGE_WORDS
 from retrompi.spec.declare.outcome import Outcome
 
-__all__ = ["OUTCOME_WORDS", "STAGE_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
+__all__ = ["OUTCOME_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
 
-STAGE_WORDS = {
-    "library": lazy("the MPI library's own instructions"),
-    "copy": lazy("copying in memory"),
-    "syscall": lazy("calling the operating system"),
-    "event": lazy("signalling another process through a kernel object"),
-    "switch": lazy("switching the processor to another process"),
-    "tick": lazy("waiting for the next tick of the clock"),
-    "quantum": lazy("ready to run, but another process spins until its quantum ends"),
-    "queueing": lazy("ready, but the processor or the device is busy with other work"),
-    "poll": lazy("detecting an earlier arrival by polling"),
-    "stack": lazy("TCP/IP in the kernel"),
-    "interrupt": lazy("interrupted by the kernel"),
-    "nic": lazy("transferring a frame over the network card's bus"),
-    "wire": lazy("on the cable"),
-    "ack": lazy("waiting for an acknowledgement or its timer"),
-    "compute": lazy("the program's own computation"),
-    "lock": lazy("the library's lock"),
-    "line": lazy("transferring a cache line from another core"),
-    "wait": lazy("waiting"),
-}
 OUTCOME_WORDS = {
     Outcome.LIMIT: lazy("A bound of this studio ended the simulation; what it had computed until then is shown. On the command line, "
              "--event-limit, --wall-limit, --memory-limit and --time-limit set other bounds."),

@@ -17,8 +17,9 @@ from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.render.document.engine_words import process_name, stage_name
 from retrompi.sim.message_path import Direction, HostWork, MessagePath, NetworkPacket, PacketTransit, PathLink, Stretch
+from retrompi.sim.stages import STAGE_WORDS
 from retrompi.studio.anatomy.path_diagram import Diagram, card_of, diagram, kernel_of, memory_of
-from retrompi.studio.anatomy.path_words import STAGE_WORDS, Speaker
+from retrompi.studio.anatomy.path_words import Speaker
 
 Piece = tuple[Any, ...]
 """(begin, end, stage, further attributes …): an interval of a lane or of the chain's strip."""

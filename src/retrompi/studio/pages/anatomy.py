@@ -127,7 +127,8 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     from retrompi.render.document.engine_words import stage_name
     from retrompi.render.figures.figures import hatch_pattern
     from retrompi.render.figures.figures import layout as common
-    from retrompi.studio.anatomy.path_words import STAGE_WORDS, time_of
+    from retrompi.sim.stages import STAGE_WORDS
+    from retrompi.studio.anatomy.path_words import time_of
     from retrompi.studio.anatomy.scene import STAGES
 
     arrived = [m for m in shown if "bars" in m]
