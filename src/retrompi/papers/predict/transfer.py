@@ -182,7 +182,10 @@ def _statements(pair: TransferPair) -> list[dict[str, Any]]:
     if not pair.claims:
         return []
     counts = {use: len(_judging(pair.model, pair.claims, use)) for use in _SHORT.values()}
-    known = {(r["machine"], r["use"], r["published"]): r["simulated"] for r in shipped_rows(pair.model) if r["unit"] == STATEMENTS}
+    known = {
+        (r["machine"], r["use"], r["published"]): int(r["simulated"])
+        for r in shipped_rows(pair.model) if r["unit"] == STATEMENTS and r["simulated"] is not None
+    }
     return [_row(pair, STATEMENTS, published=n, simulated=known.get((pair.machine, use, n)), unit=STATEMENTS, use=use, ref=pair.claims)
             for use, n in counts.items() if n]
 
