@@ -56,6 +56,7 @@ ONE_MEANING: Mapping[str, tuple[frozenset[str], str]] = {
             "Hub": (f"{_SPEC}/machine/topology.py", f"{_RULES}/network.py"),
             "Link": (f"{_SPEC}/machine/link.py", f"{_RULES}/network.py"),
             "OneSided": (f"{_SPEC}/media.py", f"{_RULES}/one_sided.py"),
+            "PausingSwitch": (f"{_SPEC}/machine/topology.py", f"{_RULES}/network.py"),
             "Pool": (f"{_SPEC}/media.py", f"{_RULES}/shared_memory.py"),
             "Ring": (f"{_SPEC}/media.py", f"{_RULES}/shared_memory.py"),
             "SampledCurve": (f"{_SPEC}/media.py", f"{_RULES}/curve.py"),

@@ -37,6 +37,7 @@ PLATFORMS = [p for p in registry.platform_names() if len(registry.platform(p).ho
 ONE_VALUE = {
     "hpvm:delayed-ack.pieces": "header and data are written apart for any number above one",
     "nemesis.progress": "poll and select cost the same call; the third choice is a completion port",
+    "ompitcp.sockets": "1 is what two processes on two machines have",
 }
 """Used parameters of which not every other value changes what the engine is given, and why."""
 

@@ -83,9 +83,14 @@ class OmpiTcp(TcpMpi):
         others = len(layout.placement) - min(Counter(layout.placement).values())
         return p.sockets or float(others)
 
+    def look_time(self, p: Values, layout: Layout) -> float:
+        """A call that polls all sockets."""
+        n = self.open_sockets(p, layout)
+        return p.look + p.look_socket * n if n else p.look
+
     def looks(self, p: Values, layout: Layout) -> WaitPolicy:
         """Every call of the progress engine polls all sockets, as TCP counts as a user of the event library."""
-        return WaitPolicy("spin", poll_call=p.look + p.look_socket * self.open_sockets(p, layout))
+        return WaitPolicy("spin", poll_call=self.look_time(p, layout))
 
     def calls(self, p: Values, layout: Layout) -> Library:
         work = p.length * p.library / 2
@@ -106,7 +111,7 @@ class OmpiTcp(TcpMpi):
         return Path([hop], [eager(0, longest), rendezvous(longest)], ask=longest - 1)
 
     def probing(self, p: Values, layout: Layout) -> Cost:
-        return Cost(os=p.look + p.look_socket * self.open_sockets(p, layout))
+        return Cost(os=self.look_time(p, layout))
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """mpirun starts a daemon on each machine by rsh, and the daemons start the processes; they connect when first used."""

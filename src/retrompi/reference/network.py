@@ -401,7 +401,7 @@ class PausingSwitch(Queues):
 
     def __init__(self, loop: EventLoop, link: Values, places: list[int]) -> None:
         super().__init__(loop, link, places)
-        self.room, self.buffer = float(link.buffer), float("inf")
+        self.most, self.buffer = float(link.buffer), float("inf")
         self.delay = nearest(link.latency * PS + self.PAUSE_BYTES * (PS / link.bandwidth))
         self.lines: list[list[Frame]] = [[] for _ in places]
         self.waiting: list[set[Frame]] = [set() for _ in places]
@@ -444,7 +444,7 @@ class PausingSwitch(Queues):
     def _asks(self, t: int, card: int) -> None:
         """What the switch asks of a card, if that has changed."""
         held = sum(frame.size for frame in self.waiting[card])
-        if (card in self.asked and held <= self.room / 2) or (card not in self.asked and held > self.room):
+        if (card in self.asked and held <= self.most / 2) or (card not in self.asked and held > self.most):
             self.asked ^= {card}
             self.signals += 1
             self._at(t + self.delay, self.DECIDES, self.signals, self._is_told, card, card in self.asked)
