@@ -42,7 +42,7 @@ def end_with_parent(parent: int, by: int = signal.SIGKILL) -> None:
 def end_with_pipe(pipe: int) -> Iterator[None]:
     """While active, this process dies when the last writer of ``pipe`` closes it, whichever thread of whom that is.
 
-    The kernel's signal (SIGIO) needs no interpreter: it acts while the engine computes. Data would raise it too: nobody may write meanwhile.
+    The kernel's signal (SIGIO) needs no interpreter: it acts while the engine computes. Data would raise it too: nobody may write then.
     """
     before = fcntl.fcntl(pipe, fcntl.F_GETFL)
     signal.signal(signal.SIGIO, signal.SIG_DFL)  # a process may inherit that it is ignored

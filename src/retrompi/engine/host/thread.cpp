@@ -14,7 +14,7 @@ void Thread::start(Task&& main) {
   resume_ = main_.handle();
   mode_ = Mode::Work;
   need_ = 0;
-  q_left_ = host_.spec.quantum;
+  q_left_ = host_.spec.whole_quantum();
   seg_begin_ = host_.loop.now;
   host_.make_ready(*this);
 }
@@ -235,7 +235,7 @@ void Thread::on_quantum(uint64_t sequence) {
   }
   if (host_.spec.quantum_at_tick) ++host_.loop.tick_uses;
   prio_ = std::max(0, prio_ - 1);
-  q_end_ = host_.loop.now + host_.spec.quantum;
+  q_end_ = host_.loop.now + host_.spec.whole_quantum();
   const auto core = static_cast<size_t>(core_);
   if (host_.others_ready(prio_, core))
     host_.preempt(core, false);
