@@ -60,7 +60,8 @@ def test_boosted_processes_that_yield_to_each_other_come_to_an_end(size: int) ->
     assert _equal("wmpi:absorbed", "nt-pair", Replay(generate.halo2d(1, 5, size, 2)), "shared") == "completed"
 
 
-@for_each("model, sets", [("ntmpich", ["wait=poll"]), ("ntmpich", ["wait=sleep"]), ("wmpi", []), ("hpvm", ["platform.host.quantum_carry=1"])])
+@for_each("model, sets", [("ntmpich", ["wait=poll"]), ("ntmpich", ["wait=sleep"]), ("wmpi", []),
+                          ("hpvm", ["platform.host.quantum_carry=1"])])
 def test_a_quantum_that_is_counted_in_ticks_lasts_one_at_least(model: str, sets: list[str]) -> None:
     """E-NT-04: who gets the processor in the middle of a tick loses it at a tick, however short the quantum is."""
     work, times = generate.pingpong([1024], 20), []

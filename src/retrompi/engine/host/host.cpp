@@ -104,7 +104,8 @@ void Host::stop_clock(Thread& t) {
     anatomy.segment(t.log_, t.seg_begin_, t.began_, t.seg_, t.policy_.what);
     anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch, t.policy_.what);
     t.extend(t.began_ + pre, Stage::Switch);
-    if (anatomy.critical.on && pre > 0 && t.pre_ == 0) t.point_ = anatomy.critical.charge(t.point_, context_switch().bill);
+    if (anatomy.critical.on && pre > 0 && t.pre_ == 0)
+      t.point_ = anatomy.critical.join(anatomy.critical.charge(t.point_, context_switch().bill), std::exchange(t.told_, 0));
     if (anatomy.critical.on && t.slow_ > 1 && t.memory_ > 0) anatomy.critical.unfollowed("processors that slow each other down at the memory");
     if (spin)
       anatomy.segment(t.log_, t.began_ + pre, now, Stage::Wait, t.policy_.what);
@@ -508,7 +509,7 @@ void Host::extend_over(const KernelJob& job) {
   loop.cause = kernel_.end = path.extend(kernel_.point, loop.now, job.stage, place_, bill);
   if (took > job.cost.ps) path.unfollowed("processors that slow each other down at the memory");
   path.order(acts_, loop.cause);
-  if (!c.running || spinning(*c.running)) return;
+  if (!c.running || (spinning(*c.running) && c.running->pre_ == 0)) return;
   Thread& t = *c.running;
   if (path.time(t.point_) > c.kernel_since) {  // it has asked for the processor meanwhile
     t.point_ = path.join(loop.cause, t.point_);
