@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from study_runs import descendants, lives, until
+from study_runs import children, descendants, lives, until
 
 from retrompi.store import open_store
 
@@ -79,3 +79,29 @@ def test_a_command_that_ignores_hang_ups_goes_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.communicate(timeout=300)[1].splitlines()[-1] == "error: interrupted"
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_nothing_is_left_of_a_studio_that_is_killed(paused: bool) -> None:
+    """Neither its jobs, also those that are paused, nor the process that starts them."""
+    code = ("import time, studio_work; from retrompi.studio.jobs.queue import Jobs; "
+            "jobs = Jobs(); jobs.submit('session', 'title', studio_work.simulate_for_ever); time.sleep(600)")
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent)
+
+    def job() -> int:
+        """The process of the job, once it or its child simulates; its parent is the process that starts jobs."""
+        jobs = (pid for child in children(process.pid) for pid in children(child))
+        return next((pid for pid in jobs if any(map(_works, (pid, *descendants(pid))))), 0)
+
+    until(lambda: process.poll() is not None or job(), 60)
+    begun = descendants(process.pid)
+    try:
+        if paused:
+            os.killpg(job(), signal.SIGSTOP)
+        process.kill()
+        process.wait()
+        until(lambda: not [pid for pid in begun if lives(pid)], 10)
+    finally:
+        for pid in begun:
+            if lives(pid):
+                os.kill(pid, signal.SIGKILL)
