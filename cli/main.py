@@ -9,12 +9,14 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
 import click
 
 from retrompi.base.errors import RetrompiError, nearest
+from retrompi.base.signals import terminated_is_interrupted
 from retrompi.cli.terminal import no_raw_control_characters, paint
 from retrompi.spec.runtime import overrides
 
@@ -158,7 +160,7 @@ def _note_once() -> Callable[[str], None]:
 def _run(args: list[str] | None, on_error: Callable[[Exception], object]) -> int:
     state: dict[str, object] = {"debug": False}
     try:
-        with overrides.telling(_note_once()):
+        with overrides.telling(_note_once()), terminated_is_interrupted():
             result = cli.main(args, prog_name="retrompi", standalone_mode=False, obj=state)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
@@ -174,7 +176,8 @@ def _run(args: list[str] | None, on_error: Callable[[Exception], object]) -> int
         # CPython remembers a Ctrl-C that came out of exec() of a text, as a dataclass that is being imported is one, and then ends with
         # signal 2 whatever the exit code is (Py_RunMain, `python -m`); a further exec() makes it forget (run_eval_code_obj).
         exec("")
-        _say("interrupted")
+        with suppress(OSError):  # after a hang-up there may be no terminal any more
+            _say("interrupted")
         return 130
     except RetrompiError as error:
         on_error(error)

@@ -110,3 +110,12 @@ def no_box(report: Any) -> str:
     from retrompi.labs import sandbox
 
     return sandbox.missing()
+
+
+def simulate_for_ever(report: Any) -> None:
+    """Hours of simulation in 6 calls."""
+    from retrompi.sim import simulate
+    from retrompi.spec.question import Question, Replay
+    from retrompi.traces import generate
+
+    simulate.run(Question("wmpi", "nt-pair", Replay(generate.pingpong([512 << 20], 1)), "shared", ["wmpi.packet=1"]))

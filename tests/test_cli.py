@@ -104,12 +104,18 @@ def test_help_loads_no_command() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_curve_loads_no_library_for_arrays(tmp_path: Path) -> None:
+@for_each("words, stores", [
+    ("pingpong -m wmpi --mode shared --sizes 1KiB --reps 1", True),
+    ("explain -m wmpi --mode shared --size 1KiB", True),
+    ("platforms show nt-pair", False),
+    ("predict", False),
+])
+def test_a_command_loads_no_library_that_it_does_not_need(words: str, stores: bool, tmp_path: Path) -> None:
+    """Each takes a tenth of a second or two, which is a quarter of a short command's time."""
+    unneeded = ["numpy", "scipy", "plotly", "dash", "distributed", *([] if stores else ["sqlalchemy"])]
     code = (
-        "import sys; from retrompi.cli.main import run;"
-        "run(['pingpong', '-m', 'wmpi', '--mode', 'shared', '--sizes', '1KiB', '--reps', '1']);"
-        "bad = [m for m in sys.modules if m in ('numpy', 'scipy', 'plotly', 'dash', 'distributed')];"
-        "sys.exit(f'loaded {bad}' if bad else 0)"
+        f"import sys; from retrompi.cli.main import run; run({words.split()});"
+        f"bad = [m for m in sys.modules if m in {unneeded}]; sys.exit(f'loaded {{bad}}' if bad else 0)"
     )
     environment = os.environ | {"RETROMPI_STORE": str(tmp_path / "runs.db")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)

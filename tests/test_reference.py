@@ -60,6 +60,20 @@ def test_boosted_processes_that_yield_to_each_other_come_to_an_end(size: int) ->
     assert _equal("wmpi:absorbed", "nt-pair", Replay(generate.halo2d(1, 5, size, 2)), "shared") == "completed"
 
 
+@for_each("model, sets", [("ntmpich", ["wait=poll"]), ("ntmpich", ["wait=sleep"]), ("wmpi", []),
+                          ("hpvm", ["platform.host.quantum_carry=1"])])
+def test_a_quantum_that_is_counted_in_ticks_lasts_one_at_least(model: str, sets: list[str]) -> None:
+    """E-NT-04: who gets the processor in the middle of a tick loses it at a tick, however short the quantum is."""
+    work, times = generate.pingpong([1024], 20), []
+    for quantum in ("100us", "10ms"):
+        question = Question(model, "nt-pair", Replay(work), "shared", [*sets, f"platform.host.quantum={quantum}"])
+        engine, _, what = compare_question(question)
+        assert not what, what
+        assert engine["outcome"] == "completed"
+        times.append(engine["time_ps"])
+    assert times[0] == times[1]
+
+
 @for_each("rank0, rank1, outcome", [
     ("recv 1 0 8 6", "recv 0 0 8 6", "deadlock"),
     ("send 1 0 100 6", "recv 0 0 8 6", "aborted"),
@@ -352,7 +366,7 @@ SELDOM_DRAWN: list[Any] = [
             failures=("link n1@0.027858s..0.037858s", "link n1@5.023996s..5.033996s", "link n1@10.020778s..10.030778s")),
     # Each wait is charged to a quantum that outlives it.
     DrawnProgram("wmpi", "nt-pair", (0, 0), (("compute 1e5", "sleep 0.001") * 20, ("compute 1e6", "sleep 0.001") * 20),
-            (("platform.host.quantum_carry", "1"), ("platform.host.wait_charge", "1ms"), ("platform.host.quantum", "5ms"))),
+            (("platform.host.quantum_carry", "1"), ("platform.host.wait_charge", "1ms"), ("platform.host.quantum", "10ms"))),
     # A switch of a fat tree with two rails fails in both planes.
     DrawnProgram("nemesis", "nt-fat-tree", (0, 1, 2, 3, 4, 5),
             tuple((*(f"irecv {(r + 3) % 6} 0 20000 6",) * 6, *(f"isend {(r + 3) % 6} 0 20000 6",) * 6, "waitall") for r in range(6)),

@@ -12,7 +12,10 @@ __all__ = ["terminated_is_interrupted"]
 
 @contextmanager
 def terminated_is_interrupted(*signals: int) -> Iterator[None]:
-    """While active, each of ``signals`` (default SIGTERM) raises KeyboardInterrupt, so that child processes are stopped first."""
+    """While active, each of ``signals`` (default SIGTERM and SIGHUP) raises KeyboardInterrupt, so that child processes are stopped first.
+
+    What is ignored remains so, as SIGHUP under ``nohup``.
+    """
     if threading.current_thread() is not threading.main_thread():  # only the main thread may install handlers
         yield
         return
@@ -20,7 +23,8 @@ def terminated_is_interrupted(*signals: int) -> Iterator[None]:
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    previous = {number: signal.signal(number, interrupt) for number in signals or (signal.SIGTERM,)}
+    heard = [number for number in signals or (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
+    previous = {number: signal.signal(number, interrupt) for number in heard}
     try:
         yield
     finally:

@@ -70,7 +70,7 @@ def _errors() -> str:
                  and c is not errors.RetrompiError]
         what = {2: "wrong usage or input", 3: "a defect of retrompi"}[code]
         rows.append([str(code), f"{what}: " + " ".join((inspect.getdoc(c) or c.__name__).partition("\n")[0] for c in kinds)])
-    rows.append(["130", "interrupted"])
+    rows.append(["130", "interrupted: Ctrl-C, SIGTERM, SIGHUP"])
     return table(["code", "meaning"], [[a, escape(b)] for a, b in rows])
 
 

@@ -15,8 +15,8 @@ validate/reference/hardware.csv; each number stands with its source in the platf
 * A thread that an event wakes is raised at least to priority ``boost`` (1 on a system that favours what has waited, else 0) and, if that is
   higher than the running one's, takes its place at once; the one that loses its processor so keeps the rest of its quantum and goes to the
   front of its queue. The end of a sleep or of a timed wait raises nothing.
-* A quantum is counted from the tick of the clock before it began (``quantum_at_tick``) or from where it began. A wait begins a new one, or
-  what is left outlives it (``quantum_carry``), less ``wait_charge`` for each wait.
+* A quantum is counted from the tick of the clock before it began (``quantum_at_tick``), and is then one tick at least, or from where it
+  began. A wait begins a new one, or what is left outlives it (``quantum_carry``), less ``wait_charge`` for each wait.
 * The kernel's work (interrupts, protocol stack) comes before any thread of processor 0, one piece after the other. Its thread stays there
   meanwhile, and loses time only.
 
@@ -247,7 +247,7 @@ class Thread:
             return
         self.armed = False
         self.priority = max(0, self.priority - 1)
-        self.quantum_end = host.loop.now + host.spec.quantum
+        self.quantum_end = host.loop.now + host.quantum
         if host.others_ready(self.priority, self.core):
             host.preempt(self.core, to_front=False)
         elif host.others_ready(0, self.core):
@@ -268,6 +268,7 @@ class Host:
 
     def __init__(self, loop: EventLoop, spec: Values, name: str, tick_phase: int) -> None:
         self.loop, self.spec, self.name, self.tick_phase = loop, spec, name, tick_phase
+        self.quantum = max(spec.quantum, spec.tick) if spec.quantum_at_tick else spec.quantum
         self.running: list[Thread | None] = [None] * spec.cores
         self.last: list[Thread | None] = [None] * spec.cores
         self.ready: list[deque[Thread]] = [deque() for _ in range(PRIORITIES)]
@@ -329,7 +330,7 @@ class Host:
     def start(self, thread: Thread, main: Iterator[None]) -> None:
         """A new thread is ready."""
         thread.main = main
-        thread.quantum_left = self.spec.quantum
+        thread.quantum_left = self.quantum
         self.make_ready(thread)
 
     def go(self, t: Thread) -> None:
@@ -423,8 +424,8 @@ class Host:
             return
         if not t.armed:
             if t.quantum_end <= self.loop.now:  # quanta that ended while nobody waited
-                ended = (self.loop.now - t.quantum_end) // self.spec.quantum + 1
-                t.quantum_end += ended * self.spec.quantum
+                ended = (self.loop.now - t.quantum_end) // self.quantum + 1
+                t.quantum_end += ended * self.quantum
                 t.priority = max(0, t.priority - ended)
             t.armed = True
             t.quantum += 1
@@ -439,7 +440,7 @@ class Host:
         t = self.running[core]
         assert t is not None
         self.pause(t)
-        t.quantum_left = max(t.quantum_end - self.loop.now, 1) if to_front else self.spec.quantum
+        t.quantum_left = max(t.quantum_end - self.loop.now, 1) if to_front else self.quantum
         t.armed = False
         t.state, t.core = "ready", -1
         self.running[core] = None
@@ -476,14 +477,14 @@ class Host:
         """The running thread gives its processor up. Its quantum starts anew with the next, or what is left of it is kept, less
         ``wait_charge``."""
         self.pause(t)
-        left = self.spec.quantum
+        left = self.quantum
         if self.spec.quantum_carry:
             left = t.quantum_end - self.loop.now
             if left <= 0:
-                left += (-left // self.spec.quantum + 1) * self.spec.quantum
+                left += (-left // self.quantum + 1) * self.quantum
             left -= self.spec.wait_charge
             if left <= 0:
-                left = self.spec.quantum
+                left = self.quantum
                 t.priority = max(0, t.priority - 1)
         t.quantum_left = left
         t.armed = False

@@ -8,12 +8,15 @@ at a terminal reaches only the parent, which then ends the group and with it the
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
+import select
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
-__all__ = ["end_with_parent", "how_ended", "kill_group", "last_words", "processors"]
+__all__ = ["end_with_parent", "end_with_pipe", "how_ended", "kill_group", "last_words", "processors"]
 
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
@@ -24,12 +27,35 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def end_with_parent(parent: int) -> None:
-    """In a child: die when ``parent`` dies, for whatever reason (Linux: prctl PR_SET_PDEATHSIG; no effect elsewhere)."""
+def end_with_parent(parent: int, by: int = signal.SIGKILL) -> None:
+    """In a child: receive ``by`` when ``parent`` dies, for whatever reason (Linux: prctl PR_SET_PDEATHSIG; no effect elsewhere).
+
+    For the kernel the parent is the thread that started the child: only for children that do not outlive that thread.
+    """
     if sys.platform == "linux":
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _LIBC.prctl(_PR_SET_PDEATHSIG, by)
         if os.getppid() != parent:  # the parent died before the call
             os._exit(1)
+
+
+@contextmanager
+def end_with_pipe(pipe: int) -> Iterator[None]:
+    """While active, this process dies when the last writer of ``pipe`` closes it, whichever thread of whom that is.
+
+    The kernel's signal (SIGIO) needs no interpreter: it acts while the engine computes. Data would raise it too: nobody may write then.
+    """
+    before = fcntl.fcntl(pipe, fcntl.F_GETFL)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)  # a process may inherit that it is ignored
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETFL, before | os.O_ASYNC)
+    try:
+        gone = select.poll()
+        gone.register(pipe, 0)
+        if gone.poll(0):  # closed before the call
+            os._exit(1)
+        yield
+    finally:
+        fcntl.fcntl(pipe, fcntl.F_SETFL, before)
 
 
 def kill_group(leader: int) -> None:

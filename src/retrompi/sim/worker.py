@@ -30,7 +30,7 @@ from weakref import WeakSet
 
 from retrompi.base.errors import EngineError, InputError
 from retrompi.sim import repetitions
-from retrompi.sim.processes import end_with_parent, kill_group, last_words
+from retrompi.sim.processes import end_with_parent, end_with_pipe, kill_group, last_words
 from retrompi.spec.conditions.bounds import MEMORY_B
 from retrompi.spec.conditions.network_model import by_simgrid
 
@@ -383,7 +383,8 @@ def _serve() -> None:
         wanted = [traces[key] for key in keys]
         if not apart and not needs_fork(config, wanted):
             os.dup2(nowhere, 2)  # if it crashes, it is repeated in a child, whose last words are passed on
-            reply = simulate_in_process(config, wanted)
+            with end_with_pipe(inbox.fileno()):  # the client waits for the answer: it closes the pipe or is gone, however it ended
+                reply = simulate_in_process(config, wanted)
             os.dup2(stderr, 2)
             _write(outbox, reply)
             continue
@@ -409,4 +410,7 @@ def _serve() -> None:
 
 
 if __name__ == "__main__":
-    _serve()
+    try:
+        _serve()
+    except BrokenPipeError:  # the client is gone, and with it whoever wants the answer
+        os._exit(1)

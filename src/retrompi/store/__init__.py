@@ -22,15 +22,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from retrompi.store.location import default_path
+
 if TYPE_CHECKING:
-    from retrompi.store.database import Store, default_path, open_store
+    from retrompi.store.database import Store, open_store
     from retrompi.store.identity import RunSpec, code_version, specification
 
 __all__ = ["RunSpec", "Store", "code_version", "default_path", "open_store", "specification"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Store", "default_path", "open_store"):
+    if name in ("Store", "open_store"):
         from retrompi.store import database
 
         return getattr(database, name)

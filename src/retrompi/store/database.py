@@ -26,18 +26,18 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from sqlalchemy.pool import NullPool
 
 from retrompi.base.errors import RetrompiError, StoreError, UsageError
-from retrompi.base.paths import data_dir
 from retrompi.spec.declare.outcome import Outcome
 from retrompi.store.copies import Copies
 from retrompi.store.identity import RunSpec
 from retrompi.store.ids import free_ids, once_at_a_time
 from retrompi.store.kept import PART_OF, Kept, number_rows, plain
+from retrompi.store.location import default_path
 from retrompi.store.schema import ANATOMY, MEASURED, POINT, RANK_TIME, REVISION, RUN, VERDICT, VERDICT_BATCH, VERSION_TABLE
 from retrompi.store.studies import Studies, this_process, time_text
 from retrompi.store.tags import Tags
 from retrompi.store.texts import JsonText, fit_row, to_json
 
-__all__ = ["BUSY_SECONDS", "Details", "Store", "database_url", "default_path", "open_store", "server_engine",
+__all__ = ["BUSY_SECONDS", "Details", "Store", "database_url", "open_store", "server_engine",
            "sqlite_engine", "without_password"]
 
 BUSY_SECONDS = 5.0
@@ -57,11 +57,6 @@ _ONE_AT_A_TIME = threading.Lock()
 """Alembic keeps what it works on in globals, so that two threads cannot create stores at once."""
 OPENED: deque[Store] = deque(maxlen=4)
 """The stores opened last, which are looked at when an error has no known cause."""
-
-
-def default_path() -> Path:
-    """The default path of the store: ``~/.local/share/retrompi/retrompi.db``."""
-    return data_dir() / "retrompi.db"
 
 
 def open_store(location: str | Path | None = None, *, write: bool = True) -> Store:

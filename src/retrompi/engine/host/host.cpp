@@ -104,7 +104,8 @@ void Host::stop_clock(Thread& t) {
     anatomy.segment(t.log_, t.seg_begin_, t.began_, t.seg_, t.policy_.what);
     anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch, t.policy_.what);
     t.extend(t.began_ + pre, Stage::Switch);
-    if (anatomy.critical.on && pre > 0 && t.pre_ == 0) t.point_ = anatomy.critical.charge(t.point_, context_switch().bill);
+    if (anatomy.critical.on && pre > 0 && t.pre_ == 0)
+      t.point_ = anatomy.critical.join(anatomy.critical.charge(t.point_, context_switch().bill), std::exchange(t.told_, 0));
     if (anatomy.critical.on && t.slow_ > 1 && t.memory_ > 0) anatomy.critical.unfollowed("processors that slow each other down at the memory");
     if (spin)
       anatomy.segment(t.log_, t.began_ + pre, now, Stage::Wait, t.policy_.what);
@@ -217,8 +218,8 @@ void Host::arm(size_t core) {
     quantum_matters(*t);
     if (anatomy.critical.on) record_quantum(*t, true);
     if (t->q_end_ <= loop.now) {  // quanta that ended while no other thread wanted the processor
-      const int64_t ended = (loop.now - t->q_end_) / spec.quantum + 1;
-      t->q_end_ += ended * spec.quantum;
+      const int64_t ended = (loop.now - t->q_end_) / spec.whole_quantum() + 1;
+      t->q_end_ += ended * spec.whole_quantum();
       t->prio_ = static_cast<int>(std::max<int64_t>(0, t->prio_ - ended));
     }
     t->q_armed_ = true;
@@ -250,7 +251,7 @@ void Host::preempt(size_t core, bool to_front) {
   }
   if (t.q_armed_) quantum_matters(t);
   if (to_front && spec.quantum_at_tick) ++loop.tick_uses;
-  t.q_left_ = to_front ? std::max<Ps>(t.q_end_ - loop.now, 1) : spec.quantum;
+  t.q_left_ = to_front ? std::max<Ps>(t.q_end_ - loop.now, 1) : spec.whole_quantum();
   t.carried_ = to_front ? t.carried_ + 1 : 0;
   t.q_armed_ = false;
   t.state_ = Thread::State::Ready;
@@ -302,16 +303,16 @@ void Host::release(Thread& t) {
   if (spec.quantum_carry) {
     if (spec.quantum_at_tick) ++loop.tick_uses;
     Ps left = t.q_end_ - loop.now;
-    if (left <= 0) left += (-left / spec.quantum + 1) * spec.quantum;
+    if (left <= 0) left += (-left / spec.whole_quantum() + 1) * spec.whole_quantum();
     left -= spec.wait_charge;
     if (left <= 0) {
-      left = spec.quantum;
+      left = spec.whole_quantum();
       t.prio_ = std::max(0, t.prio_ - 1);
     }
     t.q_left_ = left;
     ++t.carried_;
   } else {
-    t.q_left_ = spec.quantum;
+    t.q_left_ = spec.whole_quantum();
     t.carried_ = 0;
   }
   t.q_armed_ = false;
@@ -391,11 +392,11 @@ void Host::record_quantum(const Thread& t, bool contested) {
   };
   Ps next = t.q_end_, margin = kNever;
   if (next <= loop.now) {
-    const int64_t ended = (loop.now - next) / spec.quantum + 1;
-    const Ps last = next + (ended - 1) * spec.quantum;
+    const int64_t ended = (loop.now - next) / spec.whole_quantum() + 1;
+    const Ps last = next + (ended - 1) * spec.whole_quantum();
     path.follows(ends(last), loop.cause);
     margin = loop.now - last;
-    next += ended * spec.quantum;
+    next += ended * spec.whole_quantum();
   }
   path.follows(loop.cause, ends(next));
   margin = std::min(margin, next - loop.now);
@@ -508,7 +509,7 @@ void Host::extend_over(const KernelJob& job) {
   loop.cause = kernel_.end = path.extend(kernel_.point, loop.now, job.stage, place_, bill);
   if (took > job.cost.ps) path.unfollowed("processors that slow each other down at the memory");
   path.order(acts_, loop.cause);
-  if (!c.running || spinning(*c.running)) return;
+  if (!c.running || (spinning(*c.running) && c.running->pre_ == 0)) return;
   Thread& t = *c.running;
   if (path.time(t.point_) > c.kernel_since) {  // it has asked for the processor meanwhile
     t.point_ = path.join(loop.cause, t.point_);

@@ -168,6 +168,7 @@ class Thread {
   CriticalPath::Point point_ = 0, quantum_point_ = 0;     // on the critical path to it: how far it has come; since when its quantum has an end
   CriticalPath::Point wait_point_ = 0, ready_point_ = 0;  // when it began to wait; when it became ready
   CriticalPath::Point dispatched_ = 0;                    // when it got its processor
+  CriticalPath::Point told_ = 0;                          // when it was signalled, if it was just being given its processor
   int32_t carried_ = 0;                                   // how often it has gone on with what was left of its quantum
   CriticalPath::Point begun_ = 0, stopped_ = 0;           // of work that another thread has interrupted: how far it had come; what interrupted it
   Stage want_ = Stage::Library;                           // what `need_` is spent on

@@ -22,6 +22,8 @@ struct HostSpec : HostFields {
   [[nodiscard]] const DeclaredNumber<HostFields, double>& card_rate_number(bool out) const {
     return out || nic_rate_in == 0 ? host_number::nic_rate : host_number::nic_rate_in;
   }
+  /// How long a thread keeps its processor while others wait. Where quanta are counted in ticks (E-NT-04) the shortest is one.
+  [[nodiscard]] Ps whole_quantum() const { return quantum_at_tick ? std::max(quantum, tick) : quantum; }
   /// The first tick at or after `t`.
   [[nodiscard]] Ps next_tick(Ps t) const { return next_tick(t, tick_phase); }
   [[nodiscard]] Ps next_tick(Ps t, Ps phase) const { return phase + (t - phase + tick - 1) / tick * tick; }

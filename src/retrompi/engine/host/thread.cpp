@@ -14,7 +14,7 @@ void Thread::start(Task&& main) {
   resume_ = main_.handle();
   mode_ = Mode::Work;
   need_ = 0;
-  q_left_ = host_.spec.quantum;
+  q_left_ = host_.spec.whole_quantum();
   seg_begin_ = host_.loop.now;
   host_.make_ready(*this);
 }
@@ -153,12 +153,18 @@ void Thread::signal(bool immediate, bool network) {
       if (again) break;
       if (state_ == State::Running) {
         signalled_ = false;  // it has waited until now
+        const bool given = pre_ > 0;
         host_.pause(*this);
         signalled_ = true;
         need_ = notice(network);
         want_ = Stage::Poll;
-        point_ = host_.loop.cause;
-        if (host_.anatomy.critical.on) point_ = host_.anatomy.critical.join(point_, wait_point_);
+        if (CriticalPath& path = host_.anatomy.critical; path.on) {
+          const CriticalPath::Point told = path.join(host_.loop.cause, wait_point_);
+          if (pre_ > 0)
+            told_ = told;  // it looks when it has its processor
+          else
+            point_ = given ? path.join(told, point_) : told;
+        }
         host_.go(*this);
         host_.reblame();
       } else {
@@ -235,7 +241,7 @@ void Thread::on_quantum(uint64_t sequence) {
   }
   if (host_.spec.quantum_at_tick) ++host_.loop.tick_uses;
   prio_ = std::max(0, prio_ - 1);
-  q_end_ = host_.loop.now + host_.spec.quantum;
+  q_end_ = host_.loop.now + host_.spec.whole_quantum();
   const auto core = static_cast<size_t>(core_);
   if (host_.others_ready(prio_, core))
     host_.preempt(core, false);
@@ -309,7 +315,7 @@ void Thread::state(retrompi::State& s) const {
   // `skipped_` bounds how deep calls may nest; `poll_` and `wait_begin_` matter to one that polls.
   const auto& [host_, name_, log_, owner_, main_, resume_, state_, mode_, policy_, poll_, signalled_, poll_armed_, prio_, core_, pin_, pre_, need_,
                memory_, slow_, began_, acting_, on_clock_, q_armed_, skipped_, gen_, q_left_, q_end_, held_since_, q_sequence_, q_due_, wait_begin_,
-               bill_, work_, slowed_, point_, quantum_point_, wait_point_, ready_point_, dispatched_, carried_, begun_, stopped_, want_, seg_,
+               bill_, work_, slowed_, point_, quantum_point_, wait_point_, ready_point_, dispatched_, told_, carried_, begun_, stopped_, want_, seg_,
                seg_begin_, used_, parts_] = *this;
   if (!acting_ && mode_ != Mode::Wait) return s.refuse();
   s.put(state_);

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 import os
 import re
 import resource
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.measure.launch.execution import BackendError
+from retrompi.sim.processes import end_with_parent
 from retrompi.spec.declare.outcome import Outcome
 
 __all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "first_error_line", "run", "told_signal", "whole_cores"]
@@ -61,12 +61,6 @@ def whole_cores(allowed: Sequence[int], folder: Path = Path("/sys/devices/system
     return len(siblings)
 
 
-def _die_with_parent() -> None:
-    """In the child: receive SIGTERM when the parent dies, which makes a launcher end its ranks (linux: prctl PR_SET_PDEATHSIG)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
-
-
 def run(
     words: Sequence[str],
     environment: Mapping[str, str],
@@ -85,7 +79,7 @@ def run(
         try:
             process = subprocess.Popen(
                 list(words), env={**environment, _MARK: mark}, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
-                start_new_session=True, preexec_fn=_die_with_parent,
+                start_new_session=True, preexec_fn=partial(end_with_parent, os.getpid(), signal.SIGTERM),  # a launcher then ends its ranks
             )
         except OSError as e:
             raise BackendError(f"{words[0]} cannot be run: {e.strerror or e}") from e

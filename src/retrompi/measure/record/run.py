@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from retrompi.base.scratch import folder as temporary
@@ -20,6 +22,7 @@ from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import family_of_program, find_compiler, library
 from retrompi.measure.record.rank_state import names_of
 from retrompi.measure.record.rate import machine_rate
+from retrompi.sim.processes import end_with_parent
 from retrompi.traces.computation import Rate
 
 __all__ = ["Clock", "Launcher", "files_of", "find_launcher", "record", "with_environment"]
@@ -295,15 +298,16 @@ def _prepare_smpi(
 
 def _run(words: list[str], environment: dict[str, str]) -> int:
     """The command's exit code; an interrupt reaches the command (same terminal), whose end is then awaited."""
-    process = subprocess.Popen(words, env=environment)
+    process = subprocess.Popen(words, env=environment, preexec_fn=partial(end_with_parent, os.getpid(), signal.SIGTERM))
 
     def forward(number: int, _frame: object) -> None:
         process.send_signal(number)
 
-    try:
-        previous = signal.signal(signal.SIGTERM, forward)
-    except ValueError:  # not the main thread, which alone may set signal handlers
-        previous = None
+    previous = {}
+    with suppress(ValueError):  # not the main thread, which alone may set signal handlers
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                previous[number] = signal.signal(number, forward)
     try:
         while True:
             try:
@@ -311,5 +315,5 @@ def _run(words: list[str], environment: dict[str, str]) -> int:
             except KeyboardInterrupt:
                 continue
     finally:
-        if previous is not None:
-            signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

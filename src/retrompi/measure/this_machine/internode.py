@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -123,7 +122,7 @@ def two_hosts(bench: PairBench, link: LinkEstimate) -> Iterator[tuple[PairBench,
     tag = f"rm{os.getpid() % 100000}"
     spaces, ends = (f"{tag}a", f"{tag}b"), (f"{tag}x", f"{tag}y")
     relay: subprocess.Popen[str] | None = None
-    with terminated_is_interrupted(signal.SIGTERM, signal.SIGHUP), temporary("network") as work:
+    with terminated_is_interrupted(), temporary("network") as work:
         try:
             for space in spaces:
                 _ip("netns", "add", space)

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
@@ -28,8 +28,10 @@ from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.declare.number import Number
 from retrompi.spec.question import Question, pingpong
-from retrompi.studies.draws.posteriors import PosteriorFile
-from retrompi.studies.draws.uncertainty import Drawn, Spec, drawn_of, interval, log_discrepancy
+
+if TYPE_CHECKING:
+    from retrompi.studies.draws.posteriors import PosteriorFile
+    from retrompi.studies.draws.uncertainty import Drawn
 
 __all__ = ["LATER", "PredictedValue", "Prediction", "PredictionPlan", "file_of", "file_text", "folder", "held_out_error", "in_force",
            "nominal", "plans", "quantile", "same", "select_names", "shipped_predictions", "simulate_prediction", "sizes",
@@ -205,6 +207,8 @@ def simulate_prediction(name: str, progress: Progress | None = None, workers: in
 
     Raises UsageError for an unknown name, model or platform, RetrompiError if the nominal run or most draws do not complete.
     """
+    from retrompi.studies.draws.uncertainty import Spec, drawn_of, interval, log_discrepancy  # numpy, which showing one does not need
+
     asked = plan(name)
     middle = nominal(asked)
     at = list(middle)

@@ -11,8 +11,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from retrompi.base.translate import lazy
 from retrompi.base.units import format_span
 from retrompi.render.document.html import Content, table
@@ -24,12 +22,13 @@ from retrompi.studies.draws.posteriors import PosteriorFile, word
 __all__ = ["HEAD", "LEVEL", "card", "facts", "narrowing_text", "of_folder", "of_model", "section", "texts"]
 
 LEVEL = 0.9
+_ENDS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
 HEAD = (lazy("parameter"), lazy("prior range"), lazy("90 % interval"), lazy("median"), lazy("variance left"), lazy("by the data"))
 
 
 def _parameter(of: PosteriorFile, path: str) -> dict[str, Any]:
     low, high, log, unit = of.priors[path]
-    ends = [float(v) for v in np.quantile(of.column(path), [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])]
+    ends = of.quantiles(path, _ENDS)
     left = float(of.seen.get(path, 1.0))
     return {
         "path": path, "unit": unit, "prior": [low, high], "scale": "log" if log else "linear", "low": ends[0], "median": ends[1],
@@ -46,14 +45,15 @@ def card(of: PosteriorFile) -> dict[str, Any]:
     variance), data (`posteriors.word`), fitted, places (low, median, high as shares of the prior range). Raises InputError for an
     unreadable file.
     """
-    about, sigma = of.about, of.column(posteriors.DISCREPANCY)
+    about = of.about
     rows = sorted((_parameter(of, path) for path in of.priors), key=lambda r: (r["left"], r["path"]))
     diagnostics = about.get("diagnostics", {})
     return {
-        "of": about.get("member", of.of), "group": of.group, "level": LEVEL, "draws": len(sigma), "file": str(of.file),
+        "of": about.get("member", of.of), "group": of.group, "level": LEVEL, "draws": len(of.column(posteriors.DISCREPANCY)),
+        "file": str(of.file),
         **{k: about.get(k) for k in ("members", "date", "seed", "claims", "curves", "converged")},
         "r_hat": diagnostics.get("r_hat"), "ess": diagnostics.get("ess"),
-        "discrepancy": [float(v) for v in np.quantile(sigma, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])], "parameters": rows,
+        "discrepancy": of.quantiles(posteriors.DISCREPANCY, _ENDS), "parameters": rows,
     }
 
 

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -23,6 +24,7 @@ from plotly.offline import get_plotlyjs
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.scratch import folder as temporary
+from retrompi.sim.processes import end_with_parent
 
 __all__ = ["FORMATS", "browser", "images", "screenshot", "write_csv"]
 
@@ -112,7 +114,9 @@ def _browse(program: str, page: Path, options: Sequence[str], timeout_s: float) 
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             command.insert(1, "--no-sandbox")  # Chromium refuses to run sandboxed as root, as in a container
         try:
-            return subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)
+            return subprocess.run(
+                command, capture_output=True, timeout=timeout_s, check=False, preexec_fn=partial(end_with_parent, os.getpid())
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise RetrompiError(f"no image written: {program} failed: {error}", code="no-image") from error
 

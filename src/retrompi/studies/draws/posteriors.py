@@ -17,8 +17,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.paths import stamp
@@ -27,6 +25,7 @@ from retrompi.spec.declare.number import Number
 from retrompi.spec.model import RuntimeModel
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["DISCREPANCY", "ROUGH", "Applied", "PosteriorFile", "at_hand", "files", "posteriors_for", "read", "word", "write"]
@@ -85,6 +84,12 @@ class PosteriorFile:
             raise _unreadable(f"it has no column '{name}'", self.file)
         return found[name]
 
+    def quantiles(self, name: str, at: Sequence[float]) -> list[float]:
+        """Those of a `column`."""
+        import numpy as np
+
+        return [float(v) for v in np.quantile(self.column(name), at)]
+
     def holds(self, prior: Number) -> bool:
         """Whether it has draws of this number under this prior: a variant that states another range has another prior."""
         if prior.path not in self.priors:
@@ -104,6 +109,8 @@ def read(file: Path) -> PosteriorFile:
 
 def write(file: Path, columns: Mapping[str, NDArray[np.floating[Any]]], about: Mapping[str, Any]) -> None:
     """Writes draws (column -> [draws]) and what is known of them. OSError if the file cannot be written."""
+    import numpy as np
+
     draws = np.array([columns[name] for name in columns], dtype=np.float32)
     with file.open("wb") as out:
         np.savez_compressed(out, names=np.array(list(columns)), draws=draws, about=np.array(json.dumps(about, sort_keys=True)))
@@ -119,6 +126,8 @@ def _read(file: Path, stamped: tuple[int, int] | None) -> PosteriorFile:
 
 
 def _arrays(file: Path, *names: str) -> list[NDArray[Any]]:
+    import numpy as np  # only where there is something to read: a card without a posterior takes half of the time
+
     if not zipfile.is_zipfile(file):
         raise ValueError("it is no .npz file")
     with np.load(file, allow_pickle=False) as found:

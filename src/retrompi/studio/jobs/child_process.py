@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,9 @@ def run(line: Connection, now: Any, allowed: Allowed, function: Callable[..., An
     from retrompi.sim.processes import end_with_parent
     from retrompi.studies.execute.pool_worker import Forking
 
+    # Its parent, the server process, ends when the last copy of this descriptor is closed: that of the studio, however it ends.
+    if (held := getattr(forkserver._forkserver, "_forkserver_alive_fd", None)) is not None:
+        os.close(held)
     end_with_parent(os.getppid())
     os.setpgid(0, 0)  # its child processes are ended with it; Ctrl-C at the terminal goes to the studio
     signal.signal(signal.SIGINT, signal.SIG_IGN)
