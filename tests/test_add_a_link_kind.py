@@ -61,7 +61,7 @@ print(json.dumps({
 }))
 """)
     header = told.pop("header")
-    assert "MakeWire queue_wire, hub_wire, token_ring_wire;" in header
+    assert "MakeWire queue_wire, hub_wire, pause_wire, token_ring_wire;" in header
     assert '{"token-ring", LinkLayout::Medium, token_ring_wire},' in header
     assert "  Ps token_hold = 0;  // how long a station of a ring may hold the token (ps)" in header
     assert told["link"] == ["token-ring", [4], 0.01]
