@@ -66,7 +66,7 @@ print(json.dumps({
     assert "  Ps token_hold = 0;  // how long a station of a ring may hold the token (ps)" in header
     assert told["link"] == ["token-ring", [4], 0.01]
     assert (told["grown"], told["set"]) == ([9], [4])
-    assert told["choices"] == ["cable", "fat-tree", "hub", "switch", "token-ring", "torus", "wan"]
+    assert told["choices"] == ["cable", "fat-tree", "hub", "pausing-switch", "switch", "token-ring", "torus", "wan"]
     assert told["failures"] == [[2, 0, 0, 1.0, 2.0, "token-ring"], [0, 1, 0, 1.0, -1.0, "link n2"]]
     lacks, near, shape, access, buffer, part = told["refused"]
     assert lacks == "platform.link: a token-ring needs token_hold, e.g. 10ms"

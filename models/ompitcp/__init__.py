@@ -86,7 +86,7 @@ class OmpiTcp(TcpMpi):
     def look_time(self, p: Values, layout: Layout) -> float:
         """A call that polls all sockets."""
         n = self.open_sockets(p, layout)
-        return p.look + p.look_socket * n if n else p.look
+        return float(p.look + p.look_socket * n if n else p.look)
 
     def looks(self, p: Values, layout: Layout) -> WaitPolicy:
         """Every call of the progress engine polls all sockets, as TCP counts as a user of the event library."""
