@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import importlib
 import os
 import random
 import re
@@ -190,6 +191,19 @@ def _own_environment(tmp_path: Path, cache_folder: Path, monkeypatch: pytest.Mon
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache_folder))
+
+
+@pytest.fixture
+def application(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """A script of validate/predictions/applications, by its name."""
+    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
+    return importlib.import_module
+
+
+@pytest.fixture
+def predicted(application: Callable[[str], Any]) -> Callable[[Path], dict[str, dict[str, str]]]:
+    """The rows of a table of such a script, by their ids."""
+    return lambda file: {row["id"]: row for row in application("_common").read(file)}
 
 
 def need(*tools: str) -> None:

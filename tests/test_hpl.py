@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import pytest
 from cases import for_each
@@ -24,7 +23,6 @@ from refusals import refused
 
 from retrompi import traces
 from retrompi._engine import Trace
-from retrompi.base import paths
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.spec.machine import roofline
@@ -214,13 +212,12 @@ def test_a_user_reaches_it_by_name(retrompi: Callable[..., Outcome]) -> None:
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
-    return importlib.import_module("hpl_runs")
+def runs(application: Callable[[str], Any]) -> Any:
+    return application("hpl_runs")
 
 
 @for_each("p, q, bcast", [(1, 4, 1), (1, 3, 0), (2, 2, 1)])
-def test_where_polls_find_panels_follows_from_one_simulation(p: int, q: int, bcast: int, runs: ModuleType) -> None:
+def test_where_polls_find_panels_follows_from_one_simulation(p: int, q: int, bcast: int, runs: Any) -> None:
     """The next, with its durations, gives the same places. Panels found at once, in the middle or at the end everywhere are hardly faster:
     a poll that finds a panel before it is sent waits, and one that finds it late lets its sender wait."""
     n, nb = 900, 30
@@ -238,7 +235,7 @@ def test_where_polls_find_panels_follows_from_one_simulation(p: int, q: int, bca
     assert sum(abs(again[key] - places[key]) <= 1 for key in places) > 0.8 * len(places)
 
 
-def test_an_open_row_fixes_the_rate_of_the_product(runs: ModuleType) -> None:
+def test_an_open_row_fixes_the_rate_of_the_product(runs: Any) -> None:
     """Of a small machine whose rate is known: what it was asked with is found again, from the time alone."""
     small = ((1, 2), 400)
 
@@ -253,10 +250,11 @@ def test_an_open_row_fixes_the_rate_of_the_product(runs: ModuleType) -> None:
 
 
 @for_each("name, open_row, published", [("hpla", "HPLA-004", 1.95), ("hplt", "HPLT-006", 2.73)])
-def test_the_predictions_have_every_row_and_the_open_one_as_published(name: str, open_row: str, published: float, runs: ModuleType) -> None:
-    machine = importlib.import_module(name).MACHINE
-    with machine.file.open(encoding="utf-8", newline="") as file:
-        told = {row["id"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+def test_the_predictions_have_every_row_and_the_open_one_as_published(
+    name: str, open_row: str, published: float, application: Callable[[str], Any], predicted: Callable[[Path], Any]
+) -> None:
+    machine = application(name).MACHINE
+    told = predicted(machine.file)
     assert list(told) == list(machine.ids.values())
     assert float(told[open_row]["nominal_gflops"]) == pytest.approx(published, rel=4e-3)
     for row in told.values():
@@ -266,12 +264,11 @@ def test_the_predictions_have_every_row_and_the_open_one_as_published(name: str,
 
 
 @pytest.fixture
-def falcon(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
-    return importlib.import_module("hplf")
+def falcon(application: Callable[[str], Any]) -> Any:
+    return application("hplf")
 
 
-def test_a_long_solve_is_the_sum_of_its_panels(falcon: ModuleType) -> None:
+def test_a_long_solve_is_the_sum_of_its_panels(falcon: Any) -> None:
     """The open rows fix what short sides and calls cost; sums of panels then take as long as whole solves do."""
     runs = falcon.Runs()
     form = runs.form()
@@ -283,17 +280,16 @@ def test_a_long_solve_is_the_sum_of_its_panels(falcon: ModuleType) -> None:
     assert falcon._at(falcon.parabola([(x, 3 + 2 * x + x * x) for x in (1, 2, 5, 9)]), 4) == pytest.approx(27)
 
 
-def test_look_ahead_gains_what_it_hides(falcon: ModuleType) -> None:
+def test_look_ahead_gains_what_it_hides(falcon: Any) -> None:
     for columns, points in falcon.AHEAD.items():
         assert [falcon.gain(columns, x) for x, _ in points] == [y for _, y in points]
         assert falcon.gain(columns, 1.0) == 1
     assert falcon.gain(32, 0.5) == falcon.gain(max(falcon.AHEAD), 0.5)
 
 
-def test_the_predictions_of_the_alphaserver_have_every_row(falcon: ModuleType) -> None:
+def test_the_predictions_of_the_alphaserver_have_every_row(falcon: Any, predicted: Callable[[Path], Any]) -> None:
     """The order at half of the rate grows with the grid, and the rate a processor falls."""
-    with falcon.FILE.open(encoding="utf-8", newline="") as file:
-        told = {row["id"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+    told = predicted(falcon.FILE)
     assert list(told) == [f"HPLF-{k:03}" for k in range(1, 11)]
     values = {name: tuple(float(row[end]) for end in ("nominal", "low", "median", "high")) for name, row in told.items()}
     assert values["HPLF-001"] == (1.136,) * 4

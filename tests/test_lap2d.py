@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cases import for_each
@@ -24,7 +24,6 @@ from refusals import refused
 
 from retrompi import traces
 from retrompi._engine import Trace
-from retrompi.base import paths
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.spec.machine import roofline
@@ -167,12 +166,12 @@ def test_a_user_reaches_it_by_name(retrompi: Callable[..., Outcome]) -> None:
     ("plap_t3e", {"PLAP-027": 134.6, "PLAP-028": 432.3, "PLAP-037": 2.233, "PLAP-038": 9.566}),
     ("plap_sp2", {"PLAP-001": 95.54, "PLAP-002": 455.5, "PLAP-011": 1.602, "PLAP-012": 9.425}),
 ])
-def test_the_predictions_are_those_that_the_script_makes(name: str, open_rows: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_predictions_are_those_that_the_script_makes(
+    name: str, open_rows: dict[str, float], application: Callable[[str], Any], predicted: Callable[[Path], Any]
+) -> None:
     """Nominal times of the smaller grid; the interval's ends need hundreds of runs."""
-    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
-    script = importlib.import_module(name)
-    with script.FILE.open(encoding="utf-8", newline="") as file:
-        told = {row["id"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+    script = application(name)
+    told = predicted(script.FILE)
     assert len(told) == 26
     for row in script.nominal(script.CASES[1]):
         assert told[row.id]["nominal_s"] == f"{row.nominal_s:.4g}"
@@ -182,9 +181,8 @@ def test_the_predictions_are_those_that_the_script_makes(name: str, open_rows: d
         assert float(told[id]["nominal_s"]) == pytest.approx(published, rel=2e-3)
 
 
-def test_a_draw_has_the_latency_that_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
-    sp2, script = importlib.import_module("_sp2"), importlib.import_module("plap_sp2")
+def test_a_draw_has_the_latency_that_it_asks_for(application: Callable[[str], Any]) -> None:
+    sp2, script = application("_sp2"), application("plap_sp2")
     drawn = [script.library(draw) for draw in range(40)]
     assert Counter(model for model, _ in drawn) == dict.fromkeys(sp2.MODELS, 20)
     assert all(sp2.LATENCY * script.CLOCKS <= latency <= sp2.LATENCY for _, latency in drawn)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from cases import for_each
 from engine_runs import job
 
-from retrompi.base import paths
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.sim.result import Result
@@ -121,15 +119,13 @@ def test_it_starts_by_a_daemon_on_each_machine() -> None:
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
-    return importlib.import_module("pmb")
+def script(application: Callable[[str], Any]) -> Any:
+    return application("pmb")
 
 
-def test_the_predicted_rows_are_those_of_the_benchmark(script: Any) -> None:
+def test_the_predicted_rows_are_those_of_the_benchmark(script: Any, predicted: Callable[[Path], Any]) -> None:
     """Every row once, and the nominal values of some made again."""
-    with script.FILE.open(encoding="utf-8") as file:
-        rows = {r["id"]: r for r in csv.DictReader(line for line in file if not line.startswith("#"))}
+    rows = predicted(script.FILE)
     assert list(rows) == [*(f"PMBA-{i:03}" for i in range(1, 56)), *(f"PMBC-{i:03}" for i in range(1, 233))]
     assert all(0 < float(row["low_us"]) <= float(row["median_us"]) <= float(row["high_us"]) for row in rows.values())
     for name in ("PMBA-024", "PMBC-042", "PMBC-092", "PMBC-105", "PMBC-232"):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from cases import for_each
 from engine_runs import job
 from period_curves import stages, total
 
-from retrompi.base import paths
 from retrompi.sim import simulate
 from retrompi.sim.result import Result
 from retrompi.spec.question import Question, Replay, Starts, pingpong
@@ -94,15 +92,13 @@ def test_it_starts_by_a_daemon_on_each_machine() -> None:
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
-    return importlib.import_module("kut")
+def script(application: Callable[[str], Any]) -> Any:
+    return application("kut")
 
 
-def test_the_predicted_rows_are_those_of_the_set(script: Any) -> None:
+def test_the_predicted_rows_are_those_of_the_set(script: Any, predicted: Callable[[Path], Any]) -> None:
     """Every row once, and the nominal values of some made again."""
-    with script.FILE.open(encoding="utf-8") as file:
-        rows = {r["id"]: r for r in csv.DictReader(line for line in file if not line.startswith("#"))}
+    rows = predicted(script.FILE)
     assert list(rows) == [f"KUT-{i:03}" for i in range(1, 185, 3)]
     assert all(0 < float(row["low_s"]) <= float(row["median_s"]) <= float(row["high_s"]) for row in rows.values())
     asked = {f"KUT-{n:03}": question for n, question in script.questions(None)}
@@ -119,18 +115,21 @@ def test_the_standard_decision_is_the_model_s(script: Any) -> None:
 def test_every_program_exchanges_all_blocks(script: Any) -> None:
     """With each other process once; what a step receives is sent in that step."""
     for program, n in (("hosts", 128), ("ring", 32), ("paired", 32), ("paired barriers", 32)):
-        calls = [list(script.lines(script.Asked(program, 8, n), me)) for me in range(n)]
-        steps = [[part.split("\n") for part in "\n".join(mine).split("waitall" if program == "hosts" else "sendRecv")] for mine in calls]
-        sent, received = set(), set()
-        for me, mine in enumerate(calls):
-            for line in mine:
+        sent: list[set[tuple[int, int]]] = [set() for _ in range(n)]
+        received: list[set[tuple[int, int]]] = [set() for _ in range(n)]
+        for me in range(n):
+            step = 0
+            for line in script.lines(script.Asked(program, 8, n), me):
                 match line.split():
                     case ["isend", to, *_]:
-                        sent.add((me, int(to)))
+                        sent[step].add((me, int(to)))
                     case ["irecv", source, *_]:
-                        received.add((int(source), me))
+                        received[step].add((int(source), me))
                     case ["sendRecv", _, to, _, source, *_]:
-                        sent.add((me, int(to)))
-                        received.add((int(source), me))
-        assert sent == received == {(a, b) for a in range(n) for b in range(n) if a != b}
-        assert len({len(mine) for mine in steps}) == 1
+                        sent[step].add((me, int(to)))
+                        received[step].add((int(source), me))
+                        step += 1
+                    case ["waitall"]:
+                        step += 1
+        assert sent == received
+        assert sorted(pair for step in sent for pair in step) == [(a, b) for a in range(n) for b in range(n) if a != b]

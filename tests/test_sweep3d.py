@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cases import for_each
@@ -21,7 +21,6 @@ from refusals import refused
 
 from retrompi import traces
 from retrompi._engine import Trace
-from retrompi.base import paths
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim import simulate
 from retrompi.spec.machine import roofline
@@ -179,12 +178,10 @@ def test_a_user_reaches_it_by_name(retrompi: Callable[..., Outcome]) -> None:
     assert "compute" in answer.out
 
 
-def test_the_predictions_are_those_that_the_script_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_predictions_are_those_that_the_script_makes(application: Callable[[str], Any], predicted: Callable[[Path], Any]) -> None:
     """Nominal times; the open rows fix computation, so that one process takes what they say."""
-    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
-    script = importlib.import_module("swp_power2")
-    with script.FILE.open(encoding="utf-8", newline="") as file:
-        told = {row["id"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+    script = application("swp_power2")
+    told = predicted(script.FILE)
     assert [name for name in told if "/" not in name] == [f"SWP-{i:03}" for i in range(1, 9)]
     for case in script.CASES:
         for row in script.nominal(case):
@@ -197,9 +194,8 @@ def test_the_predictions_are_those_that_the_script_makes(monkeypatch: pytest.Mon
         assert 0 < float(row["low_s"]) <= float(row["median_s"]) <= float(row["high_s"])
 
 
-def test_a_draw_has_one_machine_for_both_libraries_and_each_network_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(paths.validate_dir() / "predictions/applications")
-    script = importlib.import_module("swp_power2")
+def test_a_draw_has_one_machine_for_both_libraries_and_each_network_as_often(application: Callable[[str], Any]) -> None:
+    script = application("swp_power2")
     settings = [script.setting(draw) for draw in range(script.DRAWS)]
     counts = Counter(at.network for at in settings)
     assert max(counts.values()) - min(counts.values()) <= 1

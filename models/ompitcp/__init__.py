@@ -15,6 +15,7 @@ from random import Random
 
 from retrompi.models._tcp_mpi import TcpMpi
 from retrompi.models.openmpi import COLLECTIVES as TUNED
+from retrompi.models.openmpi import OpenMpi
 from retrompi.spec.calibrated_range import Range
 from retrompi.spec.channels import Cost, Library, Path, eager, rendezvous
 from retrompi.spec.collectives import Choice
@@ -114,8 +115,5 @@ class OmpiTcp(TcpMpi):
         return Cost(os=self.look_time(p, layout))
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
-        """mpirun starts a daemon on each machine by rsh, and the daemons start the processes; they connect when first used."""
-        machines = list(dict.fromkeys(placement))
-        steps = [StartStep("mpirun -np N", manual=1, note="reads the file of machines")]
-        steps += [StartStep(f"orted on {platform.hosts[m].name}", daemons=1, note="started by rsh") for m in machines]
-        return [*steps, StartStep("processes", note=f"{len(placement)} of them, which exchange addresses")], ""
+        """As over any network; processes connect when first used."""
+        return OpenMpi().startup(p, platform, placement, draw)

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
-__all__ = ["terminated_is_interrupted"]
+__all__ = ["terminated_is_interrupted", "termination_handled"]
+
+
+def terminated_is_interrupted() -> AbstractContextManager[None]:
+    """While active, SIGTERM and SIGHUP raise KeyboardInterrupt, so that child processes are stopped first."""
+    def interrupt(_number: int) -> None:
+        raise KeyboardInterrupt
+
+    return termination_handled(interrupt)
 
 
 @contextmanager
-def terminated_is_interrupted(*signals: int) -> Iterator[None]:
-    """While active, each of ``signals`` (default SIGTERM and SIGHUP) raises KeyboardInterrupt, so that child processes are stopped first.
-
-    What is ignored remains so, as SIGHUP under ``nohup``.
-    """
+def termination_handled(handler: Callable[[int], object]) -> Iterator[None]:
+    """While active, SIGTERM and SIGHUP call ``handler`` with their number. What is ignored remains so, as SIGHUP under ``nohup``."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread may install handlers
         yield
         return
 
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    heard = [number for number in signals or (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
-    previous = {number: signal.signal(number, interrupt) for number in heard}
+    heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
+    previous = {number: signal.signal(number, lambda number, _frame: handler(number)) for number in heard}
     try:
         yield
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        for number, before in previous.items():
+            signal.signal(number, before)

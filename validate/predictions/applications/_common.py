@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from retrompi._engine import Trace
 from retrompi.papers.predict import predictions
 from retrompi.sim import simulate
 from retrompi.sim.result import Result
 from retrompi.spec.question import Question
 from retrompi.studies.draws.uncertainty import Spec
+from retrompi.traces.making import trace_of_lines
 
 RESTART, DRAWS, SEED, LEVEL = 30, 40, 17, 0.9
 SPEC = Spec(LEVEL, DRAWS, SEED)
@@ -32,6 +35,15 @@ class Row(NamedTuple):
     low_s: float = math.nan
     median_s: float = math.nan
     high_s: float = math.nan
+
+
+def trace_of(name: str, calls: Callable[[int], Iterable[str]], processes: int) -> Trace:
+    """A program by the lines of each process, without its number; a line that begins with ``#`` is about it (``# mark NAME``)."""
+    def text(me: int) -> str:
+        said = ("init", *calls(me), "finalize")
+        return "".join(f"# {me} {line[2:]}\n" if line.startswith("#") else f"{me} {line}\n" for line in said)
+
+    return trace_of_lines(name, ([text(me)] for me in range(processes)))
 
 
 def seconds(result: Result) -> float:
@@ -62,6 +74,12 @@ def with_intervals(rows: Iterable[Row], told: Mapping[str, Sequence[float]]) -> 
 def values(numbers: Iterable[float]) -> list[str]:
     """As the files have them; one that is not known is empty."""
     return ["" if math.isnan(value) else f"{value:.4g}" for value in numbers]
+
+
+def read(file: Path) -> list[dict[str, str]]:
+    """The rows of a table behind its comments."""
+    with file.open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(line for line in text if not line.startswith("#")))
 
 
 def csv_line(row: Row) -> str:

@@ -13,14 +13,14 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from _common import DRAWS, SEED, SPEC, Row, with_intervals, write
+from _common import DRAWS, SEED, SPEC, Row, trace_of, with_intervals, write
 
 from retrompi._engine import Trace
 from retrompi.base import units
@@ -49,13 +49,17 @@ def standard(size: int) -> str:
     return "bruck" if size * HOSTS * EACH <= 768 else "linear" if size * HOSTS * EACH <= 131072 else "rotated"
 
 
-def modified(draw: int | None) -> Callable[[int], str]:
+def modified(draw: int | None, size: int) -> str:
     """Fagg's decision of January 2006 was not in the source then, nor a month later. Taken: that of Open MPI 1.2 (by the block: Bruck's
     below 200 B, all at once below 3000 B); in a third of the draws each, pairs where the standard one posts all at once, or
     Bruck's."""
-    by_block = lambda size: "bruck" if size < 200 else "linear" if size < 3000 else "rotated"  # noqa: E731
-    instead = {1: "rotated", 2: "bruck"}.get(0 if draw is None else draw % 3)
-    return by_block if instead is None else lambda size: standard(size).replace("linear", instead)
+    match (draw or 0) % 3:
+        case 0:
+            return "bruck" if size < 200 else "linear" if size < 3000 else "rotated"
+        case 1:
+            return standard(size).replace("linear", "rotated")
+        case _:
+            return standard(size).replace("linear", "bruck")
 
 
 def node_ordered(me: int, size: int) -> Iterator[str]:
@@ -71,17 +75,12 @@ def node_ordered(me: int, size: int) -> Iterator[str]:
         yield "waitall"
 
 
-def ring(me: int, size: int, p: int, barriers: bool) -> Iterator[str]:
+def one_by_one(me: int, size: int, p: int, paired: bool, barriers: bool) -> Iterator[str]:
+    """A step exchanges a block with one process, or sends to one above while receiving from one below. Paired: the other's number is the
+    own one with some bits changed (assumed, as for powers of two)."""
     for step in range(1, p):
-        yield f"sendRecv {size} {(me + step) % p} {size} {(me - step) % p} {BYTE} {BYTE}"
-        if barriers:
-            yield "barrier"
-
-
-def paired(me: int, size: int, p: int, barriers: bool) -> Iterator[str]:
-    """Both send to each other (assumed: the partner's number is the own one with some bits changed, as for powers of two)."""
-    for step in range(1, p):
-        yield f"sendRecv {size} {me ^ step} {size} {me ^ step} {BYTE} {BYTE}"
+        target, source = (me ^ step, me ^ step) if paired else ((me + step) % p, (me - step) % p)
+        yield f"sendRecv {size} {target} {size} {source} {BYTE} {BYTE}"
         if barriers:
             yield "barrier"
 
@@ -107,21 +106,15 @@ def lines(asked: Asked, me: int) -> Iterator[str]:
         case ["hosts"]:
             yield from node_ordered(me, asked.size)
         case [name, *barriers]:
-            yield from {"ring": ring, "paired": paired}[name](me, asked.size, asked.processes, bool(barriers))
+            yield from one_by_one(me, asked.size, asked.processes, name == "paired", bool(barriers))
 
 
 def trace(asked: Asked) -> Trace:
-    def text(me: int) -> Iterator[str]:
-        yield f"{me} init"
+    def rounds(me: int) -> Iterator[str]:
         for k in range(asked.rounds + 1):
-            yield f"{me} barrier"
-            yield f"# {me} mark begin {k}"
-            yield from (f"{me} {line}" for line in lines(asked, me))
-            yield f"{me} barrier"
-            yield f"# {me} mark end {k}"
-        yield f"{me} finalize"
+            yield from ("barrier", f"# mark begin {k}", *lines(asked, me), "barrier", f"# mark end {k}")
 
-    return Trace.parse([("".join(f"{line}\n" for line in text(me)).encode(), f"rank-{me}.txt", me) for me in range(asked.processes)])
+    return trace_of(asked.program, rounds, asked.processes)
 
 
 @cache
@@ -173,7 +166,7 @@ def seconds(asked: Asked, draw: int | None) -> float:
 def questions(draw: int | None) -> Iterator[tuple[int, Asked]]:
     """The numbers of the set's rows, every third from 1 on."""
     number = iter(range(1, 1000, 3))
-    for rule in (standard, modified(draw)):
+    for rule in (standard, partial(modified, draw)):
         for size in SIZES:
             yield next(number), Asked("alltoall", size, algorithm=rule(size))
     for size in SIZES:

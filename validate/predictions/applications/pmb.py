@@ -9,7 +9,6 @@ behind two barriers, as the benchmark prints it. ``--before`` says what the mode
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 from collections.abc import Iterator
 from functools import cache
@@ -17,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from _common import DRAWS, SEED, SPEC, Row, with_intervals, write
+from _common import DRAWS, SEED, SPEC, Row, read, trace_of, with_intervals, write
 
 from retrompi._engine import Trace
 from retrompi.base import units
@@ -124,17 +123,15 @@ def loop_length(name: str, size: int) -> int:
 def trace(name: str, size: int, p: int) -> Trace:
     """As the benchmark runs a size: a round or two that are not timed, two barriers, the loop."""
     def lines(me: int) -> Iterator[str]:
-        yield f"{me} init"
         for k in range(2 * p):
-            yield from (f"{me} {line}" for line in rounds(name, size, p, me, k))
-        yield from [f"{me} barrier"] * 2
-        yield f"# {me} mark begin"
+            yield from rounds(name, size, p, me, k)
+        yield from ["barrier"] * 2
+        yield "# mark begin"
         for k in range(loop_length(name, size)):
-            yield from (f"{me} {line}" for line in rounds(name, size, p, me, k))
-        yield f"# {me} mark end"
-        yield f"{me} finalize"
+            yield from rounds(name, size, p, me, k)
+        yield "# mark end"
 
-    return Trace.parse([("".join(f"{line}\n" for line in lines(me)).encode(), f"rank-{me}.txt", me) for me in range(p)])
+    return trace_of(name, lines, p)
 
 
 def question_about(name: str, size: int, p: int) -> Question:
@@ -174,9 +171,7 @@ def of_draw(question: Question, draw: int | None) -> Question:
 
 
 def published() -> dict[int, float]:
-    with PINGPONG.open(encoding="utf-8") as file:
-        rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return {int(row["bytes"]): float(row["value"]) for row in rows}
+    return {int(row["bytes"]): float(row["value"]) for row in read(PINGPONG)}
 
 
 @cache

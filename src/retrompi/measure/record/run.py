@@ -10,12 +10,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from retrompi.base.scratch import folder as temporary
+from retrompi.base.signals import termination_handled
 from retrompi.measure.record import smpi
 from retrompi.measure.record.assemble import Recording, assemble
 from retrompi.measure.record.errors import RecordError
@@ -299,21 +299,9 @@ def _prepare_smpi(
 def _run(words: list[str], environment: dict[str, str]) -> int:
     """The command's exit code; an interrupt reaches the command (same terminal), whose end is then awaited."""
     process = subprocess.Popen(words, env=environment, preexec_fn=partial(end_with_parent, os.getpid(), signal.SIGTERM))
-
-    def forward(number: int, _frame: object) -> None:
-        process.send_signal(number)
-
-    previous = {}
-    with suppress(ValueError):  # not the main thread, which alone may set signal handlers
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) != signal.SIG_IGN:
-                previous[number] = signal.signal(number, forward)
-    try:
+    with termination_handled(process.send_signal):
         while True:
             try:
                 return process.wait()
             except KeyboardInterrupt:
                 continue
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
