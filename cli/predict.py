@@ -170,9 +170,9 @@ def _print_summary(told: Predictions) -> None:
     for name in told.names:
         if name in files:
             of.setdefault((files[name]["paper"], files[name]["model"].partition(":")[0]), []).append(name)
-    lines = []
+    lines, compared = [], told.scored
     for (paper, runtime), names in of.items():
-        mine = [s for s in told.scored if s.prediction in names]
+        mine = [s for s in compared if s.prediction in names]
         scored = asdict(scores.sum_scores(runtime, mine)) if mine else {"curves": "", "median_error": None, "inside": None}
         lines.append({**scored, "paper": paper or NO_PAPER, "runtime": runtime, "predicted": len(names)})
     print_table(lines, SUMMARY, empty="no prediction has been made yet")

@@ -18,14 +18,13 @@ from __future__ import annotations
 import csv
 import math
 import tomllib
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
-
-import numpy as np
 
 from retrompi.base import paths
 from retrompi.base.units import parse
@@ -163,6 +162,14 @@ def _rows(name: str) -> list[dict[str, str]]:
 # --- curves ------------------------------------------------------------------------------------------------------------------------
 
 
+def _between(x: float, at: Sequence[float], values: Sequence[float]) -> float:
+    """Linear between the points ``at``, which rise, and constant beyond them; numpy would be a quarter of a command that shows scores."""
+    k = bisect_right(at, x)
+    if k in (0, len(at)):
+        return values[max(0, k - 1)]
+    return (values[k] - values[k - 1]) / (at[k] - at[k - 1]) * (x - at[k - 1]) + values[k - 1]
+
+
 def score_points(told: Mapping[str, Any], published: Sequence[CurvePoint]) -> tuple[Scored, ...]:
     """The points of a measured curve that can judge the prediction ``told`` (a table of `shipped_predictions`), each beside it."""
     values = told["value"]
@@ -171,7 +178,7 @@ def score_points(told: Mapping[str, Any], published: Sequence[CurvePoint]) -> tu
     found = []
     for p in published:
         if p.error <= curves.FINE and at[0] <= p.size <= at[-1]:
-            n, a, b = (float(np.interp(p.size, at, of)) for of in (nominal, low, high))
+            n, a, b = (_between(p.size, at, of) for of in (nominal, low, high))
             found.append(Scored(p.size, p.time, p.error, n, a, b))
     return tuple(found)
 
@@ -203,7 +210,7 @@ def score_of(curve: str, prediction: str, told: Mapping[str, Any], published: Se
     errors = [p.error for p in found]
     worst = max(found, key=lambda p: abs(p.error))
     sizes, times = _raw(*prediction.split("/"))
-    raw = [abs(float(np.interp(p.size, sizes, times)) / p.published - 1) for p in found]
+    raw = [abs(_between(p.size, sizes, times) / p.published - 1) for p in found]
     return Score(
         curve=curve, prediction=prediction, runtime=told["model"], machine=told["platform"], opened=True, points=len(found),
         median_error=median(map(abs, errors)), raw_error=median(raw), bias=median(errors), inside=sum(p.inside for p in found) / len(found),
